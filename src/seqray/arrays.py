@@ -1,0 +1,40 @@
+"""Array types, and what every value here does to the arrays it keeps."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqray.errors import ArgumentError
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of ``array`` that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def real_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return ``values`` as a read-only float64 copy of the given shape, or say what is wrong.
+
+    ``None`` in ``shape`` stands for any size.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb":
+        raise ArgumentError(f"{name}: expected real numbers, got dtype {array.dtype}")
+    fits = array.ndim == len(shape) and all(
+        want in (None, have) for want, have in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
+        raise ArgumentError(f"{name}: expected shape {wanted}, got {array.shape}")
+    array = np.array(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ArgumentError(f"{name}: expected finite numbers, got {array[where]} at {where}")
+    return read_only(array)

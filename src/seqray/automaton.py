@@ -1,0 +1,411 @@
+"""Weighted automata: the value, how it scores words, predicts and samples.
+
+The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's weight is
+``initial · M[w1] · … · M[wn] · final``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.arrays import FloatArray, IntArray, read_only, real_array
+from seqray.errors import ArgumentError, FileError, RankError
+from seqray.files import check_header, read_bytes, writing
+from seqray.stepper import collect, sample
+from seqray.tree import PrefixTree
+from seqray.words import Alphabet, Symbol, Word, Words
+
+Edge: TypeAlias = tuple[int, Symbol, int, float]
+
+FORMAT, VERSION = "seqray.automaton", 1
+
+
+class AutomatonStates(NamedTuple):
+    """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``."""
+
+    vectors: FloatArray
+    log_scale: FloatArray
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class WeightedAutomaton:
+    """A weighted automaton in its linear representation ⟨α₀, (Mσ), α∞⟩.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols, an `Alphabet` or what makes one.
+    initial
+        α₀, the weight with which a word begins in each state, shape ``(n_states,)``.
+    transitions
+        Mσ, a matrix a symbol, from row to column, shape ``(n_symbols, n_states, n_states)``.
+    final
+        α∞, the weight with which a word ends in each state, shape ``(n_states,)``.
+
+    Examples
+    --------
+    The automaton of Figure 1 in the paper, and the weights of its shortest words:
+
+    >>> wa = WeightedAutomaton(
+    ...     "ab",
+    ...     initial=[1, 0],
+    ...     transitions=[[[1/2, 1/6], [0, 1/4]], [[0, 1/3], [1/4, 1/4]]],
+    ...     final=[0, 1/4],
+    ... )
+    >>> wa
+    WeightedAutomaton(2 states, 2 symbols)
+    >>> wa.weights(["", "a", "b", "ab", "ba"]) * 48
+    array([0. , 2. , 4. , 2.5, 1. ])
+    >>> wa.weight("b") == 1/3 * 1/4
+    True
+
+    It is stochastic: the weights of all words sum to one, and it predicts the next symbol, the
+    end of the word last.
+
+    >>> round(wa.total, 12)
+    1.0
+    >>> wa.next_symbol(["", "b"]).round(4)
+    array([[0.6667, 0.3333, 0.    ],
+           [0.25  , 0.5   , 0.25  ]])
+    """
+
+    alphabet: Alphabet
+    initial: FloatArray
+    transitions: FloatArray
+    final: FloatArray
+
+    def __init__(
+        self,
+        alphabet: Alphabet | Iterable[Symbol],
+        initial: ArrayLike,
+        transitions: ArrayLike,
+        final: ArrayLike,
+    ) -> None:
+        alphabet = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
+        start = real_array("initial", initial, (None,))
+        n = len(start)
+        if n == 0:
+            raise RankError("an automaton needs at least one state, got none")
+        object.__setattr__(self, "alphabet", alphabet)
+        object.__setattr__(self, "initial", start)
+        object.__setattr__(
+            self, "transitions", real_array("transitions", transitions, (len(alphabet), n, n))
+        )
+        object.__setattr__(self, "final", real_array("final", final, (n,)))
+
+    # The graph ⟨Σ, Q, T, γ, ρ⟩ ------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls,
+        alphabet: Alphabet | Iterable[Symbol],
+        n_states: int,
+        initial: Mapping[int, float],
+        edges: Iterable[Edge],
+        final: Mapping[int, float],
+    ) -> WeightedAutomaton:
+        """Build an automaton from its graph; weights of parallel edges add up.
+
+        >>> WeightedAutomaton.from_edges("a", 2, {0: 1}, [(0, "a", 1, 0.5)], {1: 1}).weight("a")
+        0.5
+        """
+        alphabet = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
+
+        def check(state: int, where: str) -> int:
+            if not 0 <= state < n_states:
+                raise ArgumentError(f"{where}: state {state} is outside {n_states} states")
+            return state
+
+        start, stop = np.zeros(n_states), np.zeros(n_states)
+        matrices = np.zeros((len(alphabet), n_states, n_states))
+        for vector, weights, name in ((start, initial, "initial"), (stop, final, "final")):
+            for state, weight in weights.items():
+                vector[check(state, name)] = weight
+        for origin, symbol, target, weight in edges:
+            code = alphabet.encode([symbol])[0]
+            matrices[code, check(origin, "edges"), check(target, "edges")] += weight
+        return cls(alphabet, start, matrices, stop)
+
+    def edges(self, threshold: float = 0.0) -> list[Edge]:
+        """Return the graph's edges ``(from, symbol, to, weight)`` with ``|weight| > threshold``."""
+        codes, origins, targets = np.nonzero(np.abs(self.transitions) > threshold)
+        weights = self.transitions[codes, origins, targets]
+        return [
+            (int(q), self.alphabet.symbols[c], int(r), float(w))
+            for c, q, r, w in zip(codes, origins, targets, weights, strict=True)
+        ]
+
+    # Facts --------------------------------------------------------------------------------------
+
+    @property
+    def n_states(self) -> int:
+        """The number of states."""
+        return len(self.initial)
+
+    @cached_property
+    def spectral_radius(self) -> float:
+        """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""
+        return float(np.abs(np.linalg.eigvals(self.transitions.sum(axis=0))).max())
+
+    @cached_property
+    def prefix_final(self) -> FloatArray:
+        """α̃∞, the summed weight of all that can follow each state: (I − ΣMσ)⁻¹ α∞.
+
+        Below spectral radius 1 it is the limit of the sum over all continuations. Above, that sum
+        does not exist and this is its analytic continuation, the solution of the same linear
+        equation. Where I − ΣMσ is singular (states that never stop) the never-stopping part
+        counts nothing: that is again the limit of the sum, if there is one.
+        """
+        gap = np.eye(self.n_states) - self.transitions.sum(axis=0)
+        left, sizes, right = np.linalg.svd(gap)
+        lost = sizes <= 16 * self.n_states * np.finfo(float).eps * max(1.0, sizes[0])
+        if not lost.any():
+            return read_only(np.linalg.solve(gap, self.final))
+        kernel, cokernel = right[lost].T, left[:, lost].T
+        core = cokernel @ kernel
+        if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
+            return read_only(np.linalg.lstsq(gap, self.final, rcond=None)[0])
+        never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
+        return read_only(np.linalg.solve(gap + never, self.final - never @ self.final))
+
+    @cached_property
+    def total(self) -> float:
+        """The weight of all words together; 1 for a probability distribution."""
+        return float(self.initial @ self.prefix_final)
+
+    # Scoring ------------------------------------------------------------------------------------
+
+    def weight(self, word: Word) -> float:
+        """Return the weight of one word.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weight("aaa")
+        0.25
+        """
+        return float(self.weights([word])[0])
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the weight of each word, shape ``(n_words,)``.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weights(["", "a"])
+        array([2., 1.])
+        """
+        tree = PrefixTree.of(self.alphabet.words(words))
+        return collect(self, tree, self.state_weights)[tree.node_of_word]
+
+    def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
+        """Return the sign and the natural logarithm of each word's weight.
+
+        Nothing underflows, however long the word. A weight of 0 has sign 0 and logarithm -inf.
+
+        >>> sign, log = WeightedAutomaton("a", [1], [[[-0.5]]], [1]).log_weights(["a" * 9999])
+        >>> float(sign[0]), round(float(log[0] / np.log(0.5)), 6)
+        (-1.0, 9999.0)
+        """
+        tree = PrefixTree.of(self.alphabet.words(words))
+        both = collect(self, tree, self._state_log_weights)[tree.node_of_word]
+        return both[:, 0], both[:, 1]
+
+    def prefix_weight(self, word: Word) -> float:
+        """Return the summed weight of all words that begin with ``word``."""
+        return float(self.prefix_weights([word])[0])
+
+    def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return `prefix_weight` of each word, shape ``(n_words,)``.
+
+        >>> wa = WeightedAutomaton("ab", [1], [[[0.25]], [[0.25]]], [0.5])
+        >>> wa.prefix_weights(["", "a"])
+        array([1.  , 0.25])
+        """
+        through = WeightedAutomaton(
+            self.alphabet, self.initial, self.transitions, self.prefix_final
+        )
+        return through.weights(words)
+
+    def state_after(self, word: Word) -> FloatArray:
+        """Return α₀ᵀ M_w, the state that a word leads to, shape ``(n_states,)``.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).state_after("aa")
+        array([0.25])
+        """
+        state = self.initial
+        for code in self.alphabet.encode(word):
+            state = state @ self.transitions[code]
+        return state
+
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``.
+
+        Row ``i`` is ``state·Mσ·α̃∞ / state·α̃∞`` for each symbol, then ``state·α∞ / state·α̃∞``,
+        with α̃∞ = `prefix_final`. Rows sum to one. They are probabilities where the automaton is
+        stochastic; an automaton that is only close to one may give entries below 0. A prefix whose
+        own weight ``state·α̃∞`` is 0 gets the uniform distribution.
+        """
+        tree = PrefixTree.of(self.alphabet.words(words))
+        return collect(self, tree, self.state_next_symbol)[tree.node_of_word]
+
+    def sample(self, n_words: int, *, rng: np.random.Generator, max_length: int = 1000) -> Words:
+        """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.
+
+        Words that have not ended after ``max_length`` symbols are cut there.
+
+        >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+        >>> wa.sample(4, rng=np.random.default_rng(1))
+        Words(4 words over 1 symbols: λ, λ, aaa, λ)
+        """
+        return sample(self, n_words, rng=rng, max_length=max_length)[0]
+
+    # The stepper --------------------------------------------------------------------------------
+
+    def start(self) -> AutomatonStates:
+        """Return a batch of one: the state before the first symbol."""
+        return AutomatonStates(self.initial[None, :], np.zeros(1), np.zeros(1, np.int64))
+
+    def step(
+        self, states: AutomatonStates, parents: IntArray, symbols: IntArray
+    ) -> AutomatonStates:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        # Children are kept in the order of their symbols, so that each matrix is used once and
+        # its results are written in place; `rows` finds them again.
+        order = np.argsort(symbols.astype(np.uint16), kind="stable")
+        origins = states.rows[parents[order]]
+        ends = np.cumsum(np.bincount(symbols, minlength=len(self.alphabet)))
+        vectors = np.empty((len(order), self.n_states))
+        begin = 0
+        for matrix, end in zip(self.transitions, ends.tolist(), strict=True):
+            if begin < end:
+                np.matmul(states.vectors[origins[begin:end]], matrix, out=vectors[begin:end])
+            begin = end
+        log_scale = states.log_scale[origins]
+        _rescale(vectors, log_scale)
+        rows = np.empty(len(order), np.int64)
+        rows[order] = np.arange(len(order))
+        return AutomatonStates(vectors, log_scale, rows)
+
+    def state_weights(self, states: AutomatonStates) -> FloatArray:
+        """Return the weight of the word that leads to each state."""
+        weights = states.vectors @ self.final
+        if states.log_scale.any():
+            weights = weights * np.exp(states.log_scale)
+        return weights[states.rows]
+
+    def _state_log_weights(self, states: AutomatonStates) -> FloatArray:
+        weights = states.vectors @ self.final
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.abs(weights)) + states.log_scale
+        return np.stack([np.sign(weights), logs], axis=1)[states.rows]
+
+    @cached_property
+    def _readers(self) -> FloatArray:
+        """Columns that read a state: one a symbol, the end, and the prefix weight."""
+        symbols = self.transitions @ self.prefix_final
+        return np.concatenate([symbols, [self.final], [self.prefix_final]]).T
+
+    def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
+        """Return what follows each state, the end last; see `next_symbol`."""
+        read = states.vectors @ self._readers
+        weight = read[:, -1:]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            read = read[:, :-1] / weight
+        unread = ~np.isfinite(read).all(axis=1)
+        if unread.any():
+            read[unread] = 1 / read.shape[1]
+        return read[states.rows]
+
+    # Other automata -----------------------------------------------------------------------------
+
+    def truncate(self, n_states: int) -> WeightedAutomaton:
+        """Return the automaton of the first ``n_states`` states.
+
+        For an automaton that came from an SVD this is the extraction at that rank.
+        """
+        if not 1 <= n_states <= self.n_states:
+            raise RankError(f"rank {n_states} is outside 1 … {self.n_states}")
+        n = n_states
+        return WeightedAutomaton(
+            self.alphabet, self.initial[:n], self.transitions[:, :n, :n], self.final[:n]
+        )
+
+    def allclose(
+        self, other: WeightedAutomaton, *, rtol: float = 1e-9, atol: float = 1e-12
+    ) -> bool:
+        """Whether both have the same alphabet and nearly the same numbers, state by state."""
+        return (
+            self.alphabet == other.alphabet
+            and self.n_states == other.n_states
+            and np.allclose(self.initial, other.initial, rtol=rtol, atol=atol)
+            and np.allclose(self.transitions, other.transitions, rtol=rtol, atol=atol)
+            and np.allclose(self.final, other.final, rtol=rtol, atol=atol)
+        )
+
+    def __repr__(self) -> str:
+        return f"WeightedAutomaton({self.n_states} states, {len(self.alphabet)} symbols)"
+
+    # Files --------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
+        header = {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
+        arrays = {name: getattr(self, name) for name in ("initial", "transitions", "final")}
+        suffix = _suffix(path)
+        with writing(path) as fresh, fresh.open("wb") as file:
+            if suffix == ".json":
+                lists = {name: array.tolist() for name, array in arrays.items()}
+                file.write(json.dumps({**header, **lists}, ensure_ascii=False).encode())
+            else:
+                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
+        """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
+        suffix, content = _suffix(path), read_bytes(path)
+        try:
+            if suffix == ".json":
+                document = json.loads(content)
+            else:
+                with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                    document = {**json.loads(str(arrays["header"])), **arrays}
+            check_header(document, FORMAT, VERSION)
+            return WeightedAutomaton(
+                Alphabet(document["alphabet"]),
+                document["initial"],
+                document["transitions"],
+                document["final"],
+            )
+        except KeyError as error:
+            raise FileError(f"{path}: damaged: it has no {error}") from error
+        except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise FileError(f"{path}: not a seqray automaton, or damaged: {error}") from error
+        except FileError as error:
+            raise FileError(f"{path}: {error}") from error
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix
+    if suffix not in (".json", ".npz"):
+        raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
+    return suffix
+
+
+def _rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
+    """Bring vectors that left the safe range back into it, in place."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if squares.max() < 1e100 and squares.min() > 1e-100:
+        return
+    far = np.flatnonzero((squares > 1e100) | (squares < 1e-100))
+    sizes = np.abs(vectors[far]).max(axis=1)
+    far, sizes = far[sizes > 0], sizes[sizes > 0]
+    vectors[far] /= sizes[:, None]
+    log_scale[far] += np.log(sizes)

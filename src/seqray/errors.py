@@ -1,0 +1,45 @@
+"""The exceptions of seqray, one tree.
+
+::
+
+    SeqrayError                     catch this one to catch them all
+    ├── ArgumentError (ValueError)  something passed in cannot be used
+    │   ├── SymbolError             a symbol or alphabet
+    │   ├── BasisError              a set of prefixes or suffixes
+    │   └── RankError               a number of states
+    ├── FileError                   a file is damaged, cut short, newer or cannot be written
+    ├── BlackBoxError               the box gave an answer that cannot be used
+    └── MissingExtraError           an optional dependency is not installed
+"""
+
+
+class SeqrayError(Exception):
+    """Root of every error that seqray raises on purpose."""
+
+
+class ArgumentError(SeqrayError, ValueError):
+    """Something passed in cannot be used."""
+
+
+class SymbolError(ArgumentError):
+    """A symbol or an alphabet cannot be used."""
+
+
+class BasisError(ArgumentError):
+    """A set of prefixes or suffixes cannot be used."""
+
+
+class RankError(ArgumentError):
+    """A number of states cannot be used."""
+
+
+class FileError(SeqrayError):
+    """A file is damaged, cut short, of a newer version, or cannot be written."""
+
+
+class BlackBoxError(SeqrayError):
+    """A black box gave an answer that cannot be used."""
+
+
+class MissingExtraError(SeqrayError, ImportError):
+    """An optional dependency is not installed."""

@@ -1,0 +1,66 @@
+"""Writing files so that a failure leaves nothing half-written behind."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from seqray.errors import FileError
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; move it there only if the block succeeds.
+
+    The block may create a file or a folder at the temporary path. An existing folder at ``path``
+    is replaced as a whole. ``OSError`` (no permission, disk full) becomes a `FileError` that
+    names ``path``.
+    """
+    target = Path(path)
+    try:
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise FileError(f"{target}: cannot write here: {error.strerror or error}") from error
+    try:
+        fresh = scratch / target.name
+        yield fresh
+        if target.is_dir() and fresh.is_dir():
+            os.replace(target, scratch / "old")
+        os.replace(fresh, target)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, or a `FileError` that names it."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return a UTF-8 file as text, or a `FileError` that names it."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
+
+
+def check_header(document: object, name: str, version: int) -> None:
+    """Refuse a document that is not in format ``name``, or newer than ``version``."""
+    if not isinstance(document, dict) or document.get("format") != name:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise FileError(f"expected a file in format {name!r}, got {found!r}")
+    found = document.get("version")
+    if not isinstance(found, int) or found < 1:
+        raise FileError(f"damaged: version {found!r} is not a version number")
+    if found > version:
+        raise FileError(
+            f"written by a newer seqray (version {found} of {name!r}, this one reads up to "
+            f"{version}): pip install --upgrade seqray"
+        )

@@ -1,0 +1,141 @@
+"""Steppers: things that read a word symbol by symbol, and what can be done with any of them.
+
+A network and a weighted automaton are the same kind of thing: they have a state, a symbol moves
+it, and a state can be read. Scoring, predicting and sampling are written here once, for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray
+from seqray.errors import ArgumentError
+from seqray.tree import PrefixTree, States, distinct_keys, walk
+from seqray.words import Alphabet, Words
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """Something with states that gives a real weight to every word."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+
+    def start(self) -> States:
+        """Return a batch of one: the state before the first symbol."""
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``.
+
+        Several children may share a parent: what depends on the parent alone need be computed
+        only once.
+        """
+
+    def state_weights(self, states: States) -> FloatArray:
+        """Return the weight of the word that leads to each state, shape ``(n_states,)``."""
+
+
+@runtime_checkable
+class PredictingStepper(Stepper, Protocol):
+    """A stepper that also says what comes next."""
+
+    def state_next_symbol(self, states: States) -> FloatArray:
+        """Return what comes next, the end last, shape ``(n_states, n_symbols + 1)``."""
+
+
+def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatArray]) -> FloatArray:
+    """Walk a tree and read every node, each once.
+
+    Parameters
+    ----------
+    stepper
+        What walks.
+    tree
+        The words to walk over.
+    read
+        Turns a batch of states into an array with one row a state.
+
+    Returns
+    -------
+    array
+        One row a node, in the order of the tree's nodes.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> tree = PrefixTree.of(wa.alphabet.words(["ab"]))
+    >>> collect(wa, tree, wa.state_weights)
+    array([0.25   , 0.125  , 0.03125])
+    """
+    result: FloatArray | None = None
+    for nodes, states in walk(stepper, tree, stepper.start()):
+        values = read(states)
+        if result is None:
+            result = np.empty((len(tree), *values.shape[1:]), values.dtype)
+        result[nodes] = values
+    assert result is not None
+    return result
+
+
+def sample(
+    stepper: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int = 1000
+) -> tuple[Words, int]:
+    """Draw words symbol by symbol from the next-symbol distributions.
+
+    Equal prefixes are stepped once. Negative probabilities count as 0; where nothing is left, the
+    word ends.
+
+    Parameters
+    ----------
+    stepper
+        What to sample from.
+    n_words
+        How many words to draw.
+    rng
+        The source of chance.
+    max_length
+        A word that has not ended by then is cut there.
+
+    Returns
+    -------
+    words, n_cut
+        The words, and how many of them were cut.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> words, n_cut = sample(wa, 1000, rng=np.random.default_rng(0))
+    >>> len(words), float(words.lengths.mean().round(1)), n_cut
+    (1000, 3.0, 0)
+    """
+    if n_words < 0:
+        raise ArgumentError(f"n_words: expected 0 or more, got {n_words}")
+    n_symbols = len(stepper.alphabet)
+    alive: IntArray = np.arange(n_words)
+    node: IntArray = np.zeros(n_words, np.int64)
+    states = stepper.start()
+    drawn: list[tuple[IntArray, IntArray]] = []
+    while len(alive) and len(drawn) < max_length:
+        chances = np.clip(stepper.state_next_symbol(states), 0, None).cumsum(axis=1)
+        n_nodes = len(chances)
+        at = rng.random(len(alive)) * chances[node, -1]
+        symbol = (chances[node] <= at[:, None]).sum(axis=1)
+        goes_on = symbol < n_symbols
+        alive, node, symbol = alive[goes_on], node[goes_on], symbol[goes_on]
+        drawn.append((alive, symbol))
+        if not len(alive):
+            break
+        keys, node = distinct_keys(node * n_symbols + symbol, n_nodes * n_symbols)
+        states = stepper.step(states, keys // n_symbols, keys % n_symbols)
+    letters = np.full((n_words, len(drawn)), -1, np.int32)
+    for position, (words, symbol) in enumerate(drawn):
+        letters[words, position] = symbol
+    lengths = (letters >= 0).sum(axis=1)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Words(stepper.alphabet, letters[letters >= 0], offsets), len(alive)

@@ -1,0 +1,211 @@
+"""The prefix tree of a set of words, and the walk over it.
+
+Everything expensive in seqray is a *stepper* (a network, an automaton: anything with states)
+walking a prefix tree, so that no prefix is ever read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray, read_only
+from seqray.words import Alphabet, Words
+
+BATCH = 4096
+"""How many states are stepped at once: enough to be fast, few enough to stay in the cache."""
+
+States: TypeAlias = Any
+"""A batch of states. What it is made of is the stepper's own business."""
+
+
+class Steps(Protocol):
+    """The one thing the walk asks of a stepper."""
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrefixTree:
+    """All prefixes of a batch of words, each one node, the empty word first.
+
+    Nodes are numbered level by level, and within a level by parent and symbol, so that the
+    children of neighbouring nodes are neighbours.
+
+    Parameters
+    ----------
+    alphabet
+        What the symbols stand for.
+    parent, symbol
+        Of each node, shape ``(n_nodes,)``; the root has ``parent`` 0 and ``symbol`` -1.
+    node_of_word
+        The node where each word ends, shape ``(n_words,)``.
+
+    Examples
+    --------
+    >>> tree = PrefixTree.of(Alphabet("ab").words(["ab", "aa", "", "ab"]))
+    >>> tree
+    PrefixTree(4 nodes, 4 words)
+    >>> tree.words()
+    Words(4 words over 2 symbols: λ, a, aa, ab)
+    >>> tree.node_of_word
+    array([3, 2, 0, 3])
+    """
+
+    alphabet: Alphabet
+    parent: IntArray
+    symbol: IntArray
+    node_of_word: IntArray
+
+    @classmethod
+    def of(cls, words: Words) -> PrefixTree:
+        """Build the tree of all prefixes of ``words``."""
+        n_symbols = len(words.alphabet)
+        node_of_word = np.zeros(len(words), np.int64)
+        parents: list[IntArray] = [np.zeros(1, np.int64)]
+        symbols: list[IntArray] = [np.full(1, -1, np.int32)]
+        level_start, n_nodes = 0, 1
+        # Longest words first, so that those still being read are always a leading slice.
+        order = np.argsort(-words.lengths, kind="stable")
+        lengths, starts = words.lengths[order], words.offsets[:-1][order]
+        n_longer = len(words) - np.cumsum(np.bincount(lengths))  # words longer than each depth
+        at = np.zeros(len(words), np.int64)  # where each word stands, within its level
+        for depth, n_active in enumerate(n_longer[:-1]):
+            letters = words.codes[starts[:n_active] + depth]
+            keys, at_active = distinct_keys(
+                at[:n_active] * n_symbols + letters, (n_nodes - level_start) * n_symbols
+            )
+            at[:n_active] = at_active
+            parents.append(keys // n_symbols + level_start)
+            symbols.append((keys % n_symbols).astype(np.int32))
+            level_start, n_nodes = n_nodes, n_nodes + len(keys)
+            done = slice(n_longer[depth + 1], n_active)
+            node_of_word[order[done]] = at[done] + level_start
+        return cls(
+            words.alphabet,
+            read_only(np.concatenate(parents)),
+            read_only(np.concatenate(symbols)),
+            read_only(node_of_word),
+        )
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def __repr__(self) -> str:
+        return f"PrefixTree({len(self)} nodes, {len(self.node_of_word)} words)"
+
+    @cached_property
+    def first_child(self) -> IntArray:
+        """The children of node ``i`` are ``first_child[i]`` to ``first_child[i + 1]``."""
+        n_children = np.bincount(self.parent[1:], minlength=len(self))
+        return read_only(np.concatenate([[1], 1 + np.cumsum(n_children)]))
+
+    @cached_property
+    def levels(self) -> IntArray:
+        """Where each level begins; ``levels[d]`` to ``levels[d + 1]`` are the words of length d."""
+        starts = [0]
+        while starts[-1] < len(self):
+            starts.append(int(self.first_child[starts[-1]]))
+        return read_only(np.array(starts))
+
+    @cached_property
+    def depth(self) -> IntArray:
+        """The length of each node's word, shape ``(n_nodes,)``."""
+        return read_only(np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels)))
+
+    def words(self, nodes: IntArray | None = None) -> Words:
+        """Return the words of the given nodes, or of all."""
+        nodes = np.arange(len(self)) if nodes is None else np.asarray(nodes)
+        lengths = self.depth[nodes]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        codes = np.empty(offsets[-1], np.int32)
+        at, here = offsets[1:] - 1, nodes
+        for _ in range(int(lengths.max(initial=0))):
+            alive = here > 0
+            at, here = at[alive], here[alive]
+            codes[at] = self.symbol[here]
+            at, here = at - 1, self.parent[here]
+        return Words(self.alphabet, codes, offsets)
+
+    def counts(self) -> FloatArray:
+        """How often each symbol, and last the end, follows each node in the words.
+
+        Shape ``(n_nodes, n_symbols + 1)``; the row sums are how often a node is a prefix.
+
+        >>> PrefixTree.of(Alphabet("ab").words(["ab", "aa", "", "ab"])).counts()
+        array([[3., 0., 1.],
+               [1., 2., 0.],
+               [0., 0., 1.],
+               [0., 0., 2.]])
+        """
+        follows = np.zeros((len(self), len(self.alphabet) + 1))
+        follows[:, -1] = np.bincount(self.node_of_word, minlength=len(self))
+        visits = follows[:, -1].copy()
+        for start, stop in zip(self.levels[-2:0:-1], self.levels[:1:-1], strict=True):
+            level = slice(start, stop)
+            follows[self.parent[level], self.symbol[level]] = visits[level]
+            np.add.at(visits, self.parent[level], visits[level])
+        return follows
+
+
+def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+    """`numpy.unique` with inverse; without a sort where the keys are dense."""
+    if n_keys > 8 * len(keys) + 1024:
+        distinct, which = np.unique(keys, return_inverse=True)
+        return distinct, which
+    present = np.zeros(n_keys, bool)
+    present[keys] = True
+    distinct = np.flatnonzero(present)
+    number = np.empty(n_keys, np.int64)
+    number[distinct] = np.arange(len(distinct))
+    return distinct, number[keys]
+
+
+def walk(
+    stepper: Steps, tree: PrefixTree, start: States, *, width: int = 1, batch: int = BATCH
+) -> Iterator[tuple[slice, States]]:
+    """Walk a tree from its root, and yield slices of nodes with the states there.
+
+    Every node is visited once, after its parent. Memory is bounded: a level wider than ``batch``
+    is cut, and the part below one piece is walked before the next piece is stepped.
+
+    Parameters
+    ----------
+    stepper
+        What walks.
+    tree
+        Where.
+    start
+        The states at the root. There may be ``width`` of them: the walk is then made from all of
+        them together, and node ``i`` of a slice owns the states from ``i * width`` to
+        ``(i + 1) * width``.
+    width
+        How many states stand at the root.
+    batch
+        How many states may be stepped at once.
+    """
+    yield slice(0, 1), start
+    n_together = max(1, batch // width)
+    lanes = np.arange(width)
+    children = tree.first_child
+    # Each entry: states, first node they belong to, children still to do.
+    stack = [(start, 0, int(children[0]), int(children[1]))]
+    while stack:
+        states, first, begin, end = stack.pop()
+        if begin == end:
+            continue
+        stop = min(begin + n_together, end)
+        if stop < end:
+            stack.append((states, first, stop, end))
+        parents, symbols = tree.parent[begin:stop] - first, tree.symbol[begin:stop]
+        if width > 1:
+            parents = (parents[:, None] * width + lanes).ravel()
+            symbols = np.repeat(symbols, width)
+        states = stepper.step(states, parents, symbols)
+        yield slice(begin, stop), states
+        stack.append((states, begin, int(children[begin]), int(children[stop])))
