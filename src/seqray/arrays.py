@@ -24,7 +24,10 @@ def real_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> F
 
     ``None`` in ``shape`` stands for any size.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ArgumentError(f"{name}: expected rows of equal lengths: {error}") from error
     if array.dtype.kind not in "iufb":
         raise ArgumentError(f"{name}: expected real numbers, got dtype {array.dtype}")
     fits = array.ndim == len(shape) and all(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,12 @@ from seqray.words import Alphabet, Symbol, Word, Words
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
 FORMAT, VERSION = "seqray.automaton", 1
+
+DAMAGE = (
+    *(ValueError, TypeError, RecursionError, RuntimeError, EOFError, OSError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+"""What reading a damaged JSON or npz file may raise."""
 
 
 class AutomatonStates(NamedTuple):
@@ -179,7 +186,10 @@ class WeightedAutomaton:
         if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
             return read_only(np.linalg.lstsq(gap, self.final, rcond=None)[0])
         never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
-        return read_only(np.linalg.solve(gap + never, self.final - never @ self.final))
+        found = np.linalg.solve(gap + never, self.final - never @ self.final)
+        # What never stops weighs nothing; its rounding errors must not be read as weights.
+        found[np.abs(found) <= 16 * self.n_states * np.finfo(float).eps * np.abs(found).max()] = 0
+        return read_only(found)
 
     @cached_property
     def total(self) -> float:
@@ -279,26 +289,40 @@ class WeightedAutomaton:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         # Children are kept in the order of their symbols, so that each matrix is used once and
         # its results are written in place; `rows` finds them again.
-        order = np.argsort(symbols.astype(np.uint16), kind="stable")
+        kind = np.uint16 if len(self.alphabet) <= 2**16 else np.int64  # 16 bits sort much faster
+        order = np.argsort(symbols.astype(kind), kind="stable")
         origins = states.rows[parents[order]]
-        ends = np.cumsum(np.bincount(symbols, minlength=len(self.alphabet)))
+        sizes = np.bincount(symbols, minlength=len(self.alphabet))
         vectors = np.empty((len(order), self.n_states))
+        # One symbol's parents are gathered at a time, into one place that stays in the cache;
+        # "clip" only spares the check of indices that are known to be right.
+        scratch = np.empty((int(sizes.max()), self.n_states))
         begin = 0
-        for matrix, end in zip(self.transitions, ends.tolist(), strict=True):
-            if begin < end:
-                np.matmul(states.vectors[origins[begin:end]], matrix, out=vectors[begin:end])
-            begin = end
+        for matrix, size in zip(self.transitions, sizes.tolist(), strict=True):
+            if size:
+                here, before = slice(begin, begin + size), scratch[:size]
+                states.vectors.take(origins[here], axis=0, out=before, mode="clip")
+                np.matmul(before, matrix, out=vectors[here])
+                begin += size
         log_scale = states.log_scale[origins]
         _rescale(vectors, log_scale)
         rows = np.empty(len(order), np.int64)
         rows[order] = np.arange(len(order))
         return AutomatonStates(vectors, log_scale, rows)
 
+    def state_vectors(self, states: AutomatonStates) -> FloatArray:
+        """Return the states themselves, shape ``(n, n_states)``."""
+        vectors = states.vectors * np.exp(states.log_scale)[:, None]
+        return vectors[states.rows]
+
     def state_weights(self, states: AutomatonStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
         weights = states.vectors @ self.final
-        if states.log_scale.any():
-            weights = weights * np.exp(states.log_scale)
+        far = np.flatnonzero(states.log_scale)
+        if len(far):  # in logarithms: the scale alone may overflow where the weight does not
+            with np.errstate(divide="ignore", over="ignore"):
+                sizes = np.exp(np.log(np.abs(weights[far])) + states.log_scale[far])
+            weights[far] = np.sign(weights[far]) * sizes
         return weights[states.rows]
 
     def _state_log_weights(self, states: AutomatonStates) -> FloatArray:
@@ -309,16 +333,14 @@ class WeightedAutomaton:
 
     @cached_property
     def _readers(self) -> FloatArray:
-        """Columns that read a state: one a symbol, the end, and the prefix weight."""
-        symbols = self.transitions @ self.prefix_final
-        return np.concatenate([symbols, [self.final], [self.prefix_final]]).T
+        """Columns that read a state: one a symbol, and the end; together, its prefix weight."""
+        return np.concatenate([self.transitions @ self.prefix_final, [self.final]]).T
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
         read = states.vectors @ self._readers
-        weight = read[:, -1:]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            read = read[:, :-1] / weight
+            read = read / read.sum(axis=1, keepdims=True)
         unread = ~np.isfinite(read).all(axis=1)
         if unread.any():
             read[unread] = 1 / read.shape[1]
@@ -386,7 +408,7 @@ class WeightedAutomaton:
             )
         except KeyError as error:
             raise FileError(f"{path}: damaged: it has no {error}") from error
-        except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except DAMAGE as error:
             raise FileError(f"{path}: not a seqray automaton, or damaged: {error}") from error
         except FileError as error:
             raise FileError(f"{path}: {error}") from error
@@ -402,7 +424,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 def _rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
     """Bring vectors that left the safe range back into it, in place."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    if squares.max() < 1e100 and squares.min() > 1e-100:
+    if squares.max(initial=1) < 1e100 and squares.min(initial=1) > 1e-100:
         return
     far = np.flatnonzero((squares > 1e100) | (squares < 1e-100))
     sizes = np.abs(vectors[far]).max(axis=1)

@@ -27,12 +27,23 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         fresh = scratch / target.name
         yield fresh
         if target.is_dir() and fresh.is_dir():
-            os.replace(target, scratch / "old")
-        os.replace(fresh, target)
+            _replace_folder(fresh, target, scratch / f"{target.name}.old")
+        else:
+            os.replace(fresh, target)
     except OSError as error:
         raise FileError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _replace_folder(fresh: Path, target: Path, aside: Path) -> None:
+    """Put one folder in the place of another, or the old one back if that fails."""
+    os.replace(target, aside)
+    try:
+        os.replace(fresh, target)
+    except OSError:
+        os.replace(aside, target)
+        raise
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

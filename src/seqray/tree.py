@@ -16,8 +16,8 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray, read_only
 from seqray.words import Alphabet, Words
 
-BATCH = 4096
-"""How many states are stepped at once: enough to be fast, few enough to stay in the cache."""
+BATCH = 16384
+"""How many states are stepped at once: few pieces make few calls, and memory stays bounded."""
 
 States: TypeAlias = Any
 """A batch of states. What it is made of is the stepper's own business."""
@@ -77,13 +77,20 @@ class PrefixTree:
         at = np.zeros(len(words), np.int64)  # where each word stands, within its level
         for depth, n_active in enumerate(n_longer[:-1]):
             letters = words.codes[starts[:n_active] + depth]
-            keys, at_active = distinct_keys(
-                at[:n_active] * n_symbols + letters, (n_nodes - level_start) * n_symbols
-            )
-            at[:n_active] = at_active
-            parents.append(keys // n_symbols + level_start)
-            symbols.append((keys % n_symbols).astype(np.int32))
-            level_start, n_nodes = n_nodes, n_nodes + len(keys)
+            n_here = n_nodes - level_start
+            if n_here == (n_longer[depth - 1] if depth else len(words)):
+                # Every word stands alone, and will to its end: each makes a node of its own.
+                origins, at[:n_active] = distinct_keys(at[:n_active], n_here)
+                level_symbols = np.empty(n_active, np.int32)
+                level_symbols[at[:n_active]] = letters
+            else:
+                keys, at[:n_active] = distinct_keys(
+                    at[:n_active] * n_symbols + letters, n_here * n_symbols
+                )
+                origins, level_symbols = keys // n_symbols, (keys % n_symbols).astype(np.int32)
+            parents.append(origins + level_start)
+            symbols.append(level_symbols)
+            level_start, n_nodes = n_nodes, n_nodes + len(origins)
             done = slice(n_longer[depth + 1], n_active)
             node_of_word[order[done]] = at[done] + level_start
         return cls(
@@ -120,7 +127,8 @@ class PrefixTree:
 
     def words(self, nodes: IntArray | None = None) -> Words:
         """Return the words of the given nodes, or of all."""
-        nodes = np.arange(len(self)) if nodes is None else np.asarray(nodes)
+        every: IntArray = np.arange(len(self))
+        nodes = every if nodes is None else every[nodes]
         lengths = self.depth[nodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         codes = np.empty(offsets[-1], np.int32)

@@ -103,6 +103,12 @@ class Alphabet:
         >>> Alphabet("ab").decode([0, 1])
         ('a', 'b')
         """
+        codes = list(codes)
+        for at, code in enumerate(codes):
+            if not 0 <= code < len(self):  # -1 must not quietly mean the last symbol
+                raise SymbolError(
+                    f"letter {code} at position {at} is outside an alphabet of {len(self)} letters"
+                )
         return tuple(self.symbols[code] for code in codes)
 
     def parse(self, text: str) -> tuple[Symbol, ...]:
@@ -131,7 +137,10 @@ class Alphabet:
     def to_json(self) -> list[Any]:
         """Return the symbols as JSON can hold them; ``Alphabet(list)`` brings them back."""
         for symbol in self.symbols:
-            if symbol is not None and not isinstance(symbol, (str, int, float)):
+            known = symbol is None or isinstance(symbol, (str, int, float))
+            # A lone surrogate is no Unicode text, and nan would not be found again.
+            text = symbol.encode(errors="ignore").decode() if isinstance(symbol, str) else symbol
+            if not known or text != symbol:
                 raise SymbolError(
                     f"symbol {symbol!r} cannot be written to a file: only strings and numbers can"
                 )
@@ -228,11 +237,13 @@ class Words:
 
     def __post_init__(self) -> None:
         codes, offsets = np.asarray(self.codes), np.asarray(self.offsets)
-        if codes.ndim != 1 or offsets.ndim != 1 or codes.dtype.kind not in "iu":
-            raise ArgumentError(
-                "codes and offsets: expected one-dimensional integer arrays, "
-                f"got {codes.dtype} of shape {codes.shape} and shape {offsets.shape}"
-            )
+        for name, array in (("codes", codes), ("offsets", offsets)):
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                raise ArgumentError(
+                    f"{name}: expected a one-dimensional integer array, "
+                    f"got {array.dtype} of shape {array.shape}"
+                )
+        offsets = offsets.astype(np.int64, copy=False)  # unsigned differences never fall below 0
         ends_right = len(offsets) and offsets[0] == 0 and offsets[-1] == len(codes)
         if not ends_right or (np.diff(offsets) < 0).any():
             raise ArgumentError(
@@ -247,7 +258,7 @@ class Words:
                 f"an alphabet of {len(self.alphabet)} letters"
             )
         object.__setattr__(self, "codes", read_only(codes.astype(np.int32, copy=False)))
-        object.__setattr__(self, "offsets", read_only(offsets.astype(np.int64, copy=False)))
+        object.__setattr__(self, "offsets", read_only(offsets))
 
     @classmethod
     def _trusted(cls, alphabet: Alphabet, codes: IntArray, offsets: IntArray) -> Words:
@@ -266,6 +277,8 @@ class Words:
         >>> Words.concatenate([a.words(["a"]), a.words(["", "ba"])])
         Words(3 words over 2 symbols: a, λ, ba)
         """
+        if not batches:
+            raise ArgumentError("expected at least one batch of words, got none")
         alphabet = batches[0].alphabet
         for batch in batches[1:]:
             alphabet.words(batch)
@@ -292,7 +305,8 @@ class Words:
         """Return one word, or a batch of the chosen words."""
         if isinstance(index, (int, np.integer)):
             at = range(len(self))[index]
-            return self.alphabet.decode(self.codes[self.offsets[at] : self.offsets[at + 1]])
+            codes = self.codes[self.offsets[at] : self.offsets[at + 1]]
+            return tuple(self.alphabet.symbols[code] for code in codes)
         if isinstance(index, slice) and index.step in (None, 1):
             start, stop, _ = index.indices(len(self))
             offsets = self.offsets[start : max(start, stop) + 1]
@@ -328,7 +342,17 @@ class Words:
         Words(2 words over 2 symbols: b, aba)
         """
         codes = np.insert(self.codes, self.offsets[1:], symbols.astype(np.int32))
-        return self._trusted(self.alphabet, codes, self.offsets + np.arange(len(self) + 1))
+        return Words(self.alphabet, codes, self.offsets + np.arange(len(self) + 1))
+
+    def reversed(self) -> Words:
+        """Return the words read backwards.
+
+        >>> Alphabet("ab").words(["", "aab"]).reversed()
+        Words(2 words over 2 symbols: λ, baa)
+        """
+        flipped = np.repeat(self.offsets[1:] + self.offsets[:-1] - 1, self.lengths)
+        where = flipped - np.arange(len(self.codes))
+        return self._trusted(self.alphabet, self.codes[where], self.offsets)
 
     def followed_by(self, other: Words) -> Words:
         """Return every word followed by every word of ``other``, the other's varying fastest.

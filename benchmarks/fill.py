@@ -1,0 +1,184 @@
+"""Filling Hankel blocks from a GRU: shared prefixes against batches of words, and single words.
+
+    pip install 'seqray[torch]'
+    python benchmarks/fill.py [--prefixes 800] [--suffixes 800] [--symbols 11] [--seed 0]
+
+The network is the paper's with 50 units (random weights: speed does not depend on them), the basis
+uniform, one thread. The peers are the same network in PyTorch: all distinct words in padded batches
+sorted by length, and word by word; both are timed on a sample and extrapolated. Beside them, the
+same NumPy network asked for one word at a time. The shares are of the machine's float32 GEMM peak,
+measured in the same run: `gemm_share` counts the products that were carried out, and
+`gemm_share_nominal` those that a plain step takes for the same states.
+"""
+
+import argparse
+import itertools
+import time
+
+import numpy as np
+import torch
+from common import best_of, one_thread, report
+from torch import nn
+
+import seqray
+from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.filling import Plan
+from seqray.tree import PrefixTree
+from seqray.words import Alphabet, Words
+
+HIDDEN = 50
+
+
+class Network(nn.Module):
+    """The paper's network: embedding, two GRU layers, two ReLU layers, softmax."""
+
+    def __init__(self, n_symbols: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(n_symbols + 1, 3 * n_symbols)
+        self.recurrent = nn.GRU(3 * n_symbols, HIDDEN, num_layers=2, batch_first=True)
+        sizes = [HIDDEN, HIDDEN // 2, 3 * n_symbols, n_symbols + 1]
+        self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+
+    def forward(self, ids: torch.Tensor, aims: torch.Tensor) -> torch.Tensor:
+        """Return the probability of each word; an aim of -1 is padding."""
+        x, _ = self.recurrent(self.embedding(ids))
+        for layer in self.dense[:-1]:
+            x = torch.relu(layer(x))
+        logs = torch.log_softmax(self.dense[-1](x), -1)
+        chosen = logs.gather(-1, aims.clamp(min=0)[:, :, None])[:, :, 0]
+        return (chosen * (aims >= 0)).sum(1).exp()
+
+
+def padded(words: Words) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what the network reads, with the start marker, and what it should predict."""
+    n, longest, end = len(words), int(words.lengths.max()), len(words.alphabet)
+    inside = np.arange(longest + 1) < words.lengths[:, None]
+    ids = np.zeros((n, longest + 1), np.int64)
+    ids[:, 0] = end
+    ids[:, 1:][inside[:, :-1]] = words.codes
+    aims = np.full((n, longest + 1), -1)
+    aims[inside] = words.codes
+    aims[np.arange(n), words.lengths] = end
+    return torch.from_numpy(ids), torch.from_numpy(aims)
+
+
+def to_seqray(network: Network, alphabet: Alphabet) -> RecurrentLanguageModel:
+    """Copy the weights into the network that seqray steps."""
+    weights = {k: v.numpy() for k, v in network.state_dict().items()}
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    layers = [
+        RecurrentLayer("gru", *(weights[f"recurrent.{name}_l{i}"] for name in names))
+        for i in range(2)
+    ]
+    dense = [
+        DenseLayer(weights[f"dense.{i}.weight"], weights[f"dense.{i}.bias"], activation)
+        for i, activation in enumerate(("relu", "relu", "identity"))
+    ]
+    embedding = weights["embedding.weight"]
+    return RecurrentLanguageModel(alphabet, layers, dense, embedding, start_id=len(alphabet))
+
+
+def batch_time(network: Network, words: Words, batch: int, n_batches: int) -> float:
+    """Return the seconds that all words would take in sorted, padded batches."""
+    begins = np.linspace(0, len(words) - batch, n_batches).astype(int)
+    tensors = [padded(words[b : b + batch]) for b in begins]
+    with torch.inference_mode():
+        seconds = best_of(2, lambda: [network(*pair) for pair in tensors])
+    return seconds / (n_batches * batch) * len(words)
+
+
+def products(n_symbols: int) -> tuple[int, int]:
+    """Return the multiplications of a step that depend on the parent alone, and the others."""
+    head = HIDDEN * (HIDDEN // 2) + (HIDDEN // 2) * 3 * n_symbols + 3 * n_symbols * (n_symbols + 1)
+    return 2 * HIDDEN * 3 * HIDDEN, HIDDEN * 3 * HIDDEN + head
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prefixes", type=int, default=800)
+    parser.add_argument("--suffixes", type=int, default=800)
+    parser.add_argument("--symbols", type=int, default=11)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    rng = np.random.default_rng(options.seed)
+    alphabet = Alphabet(range(options.symbols))
+    network = Network(options.symbols).eval()
+    box = to_seqray(network, alphabet)
+    basis = seqray.uniform_basis(alphabet, options.prefixes, options.suffixes, rng=rng)
+    with one_thread():
+        run(network, box, basis, options, rng)
+
+
+def run(
+    network: Network,
+    box: RecurrentLanguageModel,
+    basis: seqray.Basis,
+    options: argparse.Namespace,
+    rng: np.random.Generator,
+) -> None:
+    square = rng.standard_normal((2048, 2048)).astype(np.float32)
+    peak = 2 * 2048**3 / best_of(5, lambda: square @ square)
+
+    times = []
+    for _ in range(2):
+        begin = time.process_time()
+        blocks = seqray.fill(box, basis)
+        times.append(time.process_time() - begin)
+    ours = min(times)
+
+    # The distinct words, sorted by length: every leaf row with every suffix, and the prefixes.
+    plan = Plan.of(basis)
+    rows = plan.tree.words(plan.leaves)
+    words = Words.concatenate([rows.followed_by(basis.suffixes), basis.prefixes])
+    words = words[np.argsort(words.lengths, kind="stable")]
+    assert len(words) == blocks.n_questions
+
+    by_batch = {batch: batch_time(network, words, batch, 16) for batch in (512, 1024, 2048, 4096)}
+    batch = min(by_batch, key=by_batch.__getitem__)
+    batched = batch_time(network, words, batch, 64)
+
+    some = words[rng.integers(0, len(words), 300)]
+    pairs = [padded(some[i : i + 1]) for i in range(len(some))]
+    with torch.inference_mode():
+        single = best_of(2, lambda: [network(*pair) for pair in pairs]) / len(some) * len(words)
+        answers = torch.cat([network(*pair) for pair in pairs]).numpy()
+    alone = [some[i : i + 1] for i in range(len(some))]
+    single_numpy = best_of(1, lambda: [box.weights(word) for word in alone]) / len(some)
+    np.testing.assert_allclose(box.weights(some), answers, rtol=1e-4)
+
+    of_parent, of_child = products(options.symbols)
+    suffixes = PrefixTree.of(basis.suffixes)
+    inner = int((np.diff(suffixes.first_child) > 0).sum())
+    n_parents = len(plan.leaves) * inner + len(basis.prefixes)
+    done = 2 * (blocks.n_steps * of_child + n_parents * of_parent)
+    nominal = 2 * blocks.n_steps * (of_child + of_parent + 3 * options.symbols * 3 * HIDDEN)
+    figures = {
+        "speedup_batched": batched / ours,
+        "speedup_single": single / ours,
+        "speedup_single_numpy": single_numpy * len(words) / ours,
+        "gemm_share": done / ours / peak,
+        "gemm_share_nominal": nominal / ours / peak,
+        "seconds": ours,
+        "steps": blocks.n_steps,
+        "words": len(words),
+        "ns_per_step": ours / blocks.n_steps * 1e9,
+        "batch": batch,
+        "mean_length": float(words.lengths.mean()),
+        "peak_gflops": peak / 1e9,
+        **vars(options),
+    }
+    report(
+        [
+            ("basis", f"{basis}; {len(words):,} distinct words"),
+            ("shared prefixes", f"{ours:8.1f} s, {blocks.n_steps:,} steps"),
+            (f"batches of {batch}", f"{batched:8.1f} s, extrapolated; {batched / ours:.1f} ×"),
+            ("word by word", f"{single:8.0f} s, extrapolated; {single / ours:.0f} ×"),
+        ],
+        figures,
+    )
+
+
+if __name__ == "__main__":
+    main()

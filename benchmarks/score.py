@@ -1,0 +1,140 @@
+"""Scoring words with an automaton, against the network it replaces and a plain loop.
+
+``python benchmarks/score.py`` prints a short table, and last one line of JSON. The words are
+20,000 of mean length 10 over 11 symbols, drawn from a generated machine of 20 states whose words
+share prefixes about as those of PAutomaC's problem 10 do (11 symbols too): their tree has two
+nodes for three letters.
+
+``sweep_cost`` is ``compare_ranks`` over ranks 1 to 100 relative to ``Reference.compare`` at rank
+100 alone, the box asked before; ``sweep_cost_asking`` is relative to a whole ``compare`` at rank
+100, with the words made into a tree and the box asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from common import best_of, one_thread, report
+
+from seqray.automaton import WeightedAutomaton
+from seqray.fidelity import Reference, compare, compare_ranks
+from seqray.tree import PrefixTree
+from seqray.words import Words
+
+SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 20, 100
+
+
+def generate(n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
+    """Return a stochastic automaton; few symbols and few targets are likely in each state."""
+    stop = 1 / (MEAN_LENGTH + 1)
+    symbols = rng.dirichlet(np.full(N_SYMBOLS, 0.1), size=n_states) * (1 - stop)
+    targets = rng.dirichlet(np.full(n_states, 0.1), size=(n_states, N_SYMBOLS))
+    transitions = (symbols[:, :, None] * targets).transpose(1, 0, 2)
+    initial = rng.dirichlet(np.full(n_states, 0.1))
+    return WeightedAutomaton(range(N_SYMBOLS), initial, transitions, np.full(n_states, stop))
+
+
+def loop(wa: WeightedAutomaton, words: Words) -> list[float]:
+    """Score word by word, letter by letter."""
+    codes, offsets = words.codes.tolist(), words.offsets.tolist()
+    matrices = list(wa.transitions)
+    weights = []
+    for begin, end in itertools.pairwise(offsets):
+        state = wa.initial
+        for code in codes[begin:end]:
+            state = state @ matrices[code]
+        weights.append(float(state @ wa.final))
+    return weights
+
+
+def network(words: Words) -> Callable[[], object] | None:
+    """Return the scoring of the words by the paper's GRU-50 (section 4), or None without torch."""
+    try:
+        import torch  # noqa: PLC0415
+    except ImportError:
+        print("torch is not installed, so it is not timed: pip install torch", file=sys.stderr)
+        return None
+    torch.set_num_threads(1)
+    torch.manual_seed(SEED)
+    k, end, begin = N_SYMBOLS, N_SYMBOLS, N_SYMBOLS + 1
+    embedding = torch.nn.Embedding(k + 2, 3 * k)
+    gru = torch.nn.GRU(3 * k, 50, num_layers=2, batch_first=True)
+    sizes = [(50, 25), (25, 3 * k), (3 * k, k + 1)]
+    dense = [torch.nn.Linear(inside, outside) for inside, outside in sizes]
+    order = np.argsort(words.lengths, kind="stable")
+
+    def batch_log_weights(batch: Words) -> Any:
+        longest = int(batch.lengths.max())
+        read = np.full((len(batch), longest + 2), end)
+        read[:, 0] = begin
+        inside = np.arange(longest) < batch.lengths[:, None]
+        read[:, 1:-1][inside] = batch.codes
+        letters = torch.from_numpy(read)
+        out = gru(embedding(letters[:, :-1]))[0]
+        out = torch.relu(dense[1](torch.relu(dense[0](out))))
+        logs = torch.log_softmax(dense[2](out), -1).gather(2, letters[:, 1:, None])[:, :, 0]
+        counted = torch.arange(longest + 1) <= torch.from_numpy(batch.lengths)[:, None]
+        return (logs * counted).sum(1)
+
+    def score() -> list[Any]:  # 256 words at once is the fastest of 128, 256, … 2048 here
+        with torch.inference_mode():
+            batches = (order[at : at + 256] for at in range(0, len(order), 256))
+            return [batch_log_weights(words[chosen]) for chosen in batches]
+
+    return score
+
+
+def main() -> None:
+    rng = np.random.default_rng(SEED)
+    box, wide = generate(N_STATES, rng), generate(TOP_RANK, rng)
+    words = box.sample(N_WORDS, rng=rng)
+    assert np.allclose(box.weights(words), loop(box, words), rtol=1e-9)
+    fast = best_of(15, lambda: box.weights(words))
+    plain = best_of(2, lambda: loop(box, words))
+    score = network(words)
+    gru = best_of(3, score) if score else None
+    reference = Reference.ask(box, words)
+    alone = best_of(5, lambda: reference.compare(wide))
+    asking = best_of(3, lambda: compare(box, wide, words))
+    reference.compare(wide)
+    sweep = best_of(1, lambda: compare_ranks(reference, wide, range(1, TOP_RANK + 1)))
+    figures = {
+        "speedup_torch": gru and gru / fast,
+        "speedup_loop": plain / fast,
+        "sweep_cost": sweep / alone,
+        "sweep_cost_asking": sweep / asking,
+        "seconds": {
+            "weights": fast,
+            "loop": plain,
+            "torch": gru,
+            "rank 100": alone,
+            "rank 100 and asking": asking,
+            "ranks 1 to 100": sweep,
+        },
+        "seed": SEED,
+        "sizes": {
+            "words": len(words),
+            "letters": len(words.codes),
+            "symbols": N_SYMBOLS,
+            "nodes": len(PrefixTree.of(words)),
+            "states": N_STATES,
+        },
+    }
+    rows = [
+        (f"weights of {len(words)} words, rank {N_STATES}", f"{fast * 1e3:8.1f} ms"),
+        ("the same in a loop", f"{plain * 1e3:8.1f} ms  {plain / fast:.0f} times slower"),
+        ("GRU-50 in torch", f"{gru * 1e3:8.1f} ms  {gru / fast:.0f} times slower" if gru else "–"),
+        (f"compare at rank {TOP_RANK}", f"{alone * 1e3:8.1f} ms"),
+        ("the same with asking the box", f"{asking * 1e3:8.1f} ms"),
+        (f"ranks 1 to {TOP_RANK}", f"{sweep * 1e3:8.1f} ms  {sweep / alone:.1f} times rank 100"),
+    ]  # fmt: skip
+    report(rows, figures)
+
+
+if __name__ == "__main__":
+    with one_thread():
+        main()

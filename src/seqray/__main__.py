@@ -1,0 +1,5 @@
+"""``python -m seqray``."""
+
+from seqray.cli import main
+
+main()

@@ -1,0 +1,499 @@
+"""Sums, products, minimal forms, distances: what can be done with automata as functions.
+
+Everything here is a pure function on `WeightedAutomaton` values. The Gramians and the balanced
+form are those of Balle, Panangaden and Precup (2015), "A canonical form for weighted automata and
+applications to approximate minimization".
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.arrays import FloatArray, read_only, real_array
+from seqray.automaton import WeightedAutomaton
+from seqray.errors import ArgumentError, RankError, SymbolError
+
+log = logging.getLogger(__name__)
+
+DIRECT_STATES = 40
+"""Up to so many states Gramians come from one dense solve; above, from Krylov iterations."""
+
+EPS = float(np.finfo(float).eps)
+
+# Sums, products and the like ----------------------------------------------------------------------
+
+
+def add(a: WeightedAutomaton, b: WeightedAutomaton) -> WeightedAutomaton:
+    """Return the automaton that gives each word ``a(w) + b(w)``.
+
+    It is the direct sum, of ``a.n_states + b.n_states`` states.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> add(half, half).weights(["", "a"])
+    array([2., 1.])
+    """
+    _same_alphabet(a, b)
+    n = a.n_states
+    transitions = np.zeros((len(a.alphabet), n + b.n_states, n + b.n_states))
+    transitions[:, :n, :n], transitions[:, n:, n:] = a.transitions, b.transitions
+    return WeightedAutomaton(
+        a.alphabet,
+        np.concatenate([a.initial, b.initial]),
+        transitions,
+        np.concatenate([a.final, b.final]),
+    )
+
+
+def multiply(a: WeightedAutomaton, b: WeightedAutomaton) -> WeightedAutomaton:
+    """Return the automaton that gives each word ``a(w) · b(w)``, the Hadamard product.
+
+    It is the Kronecker product, of ``a.n_states * b.n_states`` states.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> multiply(half, half).weights(["", "a"])
+    array([1.  , 0.25])
+    """
+    _same_alphabet(a, b)
+    return WeightedAutomaton(
+        a.alphabet,
+        np.kron(a.initial, b.initial),
+        [np.kron(left, right) for left, right in zip(a.transitions, b.transitions, strict=True)],
+        np.kron(a.final, b.final),
+    )
+
+
+def scale(a: WeightedAutomaton, factor: float) -> WeightedAutomaton:
+    """Return the automaton that gives each word ``factor · a(w)``.
+
+    Examples
+    --------
+    >>> scale(WeightedAutomaton("a", [1], [[[0.5]]], [1]), -3).weights(["", "a"])
+    array([-3. , -1.5])
+    """
+    times = real_array("factor", factor, ())
+    return WeightedAutomaton(a.alphabet, a.initial * times, a.transitions, a.final)
+
+
+def reverse(a: WeightedAutomaton) -> WeightedAutomaton:
+    """Return the automaton that gives each word the weight of its mirror image.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1, 0], [[[0, 1], [0, 0]], [[0, 0], [0, 1]]], [0, 1])
+    >>> wa.weights(["ab", "ba"]), reverse(wa).weights(["ab", "ba"])
+    (array([1., 0.]), array([0., 1.]))
+    """
+    return WeightedAutomaton(a.alphabet, a.final, a.transitions.transpose(0, 2, 1), a.initial)
+
+
+def change_basis(a: WeightedAutomaton, matrix: ArrayLike) -> WeightedAutomaton:
+    """Return the same function in other coordinates: ``α₀B``, ``B⁻¹MσB``, ``B⁻¹α∞``.
+
+    Parameters
+    ----------
+    a
+        The automaton.
+    matrix
+        B, invertible, shape ``(n_states, n_states)``. A matrix that is singular to working
+        precision is refused; for one that is merely ill-conditioned a warning is logged.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0.5], [0, 0.25]]], [0, 1])
+    >>> other = change_basis(wa, [[1, 1], [0, 2]])
+    >>> other.initial, other.weight("aa") == wa.weight("aa")
+    (array([1., 1.]), True)
+    """
+    basis = real_array("matrix", matrix, (a.n_states, a.n_states))
+    sizes = np.linalg.svd(basis, compute_uv=False)
+    if sizes[-1] <= a.n_states * EPS * sizes[0]:
+        raise ArgumentError(
+            f"matrix: expected an invertible matrix, got singular values from {sizes[0]:.3g} "
+            f"down to {sizes[-1]:.3g}, singular to working precision"
+        )
+    condition = sizes[0] / sizes[-1]
+    if condition > 1e8:
+        log.warning(
+            "change of basis by an ill-conditioned matrix (condition number %.1e): "
+            "expect relative errors of %.0e in the weights",
+            *(condition, condition * EPS),
+        )
+    return WeightedAutomaton(
+        a.alphabet,
+        a.initial @ basis,
+        np.linalg.solve(basis, a.transitions @ basis),
+        np.linalg.solve(basis, a.final),
+    )
+
+
+# Minimal form and equivalence ---------------------------------------------------------------------
+
+
+def minimise(a: WeightedAutomaton, *, tolerance: float = 1e-9) -> WeightedAutomaton:
+    """Return an automaton for the same function with as few states as possible.
+
+    What no word can tell apart is dropped first, then what no word reaches (Schützenberger). The
+    result has as many states as the rank of the function's Hankel matrix; one state, all weights
+    0, for the function that is 0 everywhere.
+
+    Parameters
+    ----------
+    tolerance
+        A direction of the state space counts as reached when, from directions already known, a
+        symbol's matrix (of norm 1) leads to it with more than this weight.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> twice = add(half, half)
+    >>> minimise(twice), round(minimise(twice).weight("a"), 9)
+    (WeightedAutomaton(1 states, 1 symbols), 1.0)
+    """
+    return _minimal(a, tolerance)[0]
+
+
+def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float = 1e-9) -> bool:
+    """Whether two automata give every word the same weight.
+
+    All words are covered, not a sample of them: the states that the difference a − b can reach
+    span a finite space, and each direction of it must read 0. Sums over all words are not needed,
+    so the test also works where they diverge.
+
+    Parameters
+    ----------
+    a, b
+        Over the same alphabet.
+    tolerance
+        How far from 0 a reading may be, relative to the terms that cancel in it.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> equivalent(add(half, half), scale(half, 2)), equivalent(half, scale(half, 2))
+    (True, False)
+    """
+    _same_alphabet(a, b)
+    difference = add(_normalised(a), scale(_normalised(b), -1))
+    basis, heights = _reachable_basis(difference.initial, difference.transitions, tolerance)
+    readings = np.abs(basis @ difference.final)
+    terms = np.abs(basis) @ np.abs(difference.final)
+    # A direction reached with little weight is known only up to rounding errors over that weight.
+    allowed = np.maximum(tolerance, 64 * a.n_states * EPS / heights)
+    return bool((readings <= allowed * terms).all())
+
+
+def _normalised(a: WeightedAutomaton) -> WeightedAutomaton:
+    """Move the size of α₀ to α∞, so that automata can be set beside each other."""
+    size = float(np.linalg.norm(a.initial)) or 1.0
+    return WeightedAutomaton(a.alphabet, a.initial / size, a.transitions, a.final * size)
+
+
+def _reachable_basis(
+    initial: FloatArray, transitions: FloatArray, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis of span{α₀M_w}, as rows, and the weight each was reached with.
+
+    The candidate reached with most weight is always taken next (pivoting), so that directions
+    known badly come last. Matrices are scaled to norm 1: a rare symbol is as real as any.
+    """
+    n = len(initial)
+    basis, heights = np.empty((0, n)), np.empty(0)
+    size = np.linalg.norm(initial)
+    if size == 0:
+        return basis, heights
+    sizes = np.linalg.norm(transitions, axis=(1, 2))
+    matrices = transitions[sizes > 0] / sizes[sizes > 0, None, None]
+    candidates, origins = initial[None, :] / size, np.ones(1)
+    while len(candidates) and len(basis) < n:
+        residuals = np.linalg.norm(candidates, axis=1)
+        if residuals.max() <= tolerance:
+            break
+        weights = np.where(residuals > tolerance, residuals * origins, 0)
+        best = int(weights.argmax())
+        found = _perpendicular(candidates[best : best + 1] / residuals[best], basis)
+        found /= np.linalg.norm(found)
+        basis = np.concatenate([basis, found])
+        heights = np.append(heights, weights[best])
+        candidates = np.concatenate(
+            [
+                _perpendicular(np.delete(candidates, best, axis=0), found),
+                _perpendicular((found @ matrices)[:, 0], basis),
+            ]
+        )
+        origins = np.append(np.delete(origins, best), np.full(len(matrices), heights[-1]))
+    return basis, heights
+
+
+def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
+    """Take from rows what lies in the span of an orthonormal basis; twice is enough (Kahan)."""
+    rows = rows - (rows @ basis.T) @ basis
+    return rows - (rows @ basis.T) @ basis
+
+
+def _minimal(a: WeightedAutomaton, tolerance: float) -> tuple[WeightedAutomaton, FloatArray]:
+    """Return the minimal automaton, and the weight with which each of its states is reached."""
+    mirrored, _ = _reachable_part(reverse(a), tolerance)
+    return _reachable_part(reverse(mirrored), tolerance)
+
+
+def _reachable_part(a: WeightedAutomaton, tolerance: float) -> tuple[WeightedAutomaton, FloatArray]:
+    """Restrict an automaton to the space that words reach, in an orthonormal basis of it."""
+    basis, heights = _reachable_basis(a.initial, a.transitions, tolerance)
+    final = basis @ a.final
+    noise = 8 * a.n_states * EPS
+    if (np.abs(final) <= noise * (np.abs(basis) @ np.abs(a.final))).all():
+        zero = WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
+        return zero, np.ones(1)
+    transitions = basis @ a.transitions @ basis.T
+    sizes = np.linalg.norm(a.transitions, axis=(1, 2))
+    transitions[np.linalg.norm(transitions, axis=(1, 2)) <= noise * sizes] = 0
+    return WeightedAutomaton(a.alphabet, a.initial @ basis.T, transitions, final), heights
+
+
+# Gramians, Hankel singular values, approximation --------------------------------------------------
+
+
+def gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray]:
+    """Return the reachability and the observability Gramian.
+
+    They are P = Σ_w (α₀M_w)ᵀ(α₀M_w) and Q = Σ_w (M_wα∞)(M_wα∞)ᵀ over all words, and solve
+    P = α₀α₀ᵀ + Σσ MσᵀPMσ and Q = α∞α∞ᵀ + Σσ MσQMσᵀ. Where the sums diverge (the spectral radius of
+    Σσ Mσ⊗Mσ is not below 1) an `ArgumentError` says so.
+
+    Returns
+    -------
+    reachability, observability
+        Symmetric, shape ``(n_states, n_states)`` each.
+
+    Examples
+    --------
+    >>> reachability, observability = gramians(WeightedAutomaton("a", [3], [[[0.5]]], [1]))
+    >>> reachability.round(9), observability.round(9)
+    (array([[12.]]), array([[1.33333333]]))
+    """
+    found = _gramians(a)
+    if found is None:
+        raise ArgumentError(
+            "the squared weights of all words do not sum: expected the spectral radius of "
+            "Σ Mσ⊗Mσ to be below 1, it is not"
+        )
+    return found
+
+
+def singular_values(a: WeightedAutomaton) -> FloatArray:
+    """Return the non-zero singular values of the automaton's infinite Hankel matrix.
+
+    They are the square roots of the eigenvalues of PQ, the product of the two `gramians`, largest
+    first, and accurate to a few rounding errors of the largest. Shape ``(n,)`` for n states of the
+    minimal automaton; a single 0 for the function that is 0 everywhere.
+
+    Examples
+    --------
+    >>> singular_values(WeightedAutomaton("a", [1], [[[0.5]]], [3])).round(9)
+    array([4.])
+    """
+    return read_only(_balanced(a)[1])
+
+
+def approximate(a: WeightedAutomaton, n_states: int) -> WeightedAutomaton:
+    """Return an automaton of at most ``n_states`` states that is close in L2 distance.
+
+    The automaton is balanced (P = Q = diag(σ), the singular value automaton) and its leading
+    states are kept. The squared L2 error is at most C·(σ_{n+1} + … + σ_N), the sum of the
+    `singular_values` dropped, with a constant C that depends on ``a`` alone (Balle, Panangaden
+    and Precup 2015); nothing is lost when none is dropped. The exact error of a result is
+    ``distance(a, result)``.
+
+    Parameters
+    ----------
+    a
+        Its squared weights must sum, see `gramians`.
+    n_states
+        How many states to keep. Asking for more than the minimal number gives the minimal one.
+
+    Examples
+    --------
+    >>> big = WeightedAutomaton("a", [1, 1], [[[0.5, 0], [0, 0.1]]], [1, 0.01])
+    >>> small = approximate(big, 1)
+    >>> small, distance(big, small) < 0.01
+    (WeightedAutomaton(1 states, 1 symbols), True)
+    """
+    if n_states < 1:
+        raise RankError(f"n_states: expected 1 or more, got {n_states}")
+    balanced = _balanced(a)[0]
+    return balanced.truncate(min(n_states, balanced.n_states))
+
+
+def _balanced(a: WeightedAutomaton) -> tuple[WeightedAutomaton, FloatArray]:
+    """Return the minimal automaton with P = Q = diag(σ), and σ."""
+    a = minimise(a)
+    sizes = np.zeros(1)
+    # P and Q know σ² up to the rounding of σ₁²; once balanced they know σ up to that of σ₁, so
+    # balancing a second time doubles the digits of the small ones.
+    for _ in range(2):
+        reachability, observability = gramians(a)
+        if not reachability.any():
+            break
+        right, left = _root(reachability).T, _root(observability)
+        u, sizes, vt = np.linalg.svd(right @ left)
+        kept = sizes > sizes[0] * EPS**2
+        u, sizes, vt = u[:, kept], sizes[kept], vt[kept]
+        roots = np.sqrt(sizes)
+        forth, back = left @ vt.T / roots, (u / roots).T @ right
+        a = WeightedAutomaton(
+            a.alphabet, a.initial @ forth, back @ a.transitions @ forth, back @ a.final
+        )
+    return a, sizes
+
+
+def _root(gramian: FloatArray) -> FloatArray:
+    """Return L with LLᵀ = the matrix; eigenvalues lost in rounding are set to its level."""
+    values, vectors = np.linalg.eigh(gramian)
+    root: FloatArray = vectors * np.sqrt(np.maximum(values, values[-1] * EPS))
+    return root
+
+
+# Distances ----------------------------------------------------------------------------------------
+
+
+def distance(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
+    """Return the exact L2 distance, sqrt(Σ_w (a(w) − b(w))²), over all words.
+
+    It is infinite where the sum diverges.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> round(distance(half, scale(half, 2)) ** 2, 9)
+    1.333333333
+    >>> same = WeightedAutomaton("a", [1], [[[1]]], [1])
+    >>> distance(same, half), distance(same, same)
+    (inf, 0.0)
+    """
+    _same_alphabet(a, b)
+    # Minimal: what diverges and is never seen is gone, and equal automata leave nothing.
+    difference, heights = _minimal(add(a, scale(b, -1)), 1e-12)
+    # In coordinates scaled by the weight with which each state is reached, all states are of like
+    # size, so a small difference keeps its digits. The matrices do not grow: |M_ij| is at most
+    # h_j / h_i times Mσ's norm, or state j would have been taken earlier.
+    difference = WeightedAutomaton(
+        a.alphabet,
+        difference.initial / heights,
+        heights[:, None] * difference.transitions / heights,
+        heights * difference.final,
+    )
+    found = _gramians(difference)
+    if found is None:
+        return 0.0 if equivalent(a, b) else float("inf")
+    square = float(difference.initial @ found[1] @ difference.initial)
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def inner_product(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
+    """Return Σ_w a(w)·b(w) over all words.
+
+    The squared weights of each must sum, see `gramians`.
+
+    Examples
+    --------
+    >>> half = WeightedAutomaton("a", [1], [[[0.5]]], [1])
+    >>> round(inner_product(half, scale(half, 3)), 9)
+    4.0
+    """
+    _same_alphabet(a, b)
+    a, b = minimise(a), minimise(b)
+    observability = gramians(add(a, b))[1]
+    return float(a.initial @ observability[: a.n_states, a.n_states :] @ b.initial)
+
+
+# Solving for the Gramians -------------------------------------------------------------------------
+
+
+def _gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray] | None:
+    """Return P and Q, or None where the sums diverge."""
+    solve = _solve_directly
+    if a.n_states > DIRECT_STATES:
+        solve = _solve_by_krylov if len(a.alphabet) > 1 else _solve_by_doubling
+    # L(X) = ΣMᵀXM keeps matrices positive. Its spectral radius is below 1 exactly if X = I + L(X)
+    # has a positive solution: then X − L(X) = I > 0 (Perron and Frobenius, for positive maps).
+    sources: list[FloatArray] = [np.eye(a.n_states), np.outer(a.initial, a.initial)]
+    forward = solve(a.transitions, sources)
+    if forward is None or np.linalg.eigvalsh(forward[0])[0] < 0.5:
+        return None
+    backward = solve(a.transitions.transpose(0, 2, 1), [np.outer(a.final, a.final)])
+    return None if backward is None else (forward[1], backward[0])
+
+
+def _solve_directly(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:
+    """Solve X = S + ΣMᵀXM for symmetric X through their n(n+1)/2 coordinates; None if singular."""
+    n = transitions.shape[1]
+    i, j = np.triu_indices(n)
+    weight = np.where(i == j, 1.0, np.sqrt(2.0))
+    system = np.zeros((len(i), len(i)))
+    for matrix in transitions:
+        rows, columns = matrix[i], matrix[j]
+        system += rows[:, i] * columns[:, j]
+        system += columns[:, i] * rows[:, j]
+    system *= weight[:, None] * (weight / 2)
+    packed = np.stack([weight * source[i, j] for source in sources], axis=1)
+    try:
+        solved = np.linalg.solve(np.eye(len(i)) - system.T, packed)
+    except np.linalg.LinAlgError:
+        return None
+    found = np.empty((len(sources), n, n))
+    found[:, i, j] = found[:, j, i] = (solved / weight[:, None]).T
+    return list(found)
+
+
+def _solve_by_doubling(
+    transitions: FloatArray, sources: list[FloatArray]
+) -> list[FloatArray] | None:
+    """Solve X = S + MᵀXM for one symbol (Smith): X ← X + MᵀXM, M ← M²; None if it diverges."""
+    matrix, size = transitions[0], 1.0
+    for _ in range(64):
+        if not 1e-20 < size < 1e100:
+            break
+        sources = [source + matrix.T @ source @ matrix for source in sources]
+        matrix = matrix @ matrix
+        size = float(np.linalg.norm(matrix))
+    return sources if size <= 1e-20 else None
+
+
+def _solve_by_krylov(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:
+    """Solve X = S + ΣMᵀXM by GMRES, refined; directly if that does not converge."""
+    from scipy.sparse.linalg import LinearOperator, gmres  # noqa: PLC0415
+
+    n = transitions.shape[1]
+    stacked = transitions.reshape(-1, n).T
+
+    def gap(flat: FloatArray) -> FloatArray:
+        square = flat.reshape(n, n)
+        return np.ravel(square - stacked @ (square @ transitions).reshape(-1, n))
+
+    operator = LinearOperator((n * n, n * n), matvec=gap, dtype=float)
+    found: list[FloatArray] = []
+    for source in sources:
+        solution, residual = np.zeros(n * n), np.ravel(source)
+        for _ in range(12):  # each round gains the five digits that GMRES stops at
+            size = np.linalg.norm(residual)
+            if size <= 8 * EPS * np.linalg.norm(solution):
+                break
+            solution += size * gmres(operator, residual / size, restart=100, maxiter=5)[0]
+            residual = np.ravel(source) - gap(solution)
+        if np.linalg.norm(residual) > 1e-10 * np.linalg.norm(solution):
+            return _solve_directly(transitions, sources)
+        square = solution.reshape(n, n)
+        found.append((square + square.T) / 2)
+    return found
+
+
+def _same_alphabet(a: WeightedAutomaton, b: WeightedAutomaton) -> None:
+    if a.alphabet != b.alphabet:
+        raise SymbolError(f"expected automata over one alphabet, got {a.alphabet} and {b.alphabet}")

@@ -1,0 +1,73 @@
+"""The command line: one file a command, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+import seqray
+from seqray.errors import ArgumentError, SeqrayError
+
+COMMANDS = {
+    "demo": "The whole job on a small network that ships with seqray.",
+    "extract": "Extract weighted automata from a black box into a run folder.",
+    "evaluate": "Measure how faithful an automaton is to a black box.",
+    "draw": "Draw an automaton as SVG or Graphviz dot.",
+    "convert": "Write an automaton in another format.",
+}
+
+
+class Commands(click.Group):
+    """Commands that are imported only when they run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"seqray.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(seqray.__version__, prog_name="seqray")
+def cli() -> None:
+    """See what a black box on sequences has learnt.
+
+    seqray asks a model for its answers, nothing else, and returns a weighted automaton that
+    computes nearly the same function: small enough to look at, fast enough to take its place.
+
+    \b
+    Begin with:
+      seqray demo
+    Then with a model of your own (`seqray extract --help` lists the kinds):
+      seqray extract rnn:model.safetensors -o run
+      seqray evaluate run --against rnn:model.safetensors --words test.txt
+      seqray draw run -o automaton.svg --rank 5
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
+    try:
+        cli.main(arguments, prog_name="seqray", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("Interrupted: nothing was written.", err=True)
+        sys.exit(130)
+    except SeqrayError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, ArgumentError) else 1)

@@ -1,0 +1,157 @@
+"""What several commands share."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich import progress
+from rich.console import Console
+from rich.table import Table
+
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import open_wa
+from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
+from seqray.files import writing
+from seqray.filling import Progress
+from seqray.store import open_run
+from seqray.words import Words
+
+automaton_argument = click.argument("automaton", metavar="RUN|WA", type=click.Path(exists=True))
+rank_option = click.option(
+    "--rank",
+    type=click.IntRange(min=1),
+    help="Number of states.  [default: the run's choice, or all of a WA file]",
+)
+
+
+def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAutomaton:
+    """Open a run folder or an automaton file, at a rank."""
+    if Path(path).is_dir():
+        run = open_run(path)
+        return run.automaton(rank or run.settings["rank"])
+    automaton = open_wa(path)
+    return automaton.truncate(rank) if rank else automaton
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """Show a bar on the terminal (on standard error), and nothing where there is none."""
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.completed:,.0f} answers"),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Show what the library logs as warnings on standard error while the block runs."""
+
+    class Echo(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(f"Note: {record.getMessage()}", err=True)
+
+    logger, handler = logging.getLogger("seqray"), Echo(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def show_fidelity(fidelity: Fidelity, title: str) -> None:
+    """Print one fidelity as a table."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0)
+    )
+    table.add_column("metric", style="cyan", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("meaning", style="dim")
+    for name, value in fidelity.as_dict().items():
+        table.add_row(name, f"{value:.5g}", MEANINGS[name])
+    console = Console()
+    console.print(table)
+    console.print(
+        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes", style="dim"
+    )
+
+
+def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
+    """Print a few ranks of a table side by side, the chosen one marked."""
+    names = [
+        name
+        for name in ("ndcg5", "perplexity_ratio", "kl_per_symbol", "zeros", "relative_error")
+        if name in table.fidelities[0]
+    ]
+    shown = Table(title="Fidelity by rank, on held-out words", title_justify="left")
+    shown.add_column("states", justify="right")
+    for name in names:
+        shown.add_column(name, justify="right")
+    for rank in ranks:
+        fidelity = table.at(rank)
+        cells = [f"{fidelity[name]:.4g}" for name in names]
+        mark, style = ("→ ", "bold green") if rank == best else ("", "")
+        shown.add_row(f"{mark}{rank}", *cells, style=style)
+    Console().print(shown)
+
+
+def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> None:
+    """Print what both say of the most probable words, and of the worst disagreement among all."""
+    distinct, which = words.unique()
+    first = np.full(len(distinct), len(words))
+    np.minimum.at(first, which, np.arange(len(words)))
+    order = first[np.argsort(-box[first], kind="stable")]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(np.log(np.maximum(automaton, 1e-300)) - np.log(np.maximum(box, 1e-300)))
+    shown = Table(title="The most probable words, and the worst disagreement", title_justify="left")
+    shown.add_column("word")
+    for name in ("box", "automaton"):
+        shown.add_column(name, justify="right")
+    worst = int(apart.argmax())
+    for i in [*order[:6].tolist(), worst]:
+        style = "red" if i == worst else ""
+        word = words.alphabet.show(words[i])
+        short = word if len(word) <= 40 else f"{word[:37]}…"
+        shown.add_row(short, f"{box[i]:.4g}", f"{automaton[i]:.4g}", style=style)
+    Console().print(shown)
+
+
+def some_ranks(max_rank: int, best: int) -> list[int]:
+    """Choose about ten ranks to show: small ones, the best, the largest."""
+    wanted = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, best, max_rank}
+    return sorted(rank for rank in wanted if rank <= max_rank)
+
+
+def check_output(path: Path, endings: Iterable[str], where: str) -> None:
+    """Refuse an output file with an unknown ending, or without a folder to put it in."""
+    if path.suffix not in endings:
+        raise click.BadParameter(f"{path} ends in none of {' '.join(endings)}", param_hint=where)
+    if not path.absolute().parent.is_dir():
+        raise click.BadParameter(
+            f"{path}: there is no folder {path.parent} to put it in", param_hint=where
+        )
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with writing(path) as fresh:
+        fresh.write_text(text, "utf-8")
+
+
+def json_line(document: dict[str, Any]) -> str:
+    """Return a dictionary as one line of JSON."""
+    return json.dumps(document, ensure_ascii=False)

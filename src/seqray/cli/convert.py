@@ -1,0 +1,64 @@
+"""``seqray convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seqray.automaton import WeightedAutomaton
+from seqray.cli.common import (
+    automaton_argument,
+    check_output,
+    open_automaton,
+    rank_option,
+    write_text,
+)
+from seqray.data.fst import to_fst_text
+from seqray.data.pautomac import write_machine
+from seqray.draw.dot import to_dot
+
+
+@click.command()
+@automaton_argument
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@rank_option
+def command(automaton: str, output: Path, rank: int | None) -> None:
+    """Write an automaton in the format that OUTPUT's ending names.
+
+    \b
+      .json .npz    seqray's own, exact
+      .dot          Graphviz, every transition
+      .fst          OpenFst text, with the symbols in a .syms file beside it
+      .pautomac     a PAutomaC machine; only for automata that are probabilistic
+
+    \b
+    Examples:
+      seqray convert run wa.json --rank 8
+      seqray convert 24.pautomac_model.txt machine.json
+    """
+    check_output(output, WRITERS, "OUTPUT")
+    opened = open_automaton(automaton, rank)
+    WRITERS[output.suffix](opened, output)
+    click.echo(f"{output}: {opened.n_states} states, {len(opened.alphabet)} symbols")
+
+
+def _save(automaton: WeightedAutomaton, path: Path) -> None:
+    automaton.save(path)
+
+
+def _dot(automaton: WeightedAutomaton, path: Path) -> None:
+    write_text(path, to_dot(automaton, threshold=0))
+
+
+def _fst(automaton: WeightedAutomaton, path: Path) -> None:
+    text, symbols = to_fst_text(automaton)
+    write_text(path, text)
+    write_text(path.with_suffix(".syms"), symbols)
+
+
+def _pautomac(automaton: WeightedAutomaton, path: Path) -> None:
+    write_machine(automaton, path)
+
+
+WRITERS = {".json": _save, ".npz": _save, ".dot": _dot, ".fst": _fst, ".pautomac": _pautomac}

@@ -1,0 +1,95 @@
+"""``seqray demo``."""
+
+from __future__ import annotations
+
+import time
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+
+import seqray
+from seqray.blackbox.rnn import RecurrentLanguageModel, RecurrentNetwork
+from seqray.cli.common import (
+    progress_bar,
+    show_comparison,
+    show_fidelity,
+    show_ranks,
+    some_ranks,
+    write_text,
+)
+from seqray.draw.svg import to_svg
+from seqray.fidelity import Reference
+from seqray.stepper import sample
+from seqray.store import check_run_target
+
+READABLE = 5
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Run folder.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+def command(output: Path, seed: int) -> None:
+    """Turn a small network that ships with seqray into an automaton, and measure it.
+
+    The network is a GRU that was trained on words of a generated machine. Only its answers are
+    used: no training data, no look inside.
+    """
+    check_run_target(output)
+    console = Console()
+    box = open_demo_box()
+    console.print(f"[bold]1. A black box[/]  {box}")
+    console.print("   All it does for us is to answer: how probable is this word?\n")
+    with progress_bar("asking the box") as progress:
+        found = seqray.extract(box, prefixes=300, suffixes=300, seed=seed, progress=progress)
+    settings = found.settings
+    console.print(
+        f"[bold]2. An automaton[/]  from the answers on {settings['questions']:,} words, "
+        f"in {sum(settings['seconds'].values()):.1f} s\n"
+    )
+    best = found.best_rank()
+    show_ranks(found.fidelity, some_ranks(min(found.max_rank, 55), best), best)
+    wa = found.best()
+    words, _ = sample(box, 2000, rng=np.random.default_rng(seed + 1), max_length=100)
+    reference = Reference.ask(box, words)
+    console.print()
+    show_fidelity(
+        reference.compare(wa), f"3. How faithful  {best} states, on new words from the box"
+    )
+    console.print()
+    show_comparison(words, reference.weights, wa.weights(words))
+    console.print(f"\n[bold]4. A faster copy[/]  {_speed(box, wa, words)}\n")
+    seqray.save_run(found, output, about={"box": "demo"})
+    write_text(output / "automaton.svg", to_svg(found.automaton(min(READABLE, found.max_rank))))
+    seqray.write_words(words, output / "words.txt")
+    console.print(
+        f"[bold]5. Look at it[/]  {output / 'automaton.svg'}: the automaton at {READABLE} states"
+    )
+    console.print(f"   and go on:       seqray draw {output} -o automaton.svg --rank {best}")
+    console.print(f"                    seqray convert {output} automaton.json")
+
+
+def open_demo_box() -> RecurrentLanguageModel:
+    """Open the network that ships with seqray."""
+    with as_file(files("seqray") / "demo" / "box.safetensors") as path:
+        box = RecurrentNetwork.load(path)
+    assert isinstance(box, RecurrentLanguageModel)
+    return box
+
+
+def _speed(box: RecurrentLanguageModel, wa: seqray.WeightedAutomaton, words: seqray.Words) -> str:
+    times = []
+    for model in (box, wa):
+        begin = time.perf_counter()
+        model.weights(words)
+        times.append((time.perf_counter() - begin) / len(words) * 1e6)
+    return f"the box takes {times[0]:.1f} µs a word, the automaton {times[1]:.1f} µs"

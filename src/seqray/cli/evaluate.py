@@ -1,0 +1,55 @@
+"""``seqray evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import seqray
+from seqray.cli.common import (
+    automaton_argument,
+    json_line,
+    open_automaton,
+    rank_option,
+    show_fidelity,
+)
+
+
+@click.command()
+@automaton_argument
+@click.option("--against", "box", required=True, metavar="BOX", help="The black box.")
+@click.option(
+    "--words",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.",
+)
+@click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
+@rank_option
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
+def command(
+    automaton: str, box: str, words: Path, target: str | None, rank: int | None, as_json: bool
+) -> None:
+    """Measure how faithful an automaton is to a black box on a file of words.
+
+    \b
+    Examples:
+      seqray evaluate run --against rnn:model.safetensors --words test.txt
+      seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
+          --target wa:24.pautomac_model.txt --json
+    """
+    opened = seqray.open_black_box(box)
+    copy = open_automaton(automaton, rank)
+    evaluated = seqray.read_words(words, alphabet=opened.alphabet)
+    aim = seqray.open_black_box(target) if target else None
+    fidelity = seqray.compare(opened, copy, evaluated, target=aim)
+    if as_json:
+        extra = {
+            "states": copy.n_states,
+            "words": fidelity.n_words,
+            "prefixes": fidelity.n_prefixes,
+        }
+        click.echo(json_line({**fidelity.as_dict(), **extra}))
+    else:
+        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")

@@ -1,0 +1,117 @@
+"""``seqray extract``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import seqray
+from seqray.blackbox.registry import known_black_boxes
+from seqray.cli.common import notes, progress_bar, show_ranks, some_ranks
+from seqray.store import check_run_target
+from seqray.words import Words
+
+_BOXES = "\n".join(f"  {name:<18} {what}" for name, what in known_black_boxes().items())
+
+
+@click.command(
+    help=f"""Ask a black box for its answers and extract weighted automata of every rank.
+
+    The run folder keeps the configuration, the basis, the singular values, the automaton of the
+    largest rank (smaller ranks are part of it) and the fidelity of every rank on held-out words.
+    All later commands open it.
+
+    \b
+    BOX is one of:
+{_BOXES}
+
+    \b
+    Examples:
+      seqray extract rnn:model.safetensors -o run
+      seqray extract wa:24.pautomac_model.txt -o run --prefixes 400 --suffixes 400
+      seqray extract rnn:model.safetensors -o run --method paper --rank 20
+    """
+)
+@click.argument("box")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Run folder.")
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "paper", "weighted"]),
+    default="auto",
+    show_default=True,
+    help="paper: raw blocks, uniform basis. weighted: every prefix counts the same.",
+)
+@click.option(
+    "--basis",
+    metavar="sampled|uniform|FILE",
+    help="Where the words come from: the box, chance, or a file of words.  [default: sampled "
+    "where the box predicts next symbols, unless the method is paper]",
+)
+@click.option("--prefixes", type=click.IntRange(1), default=800, show_default=True)
+@click.option("--suffixes", type=click.IntRange(1), default=800, show_default=True)
+@click.option("--max-rank", type=click.IntRange(1), default=100, show_default=True)
+@click.option(
+    "--rank",
+    default="auto",
+    show_default=True,
+    metavar="auto|N",
+    help="The number of states that later commands use. auto: the smallest whose loss on "
+    "held-out words is within 0.001 of the best.",
+)
+@click.option(
+    "--max-length", type=click.IntRange(1), help="Longest word drawn; longer ones are cut."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+def command(
+    box: str,
+    output: Path,
+    method: str,
+    basis: str | None,
+    prefixes: int,
+    suffixes: int,
+    max_rank: int,
+    rank: str,
+    max_length: int | None,
+    seed: int,
+) -> None:
+    """Extract."""
+    wanted = _rank(rank)
+    check_run_target(output)
+    opened = seqray.open_black_box(box)
+    source: str | Words | None = basis
+    if basis is not None and basis not in ("sampled", "uniform"):
+        source = seqray.read_words(basis, alphabet=opened.alphabet)
+    with notes(), progress_bar("asking the box") as progress:
+        found = seqray.extract(
+            opened,
+            prefixes=prefixes,
+            suffixes=suffixes,
+            max_rank=max(max_rank, wanted or 1),
+            method=method,
+            basis=source,
+            max_length=max_length,
+            seed=seed,
+            progress=progress,
+        )
+    chosen = wanted or found.best_rank()
+    seqray.save_run(found, output, rank=chosen, about={"box": box})
+    settings = found.settings
+    click.echo(
+        f"Asked {settings['questions']:,} words ({settings['prefixes']} prefixes × "
+        f"{settings['suffixes']} suffixes, {settings['basis']}) in "
+        f"{settings['seconds']['fill']:.1f} s."
+    )
+    show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
+    click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
+
+
+def _rank(text: str) -> int | None:
+    if text == "auto":
+        return None
+    # Not `isdigit`, which is also true of "²", and no longer than `int` reads.
+    if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise click.BadParameter(
+            f"expected 'auto' or a number from 1, got {text!r}", param_hint="--rank"
+        )
+    return int(text)

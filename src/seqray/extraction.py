@@ -1,0 +1,222 @@
+"""The whole job in one function: a black box in, weighted automata of every rank out."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
+from seqray.blackbox.protocol import BlackBox
+from seqray.errors import ArgumentError
+from seqray.fidelity import FidelityTable, Reference, compare_ranks
+from seqray.filling import Progress, fill
+from seqray.spectral import Decomposition, decompose
+from seqray.stepper import PredictingStepper, sample
+from seqray.words import Word, Words
+
+METHODS = {
+    "auto": "the best that the box allows; now the same as weighted",
+    "paper": "raw blocks over a uniform basis, as in the paper",
+    "weighted": "weighted blocks; the basis sampled from the box where it predicts",
+}
+"""The ways to extract, and what they do."""
+
+N_HELD_OUT = 1000
+"""Words on which the rank is chosen."""
+
+TOLERANCE = 1e-3
+"""How much worse than the best rank a smaller one may be, to be chosen instead."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction:
+    """What `extract` found.
+
+    Parameters
+    ----------
+    decomposition
+        Singular values, and the automaton of the largest rank.
+    basis
+        The prefixes and suffixes that were asked about.
+    fidelity
+        By rank, on words that were held out.
+    settings
+        How it was made: method, sizes, seed, questions asked, seconds, versions.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> found = seqray.extract(box, prefixes=30, suffixes=30)
+    >>> found
+    Extraction(ranks 1 … 1, best 1)
+    >>> round(found.best().weight("ab"), 12)
+    0.03125
+    """
+
+    decomposition: Decomposition
+    basis: Basis
+    fidelity: FidelityTable
+    settings: Mapping[str, Any]
+
+    @property
+    def singular_values(self) -> FloatArray:
+        """The singular values of the block, largest first."""
+        return self.decomposition.singular_values
+
+    @property
+    def max_rank(self) -> int:
+        """The largest rank there is an automaton of."""
+        return self.decomposition.max_rank
+
+    def automaton(self, rank: int) -> WeightedAutomaton:
+        """Return the automaton with ``rank`` states; no second SVD is made."""
+        return self.decomposition.automaton(rank)
+
+    def best_rank(self, *, tolerance: float = TOLERANCE) -> int:
+        """Return the smallest rank whose loss on held-out words is within a tolerance of the best.
+
+        The loss is 1 − NDCG₅ where the box predicts next symbols, and the relative error of its
+        weights where it does not.
+        """
+        loss = 1 - self.fidelity["ndcg5"] if self.predicts else self.fidelity["relative_error"]
+        return self.fidelity.ranks[int((loss <= loss.min() + tolerance).argmax())]
+
+    def best(self, *, tolerance: float = TOLERANCE) -> WeightedAutomaton:
+        """Return the automaton of the `best_rank`."""
+        return self.automaton(self.best_rank(tolerance=tolerance))
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the box says what comes next."""
+        return "ndcg5" in self.fidelity.fidelities[0]
+
+    def __repr__(self) -> str:
+        return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()})"
+
+
+def extract(
+    box: BlackBox,
+    *,
+    prefixes: int = 800,
+    suffixes: int = 800,
+    max_rank: int = 100,
+    method: str = "auto",
+    basis: Basis | Words | Iterable[Word] | str | None = None,
+    max_length: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Extraction:
+    """Extract weighted automata from a black box by asking it for its answers.
+
+    Parameters
+    ----------
+    box
+        Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.open_black_box`, a
+        `WeightedAutomaton`, or an object of your own that follows the protocol.
+    prefixes, suffixes
+        How many of each to ask about.
+    max_rank
+        The largest number of states to look at.
+    method
+        ``"paper"``, ``"weighted"`` or ``"auto"``: see `METHODS`.
+    basis
+        Where prefixes and suffixes come from: ``"sampled"`` from the box, ``"uniform"``, a `Basis`
+        of your own, or a data set of words to draw from. By default what the method says.
+    max_length
+        The longest word to draw. A box that never stops is cut there.
+    seed
+        Of all chance in it: the same seed gives the same automaton.
+    progress
+        Called with the number of questions answered and the number of all.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: [word.count("a") - 1 for word in words], "ab")
+    >>> found = seqray.extract(box, prefixes=20, suffixes=20)
+    >>> found.max_rank, found.best().weights(["aab", "bb"]).round(9)
+    (2, array([ 1., -1.]))
+    """
+    if method not in METHODS:
+        raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    rng, held_out_rng = np.random.default_rng(seed).spawn(2)
+    clock = [time.perf_counter()]
+    chosen = _basis(box, basis, method, prefixes, suffixes, max_length, rng)
+    clock.append(time.perf_counter())
+    blocks = fill(box, chosen, progress=progress)
+    clock.append(time.perf_counter())
+    weighting = "none" if method == "paper" else "balanced"
+    decomposition = decompose(blocks, max_rank=max_rank, weighting=weighting, seed=seed)
+    clock.append(time.perf_counter())
+    reference = Reference.ask(box, _held_out(box, chosen, max_length, held_out_rng))
+    ranks = range(1, decomposition.max_rank + 1)
+    table = compare_ranks(reference, decomposition.largest, ranks)
+    clock.append(time.perf_counter())
+    phases = ("basis", "fill", "svd", "choose")
+    settings = {
+        "method": method,
+        "basis": chosen.source,
+        "prefixes": len(chosen.prefixes),
+        "suffixes": len(chosen.suffixes),
+        "words_cut": chosen.n_cut,
+        "weighting": weighting,
+        "max_rank": max_rank,
+        "max_length": max_length,
+        "seed": seed,
+        "questions": blocks.n_questions,
+        "steps": blocks.n_steps,
+        "held_out_words": len(reference.weights),
+        "seconds": {p: round(t, 3) for p, t in zip(phases, np.diff(clock).tolist(), strict=True)},
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    return Extraction(decomposition, chosen, table, settings)
+
+
+def _basis(
+    box: BlackBox,
+    basis: Basis | Words | Iterable[Word] | str | None,
+    method: str,
+    n_prefixes: int,
+    n_suffixes: int,
+    max_length: int | None,
+    rng: np.random.Generator,
+) -> Basis:
+    """Find the basis that was asked for, or the method's own."""
+    if basis is None:
+        predicts = isinstance(box, PredictingStepper)
+        basis = "sampled" if predicts and method != "paper" else "uniform"
+    if isinstance(basis, Basis):
+        return basis
+    split = "whole" if method == "paper" else "halves"
+    if not isinstance(basis, str):
+        words = box.alphabet.words(basis)
+        return data_basis(words, n_prefixes, n_suffixes, rng=rng, split=split)
+    if basis == "uniform":
+        return uniform_basis(box.alphabet, n_prefixes, n_suffixes, rng=rng, max_length=max_length)
+    if basis != "sampled":
+        raise ArgumentError(f"basis: expected 'sampled', 'uniform' or words, got {basis!r}")
+    if not isinstance(box, PredictingStepper):
+        raise ArgumentError(
+            "basis: this box cannot be sampled, it does not predict next symbols: use 'uniform'"
+        )
+    longest = 100 if max_length is None else max_length
+    return sampled_basis(box, n_prefixes, n_suffixes, rng=rng, max_length=longest, split=split)
+
+
+def _held_out(
+    box: BlackBox, basis: Basis, max_length: int | None, rng: np.random.Generator
+) -> Words:
+    """Draw words to choose the rank on: from the box where it predicts, else uniform."""
+    if isinstance(box, PredictingStepper):
+        return sample(box, N_HELD_OUT, rng=rng, max_length=max_length or 100)[0]
+    longest = max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    return uniform_words(box.alphabet, N_HELD_OUT, rng=rng, max_length=max(1, longest))

@@ -1,0 +1,456 @@
+"""How well an automaton stands in for a black box, on words of one's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray import metrics
+from seqray.arrays import FloatArray, IntArray, read_only
+from seqray.automaton import WeightedAutomaton, _rescale
+from seqray.blackbox.protocol import BlackBox, checked_answers
+from seqray.errors import ArgumentError, RankError
+from seqray.stepper import PredictingStepper, Stepper, collect
+from seqray.tree import PrefixTree, walk
+from seqray.words import Word, Words
+
+MEANINGS = {
+    "perplexity": "perplexity of the automaton (of the box, or of the target if given)",
+    "perplexity_box": "the same of the box itself: what a perfect copy would have",
+    "perplexity_ratio": "perplexity_box / perplexity; 1 is a perfect copy",
+    "kl": "divergence from the box (the target if given) to the automaton, bits a word",
+    "zeros": "share of words to which the automaton gives no positive weight",
+    "relative_error": "size of the difference over all words, relative to the box",
+    "max_error": "largest difference on one word",
+    "correlation": "Pearson correlation of the two weights",
+    "sign_agreement": "share of words whose two weights have the same sign",
+    "ndcg1": "how good the automaton's first next symbol is by the box's probabilities",
+    "ndcg5": "the same for its first five; 1 is the box's own order",
+    "wer": "share of next symbols that are not the automaton's first choice",
+    "wer_box": "share of next symbols that are not the box's first choice",
+    "disagreement": "share of prefixes after which the two first choices differ",
+    "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
+}
+"""What each metric says, in the order in which they are shown."""
+
+HUGE = 1e150
+"""Weights of an automaton are cut here, so that their squares are numbers."""
+
+LANE_WIDTH = 100
+"""How many numbers a node holds when several ranks are stepped together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fidelity:
+    """What `compare` measured: a number for each metric, by name.
+
+    Parameters
+    ----------
+    values
+        The metrics. Those that make no sense for this box are left out.
+    n_words, n_prefixes
+        How many words, and how many prefixes of them, it is based on; equal ones counted each.
+
+    Examples
+    --------
+    >>> Fidelity({"ndcg5": 0.987, "wer": 0.5}, n_words=2, n_prefixes=9)
+    ndcg5  0.987  the same for its first five; 1 is the box's own order
+    wer    0.5    share of next symbols that are not the automaton's first choice
+    2 words, 9 prefixes
+    """
+
+    values: Mapping[str, float]
+    n_words: int
+    n_prefixes: int
+
+    def __getitem__(self, name: str) -> float:
+        _check_name(name, self.values)
+        return self.values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the metrics as a new dictionary."""
+        return dict(self.values)
+
+    def __repr__(self) -> str:
+        texts = {name: f"{value:.6g}" for name, value in self.values.items()}
+        left = max(map(len, texts), default=0)
+        right = max(map(len, texts.values()), default=0)
+        lines = [f"{n:{left}}  {text:{right}}  {MEANINGS[n]}" for n, text in texts.items()]
+        return "\n".join([*lines, f"{self.n_words} words, {self.n_prefixes} prefixes"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FidelityTable:
+    """The fidelity of several ranks: a column a metric, a row a rank.
+
+    Parameters
+    ----------
+    ranks
+        The numbers of states, one a row.
+    fidelities
+        What was measured at each.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
+    >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
+    >>> table
+    FidelityTable(ranks 1 … 2, 15 metrics)
+    >>> table["max_error"], table.at(2)["max_error"]
+    (array([0., 0.]), 0.0)
+    """
+
+    ranks: tuple[int, ...]
+    fidelities: tuple[Fidelity, ...]
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return np.array([fidelity[name] for fidelity in self.fidelities])
+
+    def at(self, rank: int) -> Fidelity:
+        """Return what was measured at one rank."""
+        if rank not in self.ranks:
+            raise RankError(f"rank {rank} was not compared: expected one of {self.ranks}")
+        return self.fidelities[self.ranks.index(rank)]
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return one dictionary a rank, with the rank first, as writers of tables take them."""
+        pairs = zip(self.ranks, self.fidelities, strict=True)
+        return [{"rank": rank, **fidelity.values} for rank, fidelity in pairs]
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __repr__(self) -> str:
+        shown = f"ranks {self.ranks[0]} … {self.ranks[-1]}" if self.ranks else "no ranks"
+        n_metrics = len(self.fidelities[0].values) if self.fidelities else 0
+        return f"FidelityTable({shown}, {n_metrics} metrics)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reference:
+    """A box's answers on a set of words, asked once, to compare any number of automata with.
+
+    Make one with `Reference.ask`.
+
+    Parameters
+    ----------
+    tree
+        The words.
+    weights
+        The box's answers, shape ``(n_words,)``.
+    target
+        The target's answers, shape ``(n_words,)``, or None.
+    next_symbol
+        What the box says comes next at each node of the tree, shape ``(n_nodes, n_symbols + 1)``
+        or None for a box that does not say.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+    >>> reference = Reference.ask(wa, ["", "a", "aaa"])
+    >>> reference
+    Reference(3 words, 7 prefixes)
+    >>> reference.compare(wa)["perplexity_ratio"]
+    1.0
+    """
+
+    tree: PrefixTree
+    weights: FloatArray
+    target: FloatArray | None
+    next_symbol: FloatArray | None
+
+    @classmethod
+    def ask(
+        cls, box: BlackBox, words: Words | Iterable[Word], target: BlackBox | None = None
+    ) -> Reference:
+        """Ask a box, and a target if there is one, about words."""
+        words = box.alphabet.words(words)
+        if not len(words):
+            raise ArgumentError("a comparison needs at least one word, got none")
+        tree = PrefixTree.of(words)
+        weights, chances = _answers(box, tree, words)
+        aim = None if target is None else target.weights(target.alphabet.words(words))
+        if aim is not None:
+            aim = checked_answers(aim, words, (len(words),), "the target")
+        return cls(tree, weights, aim, chances)
+
+    def __repr__(self) -> str:
+        return f"Reference({len(self.weights)} words, {self.n_prefixes} prefixes)"
+
+    @cached_property
+    def n_prefixes(self) -> int:
+        """The number of prefixes of all words, λ and the whole words included."""
+        return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
+
+    def compare(self, automaton: BlackBox | Stepper) -> Fidelity:
+        """Measure how near an automaton is to the box; see `seqray.compare`."""
+        if automaton.alphabet != self.tree.alphabet:
+            raise ArgumentError(
+                f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
+                "expected the same symbols in the same order"
+            )
+        if isinstance(automaton, WeightedAutomaton):
+            return compare_ranks(self, automaton, [automaton.n_states]).fidelities[0]
+        words = self.tree.words(self.tree.node_of_word)
+        weights, chances = _answers(automaton, self.tree, words)
+        return self._measure(weights, None if chances is None else chances.T[:, self._order])
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """The nodes as automata reach them: each piece of the walk by symbol.
+
+        The next-symbol metrics are sums over nodes, so they are taken in this order, and no
+        automaton's answers need to be put back into the order of the tree.
+        """
+        order = np.empty(len(self.tree), np.int64)
+        for nodes, by_symbol in walk(_BySymbol(), self.tree, np.zeros(1, np.int64)):
+            order[nodes] = nodes.start + by_symbol
+        return order
+
+    @cached_property
+    def _places_of_words(self) -> IntArray:
+        return np.argsort(self._order)[self.tree.node_of_word]
+
+    @cached_property
+    def _next(self) -> metrics.NextReference | None:
+        if self.next_symbol is None:
+            return None
+        counts = self.tree.counts()
+        return metrics.NextReference.of(
+            self.next_symbol.T[:, self._order], counts.T[:, self._order]
+        )
+
+    def _measure(self, weights: FloatArray, chances: FloatArray | None) -> Fidelity:
+        values = self._word_metrics(weights)
+        if self._next is not None and chances is not None:
+            values |= self._next.measure(chances)
+        ordered = {name: float(values[name]) for name in MEANINGS if name in values}
+        return Fidelity(ordered, len(self.weights), self.n_prefixes)
+
+    def _word_metrics(self, weights: FloatArray) -> dict[str, float]:
+        box = self.weights
+        values = {
+            name: getattr(metrics, name)(box, weights)
+            for name in ("relative_error", "max_error", "correlation", "sign_agreement")
+        }
+        values["zeros"] = metrics.zeros(weights)
+        reference = box if self.target is None else self.target
+        if _can_be_distribution(box) and _can_be_distribution(reference):
+            values["perplexity"] = metrics.perplexity(reference, weights)
+            values["perplexity_box"] = metrics.perplexity(reference, box)
+            values["perplexity_ratio"] = values["perplexity_box"] / values["perplexity"]
+            values["kl"] = metrics.kl_divergence(reference, weights)
+        return values
+
+
+def compare(
+    box: BlackBox,
+    automaton: BlackBox | Stepper,
+    words: Words | Iterable[Word],
+    *,
+    target: BlackBox | None = None,
+) -> Fidelity:
+    """Measure how near an automaton is to a box on words.
+
+    Parameters
+    ----------
+    box
+        What the automaton stands in for.
+    automaton
+        A `WeightedAutomaton`, or anything else over the same alphabet that weighs words.
+    words
+        The evaluation words. A word that stands there twice counts twice.
+    target
+        What box and automaton were both made to copy, such as a PAutomaC machine: perplexities
+        and ``kl`` are then measured against it, and all else against the box.
+
+    Returns
+    -------
+    Fidelity
+        Every metric that makes sense here: the perplexities and ``kl`` only where the weights of
+        the box (and of the target) are not negative and not all 0, the next-symbol metrics only
+        where both sides predict next symbols.
+
+    Examples
+    --------
+    >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> near = WeightedAutomaton("ab", [1], [[[0.4]], [[0.35]]], [0.25])
+    >>> fidelity = compare(box, near, ["", "a", "b", "ab"])
+    >>> fidelity["ndcg5"], fidelity["wer"], round(fidelity["relative_error"], 3)
+    (1.0, 0.75, 0.123)
+    """
+    return Reference.ask(box, words, target).compare(automaton)
+
+
+def compare_ranks(
+    reference: Reference, automaton: WeightedAutomaton, ranks: Iterable[int]
+) -> FidelityTable:
+    """Measure ``automaton.truncate(rank)`` for each rank; the box is asked nothing.
+
+    Ranks are stepped together, as many as fit, so that a sweep costs little more than its
+    matrix products. See `FidelityTable` for an example.
+    """
+    ranks = tuple(ranks)
+    found: dict[int, Fidelity] = {}
+    for together in _groups(sorted(set(ranks))):
+        lanes = _Lanes.of(automaton, together)
+        for rank, (values, scale) in zip(together, lanes.read(reference.tree), strict=True):
+            ends = reference._places_of_words
+            with np.errstate(over="ignore"):  # huge is enough to know
+                weights = values[-2, ends] * np.exp(scale[ends])
+            weights = np.clip(weights, -HUGE, HUGE)
+            found[rank] = reference._measure(weights, _per_prefix(values))
+    return FidelityTable(ranks, tuple(found[rank] for rank in ranks))
+
+
+class _Answers(NamedTuple):
+    """What one side says: weights of words, and next symbols of nodes, in the tree's order."""
+
+    weights: FloatArray
+    next_symbol: FloatArray | None
+
+
+def _answers(box: Any, tree: PrefixTree, words: Words) -> _Answers:
+    """Ask anything that weighs words, in the cheapest way it allows."""
+    who = type(box).__name__
+    if isinstance(box, PredictingStepper):
+
+        def read(states: Any) -> FloatArray:
+            weights = box.state_weights(states)[:, None]
+            return np.concatenate([weights, box.state_next_symbol(states)], axis=1)
+
+        both = collect(box, tree, read)
+        weights, chances = both[:, 0][tree.node_of_word], both[:, 1:]
+        if not np.isfinite(chances).all():  # let the error name the prefix
+            checked_answers(chances, tree.words(), chances.shape, who)
+        chances = read_only(chances)
+    elif isinstance(box, Stepper):
+        weights, chances = collect(box, tree, box.state_weights)[tree.node_of_word], None
+    else:
+        weights, chances = box.weights(words), None
+    return _Answers(read_only(checked_answers(weights, words, (len(words),), who)), chances)
+
+
+class _BySymbol:
+    """Walks a tree with nothing but the order in which `_Lanes` keeps its states."""
+
+    def step(self, states: IntArray, parents: IntArray, symbols: IntArray) -> IntArray:
+        return np.argsort(symbols.astype(np.uint16), kind="stable")
+
+
+def _groups(ranks: list[int]) -> Iterator[list[int]]:
+    """Cut rising ranks into runs that fit `LANE_WIDTH` when each is as wide as its last."""
+    run: list[int] = []
+    for rank in ranks:
+        if run and (len(run) + 1) * rank > LANE_WIDTH:
+            yield run
+            run = []
+        run.append(rank)
+    if run:
+        yield run
+
+
+class _LaneStates(NamedTuple):
+    """As `seqray.automaton.AutomatonStates`, with one vector a lane at each node."""
+
+    vectors: FloatArray  # shape (n, n_lanes, width), zero beyond each lane's own rank
+    log_scale: FloatArray  # shape (n, n_lanes)
+    rows: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Lanes:
+    """The leading blocks of one automaton, stepped side by side.
+
+    The rank-r automaton is the leading block, so all lanes multiply by one matrix, as wide as the
+    widest lane; what spills beyond a lane's own rank is set back to 0.
+    """
+
+    ranks: list[int]
+    transitions: FloatArray  # (n_symbols, width, width)
+    initial: FloatArray  # (n_lanes, width)
+    readers: list[FloatArray]  # a lane: symbols, end and prefix weight as rows, each `rank` long
+
+    @classmethod
+    def of(cls, automaton: WeightedAutomaton, ranks: list[int]) -> _Lanes:
+        parts = [automaton.truncate(rank) for rank in ranks]
+        initial = np.zeros((len(ranks), ranks[-1]))
+        for lane, part in zip(initial, parts, strict=True):
+            lane[: part.n_states] = part.initial
+        readers = [
+            np.vstack([part.transitions @ part.prefix_final, part.final, part.prefix_final])
+            for part in parts
+        ]
+        return cls(ranks, parts[-1].transitions, initial, readers)
+
+    def start(self) -> _LaneStates:
+        return _LaneStates(self.initial[None], np.zeros((1, len(self.ranks))), np.zeros(1, int))
+
+    def step(self, states: _LaneStates, parents: IntArray, symbols: IntArray) -> _LaneStates:
+        order = np.argsort(symbols.astype(np.uint16), kind="stable")
+        origins = states.rows[parents[order]]
+        ends = np.cumsum(np.bincount(symbols, minlength=len(self.transitions)))
+        before = states.vectors.take(origins, axis=0, mode="clip")
+        vectors = np.empty_like(before)
+        width, begin = self.ranks[-1], 0
+        for matrix, end in zip(self.transitions, ends.tolist(), strict=True):
+            if begin < end:
+                here = slice(begin, end)
+                out = vectors[here].reshape(-1, width)
+                np.matmul(before[here].reshape(-1, width), matrix, out=out)
+            begin = end
+        for lane, rank in enumerate(self.ranks[:-1]):
+            vectors[:, lane, rank:] = 0
+        log_scale = states.log_scale.take(origins, axis=0, mode="clip")
+        _rescale(vectors.reshape(-1, width), log_scale.reshape(-1))
+        rows = np.empty(len(order), np.int64)
+        rows[order] = np.arange(len(order))
+        return _LaneStates(vectors, log_scale, rows)
+
+    def read(self, tree: PrefixTree) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Walk the tree once; return what each lane's readers read, and the log scale of it.
+
+        Shapes ``(n_symbols + 2, n_nodes)`` and ``(n_nodes,)``, nodes in `Reference._order`.
+        """
+        read = [np.empty((len(reader), len(tree))) for reader in self.readers]
+        scale = np.empty((len(self.ranks), len(tree)))
+        for nodes, states in walk(self, tree, self.start()):
+            scale[:, nodes] = states.log_scale.T
+            for lane, (reader, rank) in enumerate(zip(self.readers, self.ranks, strict=True)):
+                vectors = states.vectors[:, lane, :rank]
+                np.matmul(reader, vectors.T, out=read[lane][:, nodes])
+        return zip(read, scale, strict=True)
+
+
+def _per_prefix(values: FloatArray) -> FloatArray:
+    """Divide by the prefix weight in the last row; uniform where that is 0, as `next_symbol`."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        chances: FloatArray = values[:-1]
+        chances /= values[-1]
+        total = chances.sum()
+    if not np.isfinite(total):
+        chances[:, ~np.isfinite(chances).all(axis=0)] = 1 / len(chances)
+    return chances
+
+
+def _can_be_distribution(weights: FloatArray) -> bool:
+    return bool(weights.min() >= 0 and weights.max() > 0)
+
+
+def _check_name(name: str, known: Iterable[str]) -> None:
+    known = list(known)
+    if name not in known:
+        near = get_close_matches(name, known, n=3, cutoff=0.5) or known
+        left_out = " (it makes no sense for this box)" if name in MEANINGS else ""
+        raise ArgumentError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")

@@ -1,0 +1,270 @@
+"""Filling Hankel blocks: plan the questions, then ask each word once.
+
+Rows uσ that are no prefixes themselves (the *leaves* of the tree of rows) are asked in full. Every
+other row u is then known already: f(u·σv) stands in row uσ, column v. A box with states reads every
+row once and goes on from its state into the tree of suffixes; any other box is asked about words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from seqray.algebra import reverse
+from seqray.arrays import FloatArray, IntArray
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import Basis
+from seqray.blackbox.protocol import BlackBox, checked_answers
+from seqray.errors import BlackBoxError
+from seqray.hankel import HankelBlocks, row_tree
+from seqray.stepper import Stepper, collect
+from seqray.tree import PrefixTree, States, walk
+from seqray.words import Words
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how many questions are answered, and how many there are."""
+
+LANES = 64
+"""Rows that go through the tree of suffixes together: few, so that siblings share a batch."""
+
+QUESTIONS = 16_384
+"""Words in one question to a box without states."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What has to be asked to fill the blocks of a basis.
+
+    Parameters
+    ----------
+    basis
+        The prefixes and suffixes.
+    tree
+        The rows, see `seqray.hankel.row_tree`.
+    leaves
+        The rows to ask in full.
+    first, rest
+        Of every suffix its first symbol, and which suffix remains without it: -1 where that is no
+        suffix of the basis, or where there is no first symbol.
+    lonely
+        The suffixes whose rest is no suffix.
+    row, column
+        Of every prefix with every lonely suffix, which other row and column have the same word,
+        shape ``(n_prefixes, n_lonely)``. Where none has, the row is -1 and the column says which
+        of ``extra`` it is.
+    extra
+        Words that no row answers.
+    """
+
+    basis: Basis
+    tree: PrefixTree
+    leaves: IntArray
+    first: IntArray
+    rest: IntArray
+    lonely: IntArray
+    row: IntArray
+    column: IntArray
+    extra: Words
+
+    @classmethod
+    def of(cls, basis: Basis) -> Plan:
+        """Plan the questions for a basis."""
+        tree = row_tree(basis)
+        goes_on = np.diff(tree.first_child) > 0
+        # Backwards, the rest of a suffix is its parent.
+        mirror = PrefixTree.of(basis.suffixes.reversed())
+        nodes = mirror.node_of_word
+        column_of_node = np.full(len(mirror), -1)
+        column_of_node[nodes] = np.arange(len(nodes))
+        first = mirror.symbol[nodes]
+        rest = np.where(nodes > 0, column_of_node[mirror.parent[nodes]], -1)
+        lonely = np.flatnonzero((rest < 0) & (first >= 0))
+        # Follow lonely suffixes down the rows: where one ends, or leaves the rows by a leaf with
+        # a suffix still to read, the word is asked there.
+        row = np.repeat(tree.node_of_word[:, None], len(lonely), axis=1)
+        tail = np.repeat(nodes[None, lonely], len(row), axis=0)
+        while (moves := goes_on[row] & (tail > 0)).any():
+            row[moves] = tree.first_child[row[moves]] + mirror.symbol[tail[moves]]
+            tail[moves] = mirror.parent[tail[moves]]
+        column = column_of_node[tail]
+        unknown = np.nonzero(column < 0)
+        keys = row[unknown] * len(mirror) + tail[unknown]
+        _, one, column[unknown] = np.unique(keys, return_index=True, return_inverse=True)
+        row[unknown] = -1
+        extra = _pairs(basis.prefixes, unknown[0][one], basis.suffixes, lonely[unknown[1][one]])
+        leaves = np.flatnonzero(~goes_on)
+        return cls(basis, tree, leaves, first, rest, lonely, row, column, extra)
+
+    @property
+    def n_questions(self) -> int:
+        """How many distinct words have to be asked."""
+        answered = len(self.leaves) * len(self.basis.suffixes) + len(self.basis.prefixes)
+        return answered + len(self.extra)
+
+
+def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> HankelBlocks:
+    """Ask a black box for all values of the Hankel blocks of a basis.
+
+    Parameters
+    ----------
+    box
+        What to ask. A box with states (a `seqray.stepper.Stepper`) reads no prefix twice.
+    basis
+        The prefixes and suffixes.
+    progress
+        Called as answers come in.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, rng=np.random.default_rng(0))
+    >>> blocks = fill(wa, basis)
+    >>> bool(np.allclose(blocks.block("a"), 0.5 * blocks.block()))
+    True
+    """
+    box.alphabet.words(basis.prefixes)
+    plan = Plan.of(basis)
+    values = np.empty((len(plan.tree), len(basis.suffixes)))
+    done = 0
+
+    def answered(n: int) -> None:
+        nonlocal done
+        done += n
+        if progress is not None:
+            progress(done, plan.n_questions)
+
+    if isinstance(box, WeightedAutomaton):
+        n_steps = _fill_by_product(box, plan, values, answered)
+    else:
+        if isinstance(box, Stepper):
+            extra, n_steps = _fill_by_states(box, plan, values, answered)
+        else:
+            extra, n_steps = _fill_by_words(box, plan, values, answered), 0
+        _complete(plan, values, extra)
+    return HankelBlocks(basis, values, done, n_steps)
+
+
+def _fill_by_product(
+    box: WeightedAutomaton, plan: Plan, values: FloatArray, answered: Callable[[int], None]
+) -> int:
+    """Fill all rows from an automaton's forward and backward states: f(uv) = α₀M_u · M_vα∞."""
+    suffixes = PrefixTree.of(plan.basis.suffixes.reversed())
+    forward = collect(box, plan.tree, box.state_vectors)
+    mirror = reverse(box)
+    backward = collect(mirror, suffixes, mirror.state_vectors)
+    np.matmul(forward, backward[suffixes.node_of_word].T, out=values)
+    _finite(values, plan.tree, np.arange(len(values)))
+    answered(plan.n_questions)
+    return len(plan.tree) + len(suffixes) - 2
+
+
+def _fill_by_states(
+    box: Stepper, plan: Plan, values: FloatArray, answered: Callable[[int], None]
+) -> tuple[FloatArray, int]:
+    """Fill the leaf rows, and the empty suffix of the others, from states; return the extra."""
+    basis, tree = plan.basis, plan.tree
+    prefix_tree, suffix_tree = PrefixTree.of(basis.prefixes), PrefixTree.of(basis.suffixes)
+    row_of_node = np.empty(len(prefix_tree), np.int64)
+    row_of_node[prefix_tree.node_of_word] = tree.node_of_word
+    empty = int(np.flatnonzero(plan.first < 0)[0])
+    children = np.arange(len(basis.alphabet))
+    for nodes, states in walk(box, prefix_tree, box.start()):
+        rows = row_of_node[nodes]
+        values[rows, empty] = _finite(box.state_weights(states), tree, rows)
+        answered(len(rows))
+        below = tree.first_child[rows][:, None] + children
+        parents, symbols = np.nonzero(tree.first_child[below] == tree.first_child[below + 1])
+        for begin in range(0, len(parents), LANES):
+            lanes = slice(begin, begin + LANES)
+            leaves = below[parents[lanes], symbols[lanes]]
+            roots = box.step(states, parents[lanes], symbols[lanes])
+            values[leaves] = _finite(
+                _read_suffixes(box, roots, len(leaves), suffix_tree), tree, leaves
+            )
+            answered(len(leaves) * len(basis.suffixes))
+    extra_tree = PrefixTree.of(plan.extra)
+    extra: FloatArray = np.empty(0)
+    if len(plan.extra):
+        extra = collect(box, extra_tree, box.state_weights)[extra_tree.node_of_word]
+        _checked(box, extra, plan.extra)
+        answered(len(extra))
+    return extra, len(prefix_tree) + len(extra_tree) - 2 + len(plan.leaves) * len(suffix_tree)
+
+
+def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree) -> FloatArray:
+    """Return the weight of every suffix from every root state, ``(width, n_suffixes)``."""
+    weights = np.empty((len(suffixes), width))
+    for nodes, states in walk(box, suffixes, roots, width=width):
+        weights[nodes] = box.state_weights(states).reshape(-1, width)
+    return weights[suffixes.node_of_word].T
+
+
+def _fill_by_words(
+    box: BlackBox, plan: Plan, values: FloatArray, answered: Callable[[int], None]
+) -> FloatArray:
+    """Fill the leaf rows, and the empty suffix of the others, by words; return the extra."""
+    suffixes = plan.basis.suffixes
+    n_rows = max(1, QUESTIONS // len(suffixes))
+    for begin in range(0, len(plan.leaves), n_rows):
+        leaves = plan.leaves[begin : begin + n_rows]
+        words = plan.tree.words(leaves).followed_by(suffixes)
+        values[leaves] = _ask(box, words).reshape(len(leaves), -1)
+        answered(len(words))
+    empty = int(np.flatnonzero(plan.first < 0)[0])
+    values[plan.tree.node_of_word, empty] = _ask_all(box, plan.basis.prefixes, answered)
+    return _ask_all(box, plan.extra, answered)
+
+
+def _complete(plan: Plan, values: FloatArray, extra: FloatArray) -> None:
+    """Fill the rows of the prefixes from other rows, and from the extra answers."""
+    tree = plan.tree
+    found = values[plan.row, plan.column * (plan.row >= 0)]
+    asked = plan.row < 0
+    found[asked] = extra[plan.column[asked]]
+    values[tree.node_of_word[:, None], plan.lonely] = found
+    known = np.flatnonzero(plan.rest >= 0)
+    depth = tree.depth[tree.node_of_word]
+    for length in range(int(depth.max()), -1, -1):
+        rows = tree.node_of_word[depth == length]
+        longer = tree.first_child[rows][:, None] + plan.first[known]
+        values[rows[:, None], known] = values[longer, plan.rest[known]]
+
+
+def _ask_all(box: BlackBox, words: Words, answered: Callable[[int], None]) -> FloatArray:
+    answers: list[FloatArray] = [np.empty(0)]
+    for begin in range(0, len(words), QUESTIONS):
+        answers.append(_ask(box, words[begin : begin + QUESTIONS]))
+        answered(len(answers[-1]))
+    return np.concatenate(answers)
+
+
+def _ask(box: BlackBox, words: Words) -> FloatArray:
+    return _checked(box, box.weights(words), words)
+
+
+def _checked(box: BlackBox | Stepper, answers: FloatArray, words: Words) -> FloatArray:
+    return checked_answers(answers, words, (len(words),), f"the {type(box).__name__}")
+
+
+def _pairs(left: Words, first: IntArray, right: Words, second: IntArray) -> Words:
+    """Return the words ``left[first[i]]`` followed by ``right[second[i]]``."""
+    both = Words.concatenate([left, right])
+    pairs = both[np.stack([first, second + len(left)], axis=1).ravel()]
+    return Words(pairs.alphabet, pairs.codes, pairs.offsets[::2])
+
+
+def _finite(weights: FloatArray, tree: PrefixTree, rows: IntArray) -> FloatArray:
+    """Return weights, one or a row of them for each of ``rows``, or name the row that is bad."""
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        at = np.argwhere(bad)[0]
+        word = tree.alphabet.show(tree.words(rows[at[:1]])[0])
+        raise BlackBoxError(
+            f"the box gave {weights[tuple(at)]} to a word that begins with {word!r}: "
+            "expected a finite number"
+        )
+    return weights

@@ -1,0 +1,158 @@
+"""From Hankel blocks to weighted automata: one SVD, every rank.
+
+With positive diagonal matrices R and C on rows and columns and the SVD  R H C ≈ U D Vᵀ  cut at r:
+
+    α₀ᵀ = h_{λ,S}ᵀ C V,    α∞ = D⁻¹ Uᵀ R h_{P,λ},    Mσ = D⁻¹ Uᵀ (R Hσ C) V.
+
+The automaton of rank r is the leading block of that of any higher rank, so that one SVD serves all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.arrays import FloatArray, read_only
+from seqray.automaton import WeightedAutomaton
+from seqray.errors import RankError
+from seqray.hankel import HankelBlocks
+
+EXACT_UP_TO = 2000
+"""Blocks with more rows and columns than this are factored by random projection."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decomposition:
+    """What the SVD of Hankel blocks found: an automaton of every rank.
+
+    Parameters
+    ----------
+    singular_values
+        Of the weighted block, largest first; as many as the largest automaton has states.
+    largest
+        The automaton of the largest rank.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, rng=np.random.default_rng(0))
+    >>> found = decompose(seqray.fill(wa, basis))
+    >>> found
+    Decomposition(ranks 1 … 1)
+    >>> round(found.automaton(1).weight("ab"), 12)
+    0.03125
+    """
+
+    singular_values: FloatArray
+    largest: WeightedAutomaton
+
+    @property
+    def max_rank(self) -> int:
+        """The largest rank there is an automaton of."""
+        return self.largest.n_states
+
+    def automaton(self, rank: int) -> WeightedAutomaton:
+        """Return the automaton with ``rank`` states."""
+        if not 1 <= rank <= self.max_rank:
+            raise RankError(
+                f"rank {rank} is outside 1 … {self.max_rank}: the block that was asked for has "
+                "no more; a larger basis or max_rank may have"
+            )
+        return self.largest.truncate(rank)
+
+    def __repr__(self) -> str:
+        return f"Decomposition(ranks 1 … {self.max_rank})"
+
+
+def decompose(
+    blocks: HankelBlocks, *, max_rank: int = 100, weighting: str = "rows", seed: int = 0
+) -> Decomposition:
+    """Factor Hankel blocks into weighted automata of every rank up to ``max_rank``.
+
+    Parameters
+    ----------
+    blocks
+        The filled blocks.
+    max_rank
+        The largest number of states wanted. The numerical rank of the block may be smaller.
+    weighting
+        How rows and columns are weighted, see `HankelBlocks.weights`; ``"none"`` is the paper's.
+    seed
+        Of the random projection that large blocks need.
+    """
+    if max_rank < 1:
+        raise RankError(f"max_rank: expected 1 or more, got {max_rank}")
+    rows, columns = blocks.weights(weighting)
+    weighted = rows[:, None] * blocks.block() * columns
+    left, sizes, right = truncated_svd(weighted, max_rank, rng=np.random.default_rng(seed))
+    n = len(sizes)
+    nodes = blocks.rows
+    # Every row of P ∪ PΣ times C V, once; the blocks of H and Hσ are rows of that.
+    projected = blocks.values @ (columns[:, None] * right.T)
+    back = (left * (rows[:, None] / sizes)).T
+    transitions = np.empty((len(blocks.basis.alphabet), n, n))
+    for symbol, which in enumerate(nodes[1:]):
+        transitions[symbol] = back @ projected[which]
+    root = int(blocks.basis.prefixes.lengths.argmin())
+    largest = WeightedAutomaton(
+        blocks.basis.alphabet,
+        projected[nodes[0, root]],
+        transitions,
+        back @ blocks.values[nodes[0], blocks.empty_suffix],
+    )
+    return Decomposition(read_only(sizes), largest)
+
+
+def truncated_svd(
+    matrix: FloatArray, rank: int, *, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the leading singular vectors and values ``(left, values, right)`` of a matrix.
+
+    At most ``rank`` of them, and none that is lost in rounding; at least one, of value 1 for a
+    matrix of zeros.
+
+    Parameters
+    ----------
+    matrix
+        Shape ``(m, n)``.
+    rank
+        How many at most.
+    rng
+        For the random projection, used above `EXACT_UP_TO` rows and columns.
+
+    Returns
+    -------
+    left, values, right
+        Shapes ``(m, r)``, ``(r,)`` and ``(r, n)``.
+    """
+    if min(matrix.shape) > EXACT_UP_TO and 4 * rank < min(matrix.shape):
+        left, values, right = _projected_svd(matrix, rank, rng)
+    else:
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    floor = max(matrix.shape) * np.finfo(float).eps * values[0]
+    n = min(rank, int((values > floor).sum()))
+    if n == 0:
+        return left[:, :1], np.ones(1), right[:1]
+    return left[:, :n], values[:n], right[:n]
+
+
+def _projected_svd(
+    matrix: FloatArray, rank: int, rng: np.random.Generator, *, tolerance: float = 1e-9
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Subspace iteration from a random start, orthogonal again after every product.
+
+    Without that the small singular values drown in rounding. It ends when no wanted value moves
+    any more.
+    """
+    space, _ = np.linalg.qr(matrix @ rng.standard_normal((matrix.shape[1], rank + 20)))
+    values = np.zeros(rank)
+    for _ in range(50):
+        other, _ = np.linalg.qr(matrix.T @ space)
+        space, triangle = np.linalg.qr(matrix @ other)
+        before, values = values, np.linalg.svd(triangle, compute_uv=False)[:rank]
+        if (np.abs(values - before) <= tolerance * values + 1e-15 * values[0]).all():
+            break
+    left, values, right = np.linalg.svd(space.T @ matrix, full_matrices=False)
+    return space @ left, values, right

@@ -1,0 +1,167 @@
+"""Run folders: what an extraction leaves on disk, and every later command opens.
+
+::
+
+    RUN/
+      config.json            how it was made, and the rank that was chosen
+      basis.json             the prefixes and suffixes that were asked about
+      singular_values.csv    one a rank
+      fidelity.csv           every metric on held-out words, one row a rank
+      automaton.npz          the automaton of the largest rank; smaller ranks are its leading blocks
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import Basis
+from seqray.errors import ArgumentError, FileError, SeqrayError
+from seqray.extraction import Extraction
+from seqray.fidelity import Fidelity, FidelityTable
+from seqray.files import check_header, read_text, writing
+from seqray.spectral import Decomposition
+from seqray.words import Alphabet
+
+FORMAT, VERSION = "seqray.run", 1
+
+
+def save_run(
+    found: Extraction,
+    folder: str | os.PathLike[str],
+    *,
+    rank: int | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write an extraction to a run folder, whole or not at all.
+
+    Parameters
+    ----------
+    found
+        What `seqray.extract` returned.
+    folder
+        Where to; a run folder that is there already is replaced, anything else is refused.
+    rank
+        The number of states that later commands use; by default the best.
+    about
+        More to keep in ``config.json``, such as the box's specification.
+
+    Examples
+    --------
+    >>> import seqray, tempfile
+    >>> box = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> folder = tempfile.mkdtemp() + "/run"
+    >>> save_run(seqray.extract(box, prefixes=30, suffixes=30), folder)
+    >>> open_run(folder).best()
+    WeightedAutomaton(1 states, 2 symbols)
+    """
+    check_run_target(folder)
+    chosen = found.automaton(found.best_rank() if rank is None else rank)
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        **(about or {}),
+        **found.settings,
+        "rank": chosen.n_states,
+        "words": found.fidelity.fidelities[0].n_words,
+        "word_prefixes": found.fidelity.fidelities[0].n_prefixes,
+    }
+    basis = {
+        "alphabet": found.basis.alphabet.to_json(),
+        "source": found.basis.source,
+        "n_cut": found.basis.n_cut,
+        "prefixes": [list(word) for word in found.basis.prefixes],
+        "suffixes": [list(word) for word in found.basis.suffixes],
+    }
+    values = [(i + 1, repr(float(v))) for i, v in enumerate(found.singular_values)]
+    rows = found.fidelity.rows()
+    with writing(folder) as fresh:
+        fresh.mkdir()
+        (fresh / "config.json").write_text(json.dumps(config, indent=1), "utf-8")
+        (fresh / "basis.json").write_text(json.dumps(basis, ensure_ascii=False), "utf-8")
+        _write_csv(fresh / "singular_values.csv", ["rank", "value"], values)
+        _write_csv(fresh / "fidelity.csv", list(rows[0]), [list(row.values()) for row in rows])
+        found.automaton(found.max_rank).save(fresh / "automaton.npz")
+
+
+def check_run_target(folder: str | os.PathLike[str]) -> None:
+    """Refuse a place where a run folder cannot go, before any work is done."""
+    target = Path(folder)
+    if target.exists() and not _is_run(target):
+        raise ArgumentError(f"{target}: is there already and is no run folder: choose another name")
+    if not target.absolute().parent.is_dir():
+        raise ArgumentError(f"{target}: there is no folder {target.parent} to put it in")
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder is a run, damaged or not: many another kind has a config.json too."""
+    try:
+        config = json.loads(read_text(folder / "config.json"))
+    except (FileError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get("format") == FORMAT
+
+
+def open_run(folder: str | os.PathLike[str]) -> Extraction:
+    """Read the extraction back from a run folder."""
+    home = Path(folder)
+    if not (home / "config.json").is_file():
+        raise FileError(f"{home}: expected a run folder that `seqray extract` wrote")
+    try:
+        config = json.loads(read_text(home / "config.json"))
+        check_header(config, FORMAT, VERSION)
+        basis = json.loads(read_text(home / "basis.json"))
+        alphabet = Alphabet(basis["alphabet"])
+        values = [float(row["value"]) for row in _read_csv(home / "singular_values.csv")]
+        rows = _read_csv(home / "fidelity.csv")
+        fidelities = tuple(
+            Fidelity(
+                {name: float(x) for name, x in row.items() if name != "rank"},
+                n_words=config["words"],
+                n_prefixes=config["word_prefixes"],
+            )
+            for row in rows
+        )
+        decomposition = Decomposition(
+            np.array(values), WeightedAutomaton.load(home / "automaton.npz")
+        )
+        ranks = tuple(int(row["rank"]) for row in rows)
+        n = decomposition.max_rank
+        if ranks != tuple(range(1, n + 1)) or len(values) != n or config["rank"] not in ranks:
+            raise ValueError(
+                f"{len(values)} singular values, fidelity of {len(ranks)} ranks, rank "
+                f"{config['rank']!r} chosen: expected them to fit an automaton of {n} states"
+            )
+        return Extraction(
+            decomposition,
+            Basis(
+                alphabet.words(basis["prefixes"]),
+                alphabet.words(basis["suffixes"]),
+                basis["source"],
+                basis["n_cut"],
+            ),
+            FidelityTable(ranks, fidelities),
+            {k: v for k, v in config.items() if k not in ("format", "version")},
+        )
+    except FileError as error:
+        raise FileError(f"{home}: {error}") from error
+    except (SeqrayError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{home}: damaged run folder: {type(error).__name__}: {error}") from error
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(read_text(path).splitlines()))

@@ -1,0 +1,194 @@
+import collections
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from seqray import Alphabet
+from seqray.blackbox.function import black_box, language_model
+from seqray.blackbox.protocol import BlackBox
+from seqray.errors import BlackBoxError, SymbolError
+from seqray.stepper import PredictingStepper, Stepper
+
+CHANCES = {"": [0.5, 0.25, 0.25], "a": [0.1, 0.2, 0.7], "b": [0, 0, 1], "ab": [0.3, 0.3, 0.4]}
+
+
+def next_chances(prefixes):
+    return [CHANCES.get(prefix, [0.25, 0.25, 0.5]) for prefix in prefixes]
+
+
+# A function on words ------------------------------------------------------------------------------
+
+
+def test_a_function_is_a_black_box_and_no_stepper():
+    box = black_box(lambda words: [0.0] * len(words), "ab")
+    assert isinstance(box, BlackBox)
+    assert not isinstance(box, Stepper)
+    assert box.alphabet == Alphabet("ab")
+
+
+def test_all_words_are_asked_in_one_call_as_strings():
+    asked = []
+    box = black_box(lambda words: asked.append(words) or [len(w) for w in words], "ab")
+    assert box.weights(["ab", "", "ab"]).tolist() == [2, 0, 2]
+    assert asked == [["ab", "", "ab"]]
+
+
+@pytest.mark.parametrize("symbols", [[0, 1], ["do", "re"], [("x", 1), None]])
+def test_words_are_tuples_where_symbols_are_no_characters(symbols):
+    asked = []
+    box = black_box(lambda words: asked.extend(words) or np.ones(len(words)), symbols)
+    box.weights([[], symbols])
+    assert asked == [(), tuple(symbols)]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [1, 2],
+        (1.0, 2.0),
+        np.array([1, 2], np.uint8),
+        np.array([1, 2], np.float32),
+        np.array([1, 2.0], object),
+        [True, 2],
+    ],
+)
+def test_any_real_numbers_are_answers(answers):
+    weights = black_box(lambda words: answers, "ab").weights(["a", "b"])
+    assert weights.dtype == np.float64
+    assert weights.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([1], r"was asked about 2 words and returned shape \(1,\): expected \(2,\)"),
+        ([1, 2, 3], r"returned shape \(3,\)"),
+        ([[1], [2]], r"returned shape \(2, 1\)"),
+        (1.0, r"returned shape \(\)"),
+        ([], r"returned shape \(0,\)"),
+        (None, r"returned objects such as \[None\]"),
+        ([1, None], "returned objects such as"),
+        ([1, np.nan], "returned nan for the word 'bb': expected a finite number"),
+        ([np.inf, 1], "returned inf for the word 'a'"),
+        ([1, -np.inf], "returned -inf for the word 'bb'"),
+        ([1j, 1], "returned complex numbers: expected an array of real numbers"),
+        (["1", "2"], "returned strings"),
+        ([b"1", b"2"], "returned bytes"),
+        ([[1, 2], [3]], "returned something that is no array"),
+        ([Fraction(1, 2), Decimal(1)], "returned objects such as"),
+        ({"a": 1}, "returned objects such as"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_refused(answers, message):
+    def answer(words):
+        return answers
+
+    with pytest.raises(BlackBoxError, match=message) as caught:
+        black_box(answer, "ab").weights(["a", "bb"])
+    assert "the function 'answer'" in str(caught.value)
+
+
+def test_a_function_that_fails_is_named_with_its_batch():
+    def broken(words):
+        raise KeyError("x")
+
+    with pytest.raises(BlackBoxError, match=r"'broken' failed on a batch of 2 words") as caught:
+        black_box(broken, "ab").weights(["", "b"])
+    assert "begins with 'λ': KeyError: 'x'" in str(caught.value)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_the_projects_own_errors_and_interrupts_pass_through():
+    def refuse(words):
+        raise SymbolError("no")
+
+    def interrupt(words):
+        raise KeyboardInterrupt
+
+    with pytest.raises(SymbolError, match=r"^no$"):
+        black_box(refuse, "ab").weights(["a"])
+    with pytest.raises(KeyboardInterrupt):
+        black_box(interrupt, "ab").weights(["a"])
+
+
+def test_a_callable_without_a_name_is_shown():
+    class Model:
+        def __call__(self, words):
+            return ["x"] * len(words)
+
+        def __repr__(self):
+            return "Model()"
+
+    with pytest.raises(BlackBoxError, match=r"the function 'Model\(\)' returned strings"):
+        black_box(Model(), "ab").weights(["a"])
+
+
+def test_words_outside_the_alphabet_are_never_asked():
+    box = black_box(lambda words: pytest.fail("asked"), Alphabet("ab"))
+    with pytest.raises(SymbolError):
+        box.weights(["abc"])
+
+
+# A function that predicts the next symbol ---------------------------------------------------------
+
+
+def test_a_predicting_function_is_a_predicting_stepper():
+    assert isinstance(language_model(next_chances, "ab"), PredictingStepper)
+
+
+def test_a_words_weight_is_the_product_of_its_symbols_and_its_end():
+    weights = language_model(next_chances, "ab").weights(["", "a", "b", "ab", "aba", "ba"])
+    expected = [
+        0.25,
+        0.5 * 0.7,
+        0.25 * 1,
+        0.5 * 0.2 * 0.4,
+        0.5 * 0.2 * 0.3 * 0.5,
+        0.25 * 0 * 0.5,
+    ]
+    np.testing.assert_allclose(weights, expected, rtol=1e-14)
+
+
+def test_every_prefix_is_asked_once():
+    asked = collections.Counter()
+
+    def count(prefixes):
+        asked.update(prefixes)
+        return next_chances(prefixes)
+
+    language_model(count, "ab").weights(["ab", "abb", "ab", "", "ba"])
+    assert asked == dict.fromkeys(["", "a", "b", "ab", "ba", "abb"], 1)
+
+
+def test_next_symbol_is_what_the_function_says():
+    box = language_model(next_chances, "ab")
+    assert box.next_symbol(["ab", "", "ab"]).tolist() == [CHANCES["ab"], CHANCES[""], CHANCES["ab"]]
+    start = box.start()
+    both = box.step(start, np.array([0, 0]), np.array([1, 0]))
+    assert box.state_next_symbol(both).tolist() == [CHANCES["b"], CHANCES["a"]]
+    np.testing.assert_allclose(box.state_weights(both), [0.25, 0.35])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            [0.5, 0.25, 0.2],
+            r"returned \[0.5, 0.25, 0.2\] for the prefix 'λ': expected probabilities",
+        ),
+        ([1.5, -0.25, -0.25], "expected probabilities that sum to 1"),
+        ([0.5, 0.5], r"returned shape \(1, 2\): expected \(1, 3\)"),
+        ([0.5, 0.5, np.nan], "returned nan for the word 'λ'"),
+        (["a", "b", "c"], "returned strings"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(row, message):
+    with pytest.raises(BlackBoxError, match=message):
+        language_model(lambda prefixes: [row] * len(prefixes), "ab").weights(["ab"])
+
+
+def test_integers_may_be_probabilities():
+    box = language_model(lambda prefixes: [[0, 0, 1]] * len(prefixes), "ab")
+    assert box.weights(["", "a"]).tolist() == [1, 0]

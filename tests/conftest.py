@@ -1,0 +1,20 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Examples are small; on a busy machine even these are slow now and then.
+settings.register_profile("seqray", deadline=None)
+settings.load_profile("seqray")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public data sets, which are not part of the project."""
+    folder = Path(os.environ.get("SEQRAY_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no data at {folder}: set SEQRAY_DATA to the folder that holds pautomac/")
+    return folder
