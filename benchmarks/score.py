@@ -12,9 +12,9 @@ nodes for three letters.
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def loop(wa: WeightedAutomaton, words: Words) -> list[float]:
     codes, offsets = words.codes.tolist(), words.offsets.tolist()
     matrices = list(wa.transitions)
     weights = []
-    for begin, end in itertools.pairwise(offsets):
+    for begin, end in pairwise(offsets):
         state = wa.initial
         for code in codes[begin:end]:
             state = state @ matrices[code]
@@ -98,10 +98,9 @@ def main() -> None:
     score = network(words)
     gru = best_of(3, score) if score else None
     reference = Reference.ask(box, words)
-    alone = best_of(5, lambda: reference.compare(wide))
+    alone = best_of(3, lambda: reference.compare(wide))
     asking = best_of(3, lambda: compare(box, wide, words))
-    reference.compare(wide)
-    sweep = best_of(1, lambda: compare_ranks(reference, wide, range(1, TOP_RANK + 1)))
+    sweep = best_of(3, lambda: compare_ranks(reference, wide, range(1, TOP_RANK + 1)))
     figures = {
         "speedup_torch": gru and gru / fast,
         "speedup_loop": plain / fast,

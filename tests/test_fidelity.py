@@ -201,6 +201,15 @@ def test_a_box_whose_next_symbols_are_no_numbers_is_named_with_the_prefix(box, w
         compare(Broken(box), box, words)
 
 
+def test_alphabets_beyond_sixteen_bits_keep_their_symbols_apart():
+    n = 2**16 + 2
+    wa = WeightedAutomaton(range(n), [1.0], np.linspace(0, 1 / n, n)[:, None, None], [0.5])
+    words = [[0], [2**16], [2**16 + 1], [1]]
+    fidelity = compare(_Steps(wa), wa, words)
+    assert fidelity["kl_per_symbol"] == pytest.approx(0, abs=1e-9)
+    assert fidelity["max_error"] == pytest.approx(0, abs=1e-15)
+
+
 def test_other_alphabets_and_no_words_are_refused(box, words):
     with pytest.raises(ArgumentError, match="same symbols in the same order"):
         compare(box, WeightedAutomaton("ab", [1], [[[0.5]], [[0.1]]], [1]), words)

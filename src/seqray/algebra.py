@@ -458,12 +458,12 @@ def _solve_by_doubling(
     """Solve X = S + MᵀXM for one symbol (Smith): X ← X + MᵀXM, M ← M²; None if it diverges."""
     matrix, size = transitions[0], 1.0
     for _ in range(64):
-        if not 1e-20 < size < 1e100:
+        if not 1e-20 < size < 1e50:
             break
         sources = [source + matrix.T @ source @ matrix for source in sources]
         matrix = matrix @ matrix
         size = float(np.linalg.norm(matrix))
-    return sources if size <= 1e-20 else None
+    return [(source + source.T) / 2 for source in sources] if size <= 1e-20 else None
 
 
 def _solve_by_krylov(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:

@@ -338,7 +338,7 @@ class WeightedAutomaton:
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
-        read = states.vectors @ self._readers
+        read: FloatArray = states.vectors @ self._readers
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             read = read / read.sum(axis=1, keepdims=True)
         unread = ~np.isfinite(read).all(axis=1)

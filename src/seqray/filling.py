@@ -153,10 +153,11 @@ def _fill_by_product(
 ) -> int:
     """Fill all rows from an automaton's forward and backward states: f(uv) = α₀M_u · M_vα∞."""
     suffixes = PrefixTree.of(plan.basis.suffixes.reversed())
-    forward = collect(box, plan.tree, box.state_vectors)
     mirror = reverse(box)
-    backward = collect(mirror, suffixes, mirror.state_vectors)
-    np.matmul(forward, backward[suffixes.node_of_word].T, out=values)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
+        forward = collect(box, plan.tree, box.state_vectors)
+        backward = collect(mirror, suffixes, mirror.state_vectors)
+        np.matmul(forward, backward[suffixes.node_of_word].T, out=values)
     _finite(values, plan.tree, np.arange(len(values)))
     answered(plan.n_questions)
     return len(plan.tree) + len(suffixes) - 2

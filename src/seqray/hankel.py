@@ -20,6 +20,9 @@ from seqray.words import Symbol, Words
 
 WEIGHTINGS = ("none", "rows", "balanced")
 
+TINY = 1e-250
+"""Rows and columns that sum to less than this are not scaled up: that would overflow."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HankelBlocks:
@@ -137,5 +140,5 @@ def row_tree(basis: Basis) -> PrefixTree:
 
 
 def _inverse(sizes: FloatArray) -> FloatArray:
-    """1 / sizes; rows or columns of zeros keep weight 1."""
-    return np.divide(1.0, sizes, out=np.ones_like(sizes), where=sizes > 0)
+    """1 / sizes; where there is next to nothing, weight 1."""
+    return np.divide(1.0, sizes, out=np.ones_like(sizes), where=sizes > TINY)

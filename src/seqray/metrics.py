@@ -321,9 +321,9 @@ class NextReference(NamedTuple):
 
 def _first(place: IntArray) -> IntArray:
     """Return the code of the symbol that stands first at each node."""
-    first = np.zeros(len(place), np.uint16)
+    first = np.zeros(len(place), np.int32)
     for code, where in enumerate(place.T):
-        first += np.uint16(code) * (where == 0)
+        first += np.int32(code) * (where == 0)
     return first
 
 

@@ -164,4 +164,7 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object
 
 
 def _read_csv(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(read_text(path).splitlines()))
+    text = read_text(path)
+    if not text.endswith("\n"):
+        raise FileError(f"{path}: cut short: the last line does not end")
+    return list(csv.DictReader(text.splitlines()))

@@ -17,6 +17,7 @@ from seqray.cli.common import (
 from seqray.data.fst import to_fst_text
 from seqray.data.pautomac import write_machine
 from seqray.draw.dot import to_dot
+from seqray.files import writing
 
 
 @click.command()
@@ -53,8 +54,9 @@ def _dot(automaton: WeightedAutomaton, path: Path) -> None:
 
 def _fst(automaton: WeightedAutomaton, path: Path) -> None:
     text, symbols = to_fst_text(automaton)
-    write_text(path, text)
-    write_text(path.with_suffix(".syms"), symbols)
+    with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
+        fresh.write_text(text, "utf-8")
+        table.write_text(symbols, "utf-8")
 
 
 def _pautomac(automaton: WeightedAutomaton, path: Path) -> None:

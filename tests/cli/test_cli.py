@@ -1,0 +1,394 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import seqray
+from seqray import WeightedAutomaton, cli, open_run
+from seqray.cli import common
+from seqray.data.fst import from_fst_text
+from seqray.data.generate import random_machine
+from seqray.data.pautomac import write_machine
+
+RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+SMALL = ("--prefixes", "60", "--suffixes", "60")
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+
+
+@pytest.fixture
+def folder(machine, tmp_path, monkeypatch):
+    """A folder to work in, with a machine and a file of words."""
+    monkeypatch.chdir(tmp_path)
+    machine.save("machine.json")
+    seqray.write_words(machine.sample(50, rng=np.random.default_rng(2)), "words.txt")
+    return tmp_path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command that succeeds; returns what it printed."""
+
+    def call(*arguments):
+        cli.main(list(map(str, arguments)))
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def fails(capsys):
+    """Run a command that fails; returns what it printed as an error."""
+
+    def call(code, *arguments):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(list(map(str, arguments)))
+        error = capsys.readouterr().err
+        assert stopped.value.code == code, error
+        assert "Traceback" not in error
+        return " ".join(error.split())
+
+    return call
+
+
+@pytest.fixture
+def extracted(folder, run):
+    run("extract", "wa:machine.json", "-o", "run", *SMALL)
+    return folder
+
+
+# The program --------------------------------------------------------------------------------------
+
+
+def test_the_module_runs_as_a_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "seqray", "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for command, text in cli.COMMANDS.items():
+        assert command in done.stdout
+        assert text.split()[0] in done.stdout
+
+
+def test_the_version_is_printed(run):
+    assert run("--version").strip() == f"seqray, version {seqray.__version__}"
+
+
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if name != "demo"])
+def test_every_command_has_help_with_examples(run, command):
+    text = run(command, "-h")
+    assert "Examples:" in text
+    assert f"seqray {command}" in text
+
+
+def test_an_unknown_command_is_misuse(fails):
+    assert "No such command 'extrct'" in fails(2, "extrct")
+
+
+# extract ------------------------------------------------------------------------------------------
+
+
+def test_extract_writes_a_run_folder(folder, run, machine):
+    text = run("extract", "wa:machine.json", "-o", "run", *SMALL)
+    assert names(folder) == ["machine.json", "run", "words.txt"]
+    assert names(folder / "run") == RUN
+    found = open_run("run")
+    words = machine.sample(100, rng=np.random.default_rng(3))
+    np.testing.assert_allclose(found.automaton(4).weights(words), machine.weights(words), atol=1e-9)
+    assert found.settings["box"] == "wa:machine.json"
+    assert found.settings["rank"] == found.best_rank()
+    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in text
+    assert "Fidelity by rank, on held-out words" in text
+    assert f"→ {found.best_rank()}" in text
+    assert "next: seqray draw run -o automaton.svg" in text
+
+
+def test_extract_takes_all_it_is_told(folder, run):
+    options = "--method weighted --basis uniform --prefixes 40 --suffixes 30 --max-rank 3"
+    run("extract", "machine.json", "-o", "run", *options.split(), "--max-length=9", "--seed=5")
+    settings = open_run("run").settings
+    wanted = {
+        "method": "weighted",
+        "basis": "uniform up to length 9",
+        "prefixes": 40,
+        "suffixes": 30,
+        "max_rank": 3,
+        "max_length": 9,
+        "seed": 5,
+    }
+    assert wanted.items() <= settings.items()
+
+
+def test_extract_takes_a_file_of_words_as_basis(folder, run):
+    run("extract", "wa:machine.json", "-o", "run", "--basis", "words.txt", *SMALL)
+    found = open_run("run")
+    words = seqray.read_words("words.txt", alphabet=range(3))
+    assert found.settings["basis"] == "from a data set"
+    assert set(found.basis.prefixes) <= {w[:n] for w in words for n in range(len(w) + 1)}
+
+
+def test_extract_keeps_the_rank_it_is_told(folder, run):
+    text = run("extract", "wa:machine.json", "-o", "run", "--rank", "2", *SMALL)
+    assert open_run("run").settings["rank"] == 2
+    assert "→ 2" in text
+    run("extract", "wa:machine.json", "-o", "run", "--rank", "3", "--max-rank", "1", *SMALL)
+    assert open_run("run").max_rank == open_run("run").settings["rank"] == 3
+
+
+def test_extract_says_what_the_library_warns_of(folder, capsys):
+    cli.main(["extract", "machine.json", "-o", "run", "--basis", "words.txt", "--prefixes", "9999"])
+    error = capsys.readouterr().err
+    assert "Note: asked for 9999 prefixes, found only" in error
+
+
+def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):
+    WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1]).save("d.npz")
+    text = run("extract", "d.npz", "-o", "run", "--basis", "uniform", *SMALL)
+    assert "relative_error" in text
+    assert abs(open_run("run").automaton(2).weight("aab") - 1) < 1e-9
+
+
+def test_a_run_is_replaced(extracted, run):
+    (extracted / "run" / "stray.txt").write_text("")
+    run("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
+    assert open_run("run").settings["seed"] == 9
+    assert names(extracted / "run") == RUN
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["wo:machine.json", "-o", "run"], "unknown kind 'wo': did you mean wa?"),
+        (2, ["machine", "-o", "run"], "expected KIND:WHERE"),
+        (1, ["wa:missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (1, ["wa:words.txt", "-o", "run"], "words.txt"),
+        (2, ["machine.json"], "Missing option '-o' / '--output'"),
+        (2, ["machine.json", "-o", "run", "--rank", "0"], "expected 'auto' or a number from 1"),
+        (2, ["machine.json", "-o", "run", "--rank", "few"], "got 'few'"),
+        (2, ["machine.json", "-o", "run", "--rank", "²"], "got '²'"),
+        (2, ["machine.json", "-o", "run", "--rank", "9" * 5000], "a number from 1"),
+        (2, ["machine.json", "-o", "run", "--rank", "-1"], "got '-1'"),
+        (2, ["machine.json", "-o", "run", *SMALL, "--rank", "99"], "rank 99 is outside 1 … 4"),
+        (2, ["machine.json", "-o", "run", "--max-rank", "0"], "--max-rank"),
+        (2, ["machine.json", "-o", "run", "--prefixes", "0"], "--prefixes"),
+        (2, ["machine.json", "-o", "run", "--method", "best"], "--method"),
+        (2, ["machine.json", "-o", "run", "--seed", "-1"], "--seed"),
+        (2, ["machine.json", "-o", "missing/run"], "there is no folder missing to put it in"),
+        (2, ["machine.json", "-o", "words.txt"], "words.txt: is there already"),
+        (2, ["machine.json", "-o", "."], "is there already and is no run folder"),
+        (1, ["machine.json", "-o", "run", "--basis", "smapled"], "smapled: cannot be read"),
+    ],
+)
+def test_extract_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+    before = names(folder)
+    assert message in fails(code, "extract", *arguments)
+    assert names(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "message"),
+    [
+        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, found 2"),
+        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, found 1"),
+        (2, "1 9\n2 0 8\n", "words.pautomac:2: letter 8 at position 1 is outside"),
+        (1, "", "words.pautomac: the file is empty"),
+    ],
+)
+def test_a_damaged_file_of_words_is_reported_with_its_line(extracted, fails, code, text, message):
+    (extracted / "words.pautomac").write_text(text)
+    before = names(extracted)
+    assert message in fails(code, "extract", "machine.json", "-o", "new", "--basis=words.pautomac")
+    evaluate = ("evaluate", "run", "--against", "machine.json", "--words", "words.pautomac")
+    assert message in fails(code, *evaluate)
+    assert names(extracted) == before
+
+
+def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seqray, "extract", interrupted)
+    before = names(folder)
+    assert "Interrupted: nothing was written." in fails(130, "extract", "machine.json", "-o", "run")
+    assert names(folder) == before
+
+
+# evaluate -----------------------------------------------------------------------------------------
+
+
+def test_evaluate_shows_a_table(extracted, run):
+    text = run("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
+    assert "against wa:machine.json" in text
+    for name in ("ndcg5", "perplexity_ratio", "wer"):
+        assert name in text
+    assert "on 50 words with" in text
+
+
+def test_evaluate_prints_json_that_is_right(extracted, run, machine):
+    arguments = ("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
+    found = json.loads(run(*arguments, "--json", "--rank", "2"))
+    words = seqray.read_words("words.txt", alphabet=machine.alphabet)
+    fidelity = seqray.compare(machine, open_run("run").automaton(2), words)
+    assert found == {
+        **fidelity.as_dict(),
+        "states": 2,
+        "words": 50,
+        "prefixes": fidelity.n_prefixes,
+    }
+
+
+def test_evaluate_uses_the_rank_of_the_run(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "3", *SMALL)
+    arguments = ("evaluate", "run", "--against", "machine.json", "--words", "words.txt", "--json")
+    assert json.loads(run(*arguments))["states"] == 3
+
+
+def test_evaluate_takes_an_automaton_file_and_a_target(folder, run):
+    arguments = ("evaluate", "machine.json", "--against", "machine.json", "--words", "words.txt")
+    found = json.loads(run(*arguments, "--target", "machine.json", "--json"))
+    assert found["perplexity_ratio"] == pytest.approx(1)
+    assert found["states"] == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["missing", "--against", "machine.json", "--words", "words.txt"], "'missing'"),
+        (2, ["machine.json", "--against", "machine.json", "--words", "missing"], "'missing'"),
+        (2, ["machine.json", "--against", "machine.json"], "Missing option '--words'"),
+        (2, ["machine.json", "--words", "words.txt"], "Missing option '--against'"),
+        (1, ["machine.json", "--against", "wa:x.json", "--words", "words.txt"], "x.json"),
+        (1, ["empty", "--against", "machine.json", "--words", "words.txt"], "a run folder"),
+        (2, ["other.json", "--against", "machine.json", "--words", "words.txt"], "same symbols"),
+        (2, ["machine.json", "--against", "machine.json", "--words", "ab.txt"], "ab.txt:1: symbol"),
+    ],
+)
+def test_evaluate_that_fails_says_why(folder, fails, code, arguments, message):
+    (folder / "empty").mkdir()
+    (folder / "ab.txt").write_text("a b\n")
+    WeightedAutomaton("xyz", [1], np.zeros((3, 1, 1)), [1]).save("other.json")
+    before = names(folder)
+    assert message in fails(code, "evaluate", *arguments)
+    assert names(folder) == before
+
+
+# draw ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ending", "begin"), [("svg", "<svg"), ("dot", "digraph")])
+def test_draw_writes_a_picture(extracted, run, ending, begin):
+    text = run("draw", "run", "-o", f"wa.{ending}", "--rank", "3", "--threshold", "0.1")
+    assert f"\n{begin} " in "\n" + (extracted / f"wa.{ending}").read_text("utf-8")
+    assert f"wa.{ending}: 3 states; transitions below 0.1 are hidden" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["machine.json", "-o", "wa.png"], "wa.png ends in none of .svg .dot"),
+        (2, ["machine.json", "-o", "wa"], "wa ends in none of .svg .dot"),
+        (2, ["machine.json", "-o", "missing/wa.svg"], "there is no folder missing to put it in"),
+        (2, ["machine.json", "-o", "folder.svg"], "is a directory"),
+        (2, ["machine.json", "-o", "wa.svg", "--rank", "0"], "--rank"),
+        (2, ["machine.json", "-o", "wa.svg", "--rank", "two"], "--rank"),
+        (2, ["machine.json", "-o", "wa.svg", "--rank", "5"], "rank 5 is outside 1 … 4"),
+        (2, ["machine.json", "-o", "wa.svg", "--threshold", "-1"], "--threshold"),
+        (2, ["missing.json", "-o", "wa.svg"], "missing.json"),
+        (1, ["words.txt", "-o", "wa.svg"], "words.txt"),
+        (1, ["cut.json", "-o", "wa.svg"], "cut.json: not a seqray automaton, or damaged"),
+    ],
+)
+def test_draw_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+    (folder / "folder.svg").mkdir()
+    (folder / "cut.json").write_text((folder / "machine.json").read_text()[:99])
+    before = names(folder)
+    assert message in fails(code, "draw", *arguments)
+    assert names(folder) == before
+
+
+# convert ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["json", "npz", "pautomac"])
+def test_formats_that_can_be_read_come_back(folder, run, machine, ending):
+    assert run("convert", "machine.json", f"wa.{ending}") == f"wa.{ending}: 4 states, 3 symbols\n"
+    run("convert", f"wa.{ending}", "back.json")
+    back = WeightedAutomaton.load("back.json")
+    assert back.allclose(machine, rtol=1e-12, atol=1e-15)
+    if ending != "pautomac":
+        assert (folder / "back.json").read_bytes() == (folder / "machine.json").read_bytes()
+
+
+def test_a_machine_of_pautomac_is_converted(folder, run, machine):
+    write_machine(machine, "24.pautomac_model.txt")
+    run("convert", "24.pautomac_model.txt", "24.json")
+    assert WeightedAutomaton.load("24.json").allclose(machine)
+
+
+def test_openfst_text_has_its_symbols_beside_it(folder, run, machine):
+    run("convert", "machine.json", "wa.fst")
+    assert names(folder) == ["machine.json", "wa.fst", "wa.syms", "words.txt"]
+    back = from_fst_text((folder / "wa.fst").read_text(), (folder / "wa.syms").read_text())
+    words = machine.sample(30, rng=np.random.default_rng(4))
+    texts = [tuple(map(str, word)) for word in words]
+    np.testing.assert_allclose(back.weights(texts), machine.weights(words))
+
+
+def test_openfst_text_is_written_with_its_symbols_or_not_at_all(folder, fails):
+    (folder / "wa.syms").mkdir()
+    before = names(folder)
+    assert "wa.syms: cannot be written" in fails(1, "convert", "machine.json", "wa.fst")
+    assert names(folder) == before
+
+
+def test_dot_keeps_every_transition(folder, run, machine):
+    run("convert", "machine.json", "wa.dot")
+    text = (folder / "wa.dot").read_text("utf-8")
+    pairs = {(origin, target) for origin, _, target, _ in machine.edges()}
+    assert text.count(" -> ") >= len(pairs)
+    for origin, target in pairs:
+        assert f"    {origin} -> {target} [" in text
+
+
+def test_convert_takes_a_run_at_a_rank(extracted, run):
+    run("convert", "run", "wa.npz", "--rank", "2")
+    wa = WeightedAutomaton.load("wa.npz")
+    assert wa.allclose(open_run("run").automaton(2), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .dot .fst .pautomac"),
+        (2, ["machine.json", "missing/wa.npz"], "there is no folder missing to put it in"),
+        (2, ["missing.json", "wa.npz"], "missing.json"),
+        (2, ["machine.json", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),
+        (2, ["signed.json", "wa.pautomac"], "PAutomaC"),
+        (2, ["signed.json", "wa.fst"], "symbol 'a b' cannot be written as FST text"),
+        (2, ["machine.json"], "Missing argument 'OUTPUT'"),
+    ],
+)
+def test_convert_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+    WeightedAutomaton(["a b", "c"], [1], [[[-0.5]], [[1]]], [2]).save("signed.json")
+    before = names(folder)
+    assert message in fails(code, "convert", *arguments)
+    assert names(folder) == before
+
+
+# What commands share ------------------------------------------------------------------------------
+
+
+def test_the_ranks_shown_include_the_best_and_the_largest():
+    assert common.some_ranks(4, 4) == [1, 2, 3, 4]
+    assert common.some_ranks(100, 40) == [1, 2, 3, 5, 8, 13, 21, 34, 40, 55, 89, 100]
+    assert common.some_ranks(1, 1) == [1]

@@ -1,0 +1,233 @@
+import numpy as np
+import pytest
+
+import seqray
+from seqray import Basis, Extraction, WeightedAutomaton, extract
+from seqray.data.generate import random_automaton, random_machine
+from seqray.errors import ArgumentError, RankError, SymbolError
+from seqray.extraction import METHODS
+from seqray.fidelity import Fidelity, FidelityTable
+from seqray.spectral import Decomposition
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def machine():
+    return random_machine("pfa", 4, 3, rng=rng(1))
+
+
+def difference_box():
+    """As minus bs: two states, and values of both signs."""
+    return seqray.black_box(lambda words: [w.count("a") - w.count("b") for w in words], "ab")
+
+
+SMALL = {"prefixes": 60, "suffixes": 50}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_recovers_a_machine(method):
+    wa = machine()
+    found = extract(wa, method=method, **SMALL)
+    assert found.max_rank == 4
+    words = wa.sample(200, rng=rng(2))
+    np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-10)
+    assert found.best_rank() <= 4
+    assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
+
+
+def test_the_paper_asks_raw_uniform_blocks_and_the_others_weighted_sampled_ones():
+    settings = {method: extract(machine(), method=method, **SMALL).settings for method in METHODS}
+    assert settings["paper"]["basis"].startswith("uniform up to length")
+    assert settings["paper"]["weighting"] == "none"
+    for method in ("weighted", "auto"):
+        assert settings[method]["basis"] == "sampled from the box"
+        assert settings[method]["weighting"] == "balanced"
+
+
+def test_a_box_that_does_not_predict_is_asked_about_uniform_words():
+    found = extract(difference_box(), **SMALL)
+    assert found.settings["basis"].startswith("uniform")
+    assert not found.predicts
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ArgumentError, match="expected one of auto, paper, weighted, got 'best'"):
+        extract(machine(), method="best")
+
+
+def test_a_basis_of_ones_own_is_used_as_it_is():
+    wa = machine()
+    basis = seqray.uniform_basis(wa.alphabet, 30, 31, rng=rng(3))
+    found = extract(wa, basis=basis, prefixes=5)
+    assert found.basis is basis
+    assert (found.settings["prefixes"], found.settings["suffixes"]) == (30, 31)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_data_set_is_a_basis(method):
+    wa = machine()
+    data = wa.sample(400, rng=rng(4))
+    for words in (data, list(data)):
+        found = extract(wa, basis=words, method=method, **SMALL)
+        assert found.settings["basis"] == "from a data set"
+        pieces = {word[:n] for word in data for n in range(len(word) + 1)}
+        assert set(found.basis.prefixes) <= pieces
+
+
+@pytest.mark.parametrize(("basis", "source"), [("uniform", "uniform"), ("sampled", "sampled")])
+def test_a_basis_is_chosen_by_name(basis, source):
+    for method in METHODS:
+        found = extract(machine(), basis=basis, method=method, **SMALL)
+        assert found.settings["basis"].startswith(source)
+
+
+def test_an_unknown_basis_is_refused():
+    with pytest.raises(ArgumentError, match="expected 'sampled', 'uniform' or words, got 'box'"):
+        extract(machine(), basis="box")
+
+
+def test_a_box_without_predictions_cannot_be_sampled():
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'uniform'"):
+        extract(difference_box(), basis="sampled")
+
+
+def test_a_basis_over_another_alphabet_is_refused():
+    words = seqray.Alphabet("xy").words(["", "x"])
+    for basis in (Basis(words, words), words, [("x",)]):
+        with pytest.raises(SymbolError):
+            extract(machine(), basis=basis)
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+def test_the_longest_word_has_a_symbol(basis):
+    with pytest.raises(ArgumentError, match="max_length: expected 1 or more, got 0"):
+        extract(machine(), basis=basis, max_length=0)
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+def test_the_longest_word_is_kept_to(basis):
+    found = extract(machine(), basis=basis, max_length=3, prefixes=15, suffixes=15)
+    assert found.basis.prefixes.lengths.max() <= 3
+    assert found.settings["max_length"] == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_box_with_values_of_both_signs_is_recovered_exactly(method):
+    found = extract(difference_box(), method=method, **SMALL)
+    assert found.max_rank == found.best_rank() == 2
+    words = ["", "a", "b", "abab", "bbbbb", "aaaaaaaaaaaab", "bab" * 9]
+    exact = [word.count("a") - word.count("b") for word in words]
+    np.testing.assert_allclose(found.best().weights(words), exact, atol=1e-9)
+    assert repr(found) == "Extraction(ranks 1 … 2, best 2)"
+
+
+def test_an_automaton_of_both_signs_is_recovered_exactly():
+    wa = random_automaton(6, 3, rng=rng(5))
+    found = extract(wa, basis="uniform", prefixes=150, suffixes=150)
+    words = seqray.uniform_basis(wa.alphabet, 300, 1, rng=rng(6)).prefixes
+    weights = wa.weights(words)
+    error = np.abs(found.automaton(6).weights(words) - weights).max()
+    assert error < 1e-8 * np.abs(weights).max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make", [machine, difference_box])
+def test_the_same_seed_gives_the_same_automaton_to_the_bit(method, make):
+    one, same, other = (extract(make(), method=method, seed=s, **SMALL) for s in (3, 3, 4))
+    for name in ("initial", "transitions", "final"):
+        np.testing.assert_array_equal(
+            getattr(one.automaton(one.max_rank), name), getattr(same.automaton(one.max_rank), name)
+        )
+    assert one.fidelity.rows() == same.fidelity.rows()
+    assert one.basis.prefixes == same.basis.prefixes
+    assert one.basis.prefixes != other.basis.prefixes
+
+
+def test_the_settings_say_what_was_asked_and_done():
+    calls = []
+    found = extract(
+        machine(),
+        method="weighted",
+        basis="uniform",
+        prefixes=40,
+        suffixes=30,
+        max_rank=3,
+        max_length=9,
+        seed=5,
+        progress=lambda *call: calls.append(call),
+    )
+    settings = found.settings
+    asked = {
+        "method": "weighted",
+        "basis": "uniform up to length 9",
+        "prefixes": 40,
+        "suffixes": 30,
+        "words_cut": 0,
+        "weighting": "balanced",
+        "max_rank": 3,
+        "max_length": 9,
+        "seed": 5,
+        "held_out_words": 1000,
+        "numpy": np.__version__,
+    }
+    assert asked.items() <= settings.items()
+    assert set(settings["seconds"]) == {"basis", "fill", "svd", "choose"}
+    assert settings["questions"] == calls[-1][0] == calls[-1][1]
+    assert settings["steps"] > 0
+    assert found.max_rank == len(found.singular_values) == len(found.fidelity) == 3
+
+
+def made_up(name, values):
+    """An extraction with the given metric, one number a rank."""
+    n = len(values)
+    wa = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
+    words = wa.alphabet.words([""])
+    table = FidelityTable(
+        tuple(range(1, n + 1)), tuple(Fidelity({name: v}, n_words=1, n_prefixes=1) for v in values)
+    )
+    return Extraction(Decomposition(np.ones(n), wa), Basis(words, words), table, {})
+
+
+RISING = ("ndcg5", [0.5, 0.9, 0.9995, 0.9, 1.0])
+FALLING = ("relative_error", [0.3, 0.0005, 0.2, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("column", "tolerance", "rank"),
+    [
+        (RISING, 0.001, 3),
+        (RISING, 0, 5),
+        (RISING, 0.2, 2),
+        (("ndcg5", [0.7, 0.7, 0.7]), 0.001, 1),
+        (FALLING, 0.001, 2),
+        (FALLING, 0, 4),
+    ],
+)
+def test_the_best_rank_is_the_smallest_within_the_tolerance(column, tolerance, rank):
+    found = made_up(*column)
+    assert found.best_rank(tolerance=tolerance) == rank
+    assert found.best(tolerance=tolerance).n_states == rank
+    assert found.predicts == (column[0] == "ndcg5")
+
+
+def test_a_rank_that_is_not_there_is_refused():
+    with pytest.raises(RankError, match="rank 3 is outside 1 … 2"):
+        extract(difference_box(), **SMALL).automaton(3)
+
+
+def test_a_box_that_is_zero_gives_one_state():
+    box = seqray.black_box(lambda words: [0.0] * len(words), "ab")
+    found = extract(box, prefixes=10, suffixes=10)
+    assert found.max_rank == found.best_rank() == 1
+    assert found.best().weight("abab") == 0
+
+
+def test_a_language_model_is_extracted():
+    wa = machine()
+    box = seqray.language_model(wa.next_symbol, wa.alphabet)
+    found = extract(box, prefixes=30, suffixes=30)
+    assert found.predicts
+    words = wa.sample(50, rng=rng(8))
+    np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-9)

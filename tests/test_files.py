@@ -1,0 +1,166 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from seqray.errors import FileError
+from seqray.files import check_header, read_bytes, read_text, writing
+
+
+def write_folder(path, **files):
+    path.mkdir()
+    for name, text in files.items():
+        (path / name).write_text(text)
+
+
+def content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_a_file_appears_only_when_the_block_has_ended(tmp_path):
+    target = tmp_path / "note.txt"
+    with writing(target) as fresh:
+        fresh.write_text("new")
+        assert fresh.name == target.name
+        assert not target.exists()
+    assert target.read_text() == "new"
+    assert os.listdir(tmp_path) == ["note.txt"]
+
+
+def test_an_existing_file_is_replaced(tmp_path):
+    target = tmp_path / "note.txt"
+    target.write_text("old")
+    with writing(str(target)) as fresh:
+        fresh.write_text("new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["run", "old"])
+def test_an_existing_folder_is_replaced_as_a_whole(tmp_path, name):
+    target = tmp_path / name
+    write_folder(target, a="1", b="2")
+    with writing(target) as fresh:
+        write_folder(fresh, a="3")
+    assert content(target) == {"a": "3"}
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_an_exception_leaves_the_target_as_it_was_and_nothing_beside_it(tmp_path, kind):
+    target = tmp_path / "run"
+    if kind == "file":
+        target.write_text("old")
+    else:
+        write_folder(target, a="old")
+
+    def fail():
+        with writing(target) as fresh:
+            write_folder(fresh, a="new")
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):
+        fail()
+    assert os.listdir(tmp_path) == ["run"]
+    assert (target.read_text() if kind == "file" else content(target)["a"]) == "old"
+
+
+def test_a_full_disk_becomes_a_file_error_that_names_the_file(tmp_path):
+    target = tmp_path / "note.txt"
+    target.write_text("old")
+
+    def fill_the_disk():
+        with writing(target) as fresh:
+            fresh.write_text("half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(FileError, match=r"note\.txt: cannot be written: No space left on device"):
+        fill_the_disk()
+    assert content(tmp_path) == {"note.txt": "old"}
+
+
+def test_a_full_disk_when_the_folder_is_moved_brings_the_old_one_back(tmp_path, monkeypatch):
+    target = tmp_path / "run"
+    write_folder(target, a="old")
+    replace = os.replace
+
+    def full(source, destination):
+        if Path(source).name == "run" and Path(destination) == target:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, destination)
+
+    def fail():
+        with writing(target) as fresh:
+            write_folder(fresh, a="new")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(FileError, match="No space left"):
+        fail()
+    assert os.listdir(tmp_path) == ["run"]
+    assert content(target) == {"a": "old"}
+
+
+def enter(path):
+    with writing(path) as fresh:
+        fresh.write_text("new")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match=r"file/note: cannot write here: Not a directory"):
+        enter(tmp_path / "file" / "note")
+    with pytest.raises(FileError, match=r"missing/note: cannot write here: No such file"):
+        enter(tmp_path / "missing" / "note")
+
+
+def test_a_file_does_not_replace_a_folder(tmp_path):
+    write_folder(tmp_path / "run", a="old")
+    with pytest.raises(FileError, match="run: cannot be written: Is a directory"):
+        enter(tmp_path / "run")
+    assert content(tmp_path / "run") == {"a": "old"}
+
+
+def test_a_block_that_writes_nothing_is_an_error(tmp_path):
+    def nothing():
+        with writing(tmp_path / "note"):
+            pass
+
+    with pytest.raises(FileError, match="note: cannot be written: No such file"):
+        nothing()
+    assert not os.listdir(tmp_path)
+
+
+def test_reading_says_which_file_cannot_be_read(tmp_path):
+    (tmp_path / "text").write_bytes("λ".encode())
+    assert read_text(tmp_path / "text") == "λ"
+    assert read_bytes(str(tmp_path / "text")) == b"\xce\xbb"
+    with pytest.raises(FileError, match="missing: cannot be read: No such file"):
+        read_bytes(tmp_path / "missing")
+    with pytest.raises(FileError, match="cannot be read: Is a directory"):
+        read_text(tmp_path)
+    (tmp_path / "latin").write_bytes(b"ab\xe9")
+    with pytest.raises(FileError, match="latin: expected UTF-8 text, byte 2 is not"):
+        read_text(tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([1], "expected a file in format 'thing', got 'list'"),
+        ({}, "expected a file in format 'thing', got None"),
+        ({"format": "other"}, "expected a file in format 'thing', got 'other'"),
+        ({"format": "thing"}, "version None is not a version number"),
+        ({"format": "thing", "version": "1"}, "version '1' is not a version number"),
+        ({"format": "thing", "version": 0}, "version 0 is not a version number"),
+        ({"format": "thing", "version": 3}, r"newer seqray \(version 3 .* up to 2\): pip install"),
+    ],
+)
+def test_a_header_of_another_format_or_newer_is_refused(document, message):
+    with pytest.raises(FileError, match=message):
+        check_header(document, "thing", 2)
+
+
+def test_a_header_up_to_the_known_version_is_taken():
+    check_header({"format": "thing", "version": 1}, "thing", 2)
+    check_header({"format": "thing", "version": 2}, "thing", 2)

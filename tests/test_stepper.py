@@ -1,0 +1,111 @@
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from seqray import WeightedAutomaton
+from seqray.errors import ArgumentError
+from seqray.stepper import PredictingStepper, Stepper, collect, sample
+from seqray.tree import PrefixTree
+
+FIGURE = WeightedAutomaton(
+    "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]
+)
+
+
+class Endless:
+    """A stepper that never stops, and counts what it is asked."""
+
+    alphabet = FIGURE.alphabet
+
+    def __init__(self):
+        self.n_steps = 0
+
+    def start(self):
+        return np.zeros(1)
+
+    def step(self, states, parents, symbols):
+        self.n_steps += len(parents)
+        return states[parents]
+
+    def state_weights(self, states):
+        return states
+
+    def state_next_symbol(self, states):
+        return np.tile([1.0, 0.0, 0.0], (len(states), 1))
+
+
+def test_an_automaton_is_a_stepper_that_predicts():
+    assert isinstance(FIGURE, Stepper)
+    assert isinstance(FIGURE, PredictingStepper)
+    assert isinstance(Endless(), PredictingStepper)
+    assert not isinstance(object(), Stepper)
+
+
+def test_collected_rows_are_in_the_order_of_the_nodes():
+    words = ["".join(w) for n in range(6) for w in product("ab", repeat=n)]
+    tree = PrefixTree.of(FIGURE.alphabet.words(words))
+    weights = collect(FIGURE, tree, FIGURE.state_weights)
+    np.testing.assert_allclose(weights, [FIGURE.weight(w) for w in tree.words()], rtol=1e-12)
+    rows = collect(FIGURE, tree, FIGURE.state_next_symbol)
+    assert rows.shape == (len(tree), 3)
+
+
+def test_the_root_alone_is_collected():
+    tree = PrefixTree.of(FIGURE.alphabet.words([]))
+    assert collect(FIGURE, tree, FIGURE.state_weights).tolist() == [0]
+
+
+def test_words_are_drawn_as_often_as_they_weigh():
+    n = 50_000
+    words, n_cut = sample(FIGURE, n, rng=np.random.default_rng(0))
+    assert (len(words), n_cut) == (n, 0)
+    seen = Counter("".join(word) for word in words)
+    for word in ("a", "b", "ab", "bb", "aab", "bab"):
+        chance = FIGURE.weight(word)
+        assert abs(seen[word] - n * chance) < 5 * np.sqrt(n * chance * (1 - chance))
+    assert seen[""] == 0
+
+
+def test_the_same_seed_draws_the_same_words():
+    first, second = (sample(FIGURE, 50, rng=np.random.default_rng(3))[0] for _ in range(2))
+    other = sample(FIGURE, 50, rng=np.random.default_rng(4))[0]
+    assert first == second != other
+
+
+def test_words_that_do_not_end_are_cut_and_reported():
+    stepper = Endless()
+    words, n_cut = sample(stepper, 100, rng=np.random.default_rng(0), max_length=7)
+    assert words.lengths.tolist() == [7] * 100
+    assert n_cut == 100
+    assert stepper.n_steps == 7  # a hundred equal prefixes are stepped once
+    words, n_cut = sample(FIGURE, 1000, rng=np.random.default_rng(0), max_length=3)
+    assert words.lengths.max() == 3
+    assert n_cut == (words.lengths == 3).sum() > 0
+    words, n_cut = sample(FIGURE, 5, rng=np.random.default_rng(0), max_length=0)
+    assert (words.lengths.tolist(), n_cut) == ([0] * 5, 5)
+
+
+def test_negative_chances_count_as_none():
+    wa = WeightedAutomaton("ab", [1], [[[0.5]], [[-0.25]]], [0.75])
+    words, _ = sample(wa, 1000, rng=np.random.default_rng(0))
+    letters = Counter(letter for word in words for letter in word)
+    assert letters["b"] == 0
+    assert letters["a"] > 500
+
+
+def test_a_word_ends_where_nothing_can_follow():
+    class Dead(Endless):
+        def state_next_symbol(self, states):
+            return np.zeros((len(states), 3))
+
+    words, n_cut = sample(Dead(), 4, rng=np.random.default_rng(0))
+    assert (words.lengths.tolist(), n_cut) == ([0] * 4, 0)
+
+
+def test_no_words_and_fewer_than_none():
+    words, n_cut = sample(FIGURE, 0, rng=np.random.default_rng(0))
+    assert (len(words), n_cut) == (0, 0)
+    with pytest.raises(ArgumentError, match="n_words: expected 0 or more, got -1"):
+        sample(FIGURE, -1, rng=np.random.default_rng(0))

@@ -1,0 +1,239 @@
+import errno
+import json
+
+import numpy as np
+import pytest
+
+import seqray
+from seqray import Extraction, WeightedAutomaton, open_run, save_run
+from seqray.data.generate import random_machine
+from seqray.errors import ArgumentError, FileError, RankError, SymbolError
+from seqray.store import check_run_target
+
+FILES = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    wa = random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+    return seqray.extract(wa, prefixes=40, suffixes=30)
+
+
+@pytest.fixture
+def run(found, tmp_path):
+    save_run(found, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def check_same(one, other):
+    for name in ("initial", "transitions", "final"):
+        np.testing.assert_array_equal(
+            getattr(one.automaton(one.max_rank), name), getattr(other.automaton(one.max_rank), name)
+        )
+    np.testing.assert_array_equal(one.singular_values, other.singular_values)
+    assert repr(one.fidelity.rows()) == repr(other.fidelity.rows())
+    assert repr(one.fidelity.fidelities) == repr(other.fidelity.fidelities)
+    assert one.basis.prefixes == other.basis.prefixes
+    assert one.basis.suffixes == other.basis.suffixes
+    assert (one.basis.source, one.basis.n_cut) == (other.basis.source, other.basis.n_cut)
+    assert one.settings.items() <= other.settings.items()
+    assert one.best_rank() == other.best_rank()
+
+
+def test_a_run_comes_back_as_it_was(found, run):
+    assert names(run) == FILES
+    assert names(run.parent) == ["run"]
+    check_same(found, open_run(run))
+
+
+@pytest.mark.parametrize("symbols", ["ab", ["do", "ré", ""], [1, "1", 2.5], [0, None, "\n"]])
+def test_symbols_of_every_kind_come_back(symbols, tmp_path):
+    box = seqray.black_box(lambda words: [float(len(word)) for word in words], symbols)
+    found = seqray.extract(box, prefixes=12, suffixes=9)
+    save_run(found, tmp_path / "run")
+    opened = open_run(tmp_path / "run")
+    check_same(found, opened)
+    assert opened.basis.alphabet.symbols == tuple(symbols)
+
+
+def test_symbols_that_no_file_can_hold_are_refused(tmp_path):
+    box = seqray.black_box(lambda words: [1.0] * len(words), [(0, 1), (1, 0)])
+    with pytest.raises(SymbolError, match="cannot be written to a file"):
+        save_run(seqray.extract(box, prefixes=5, suffixes=5), tmp_path / "run")
+    assert names(tmp_path) == []
+
+
+def test_the_rank_chosen_and_more_about_the_run_are_kept(found, tmp_path):
+    save_run(found, tmp_path / "run", rank=2, about={"box": "wa:machine.json"})
+    settings = open_run(tmp_path / "run").settings
+    assert settings["rank"] == 2
+    assert settings["box"] == "wa:machine.json"
+    save_run(found, tmp_path / "run")
+    assert open_run(tmp_path / "run").settings["rank"] == found.best_rank()
+    assert "box" not in open_run(tmp_path / "run").settings
+
+
+def test_a_rank_that_is_not_there_is_refused_and_nothing_written(found, tmp_path):
+    for rank in (0, 5):
+        with pytest.raises(RankError, match=f"rank {rank} is outside 1 … 4"):
+            save_run(found, tmp_path / "run", rank=rank)
+    assert names(tmp_path) == []
+
+
+def test_a_run_can_be_moved(found, run, tmp_path):
+    check_same(found, open_run(run.rename(tmp_path / "elsewhere")))
+
+
+def test_a_run_folder_is_replaced_as_a_whole(found, run):
+    (run / "old.txt").write_text("of the old run")
+    save_run(found, str(run), rank=1)
+    assert names(run) == FILES
+    assert names(run.parent) == ["run"]
+    assert open_run(run).settings["rank"] == 1
+
+
+@pytest.mark.parametrize(
+    "config", [None, "{}", '{"format": "other"}', "[1]", "{", '{"model_type": "gpt2"}']
+)
+def test_a_folder_that_is_no_run_is_left_alone(found, tmp_path, config):
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "weights.bin").write_text("precious")
+    if config is not None:
+        (target / "config.json").write_text(config)
+    before = names(target)
+    with pytest.raises(ArgumentError, match=r"model: is there already and is no run folder"):
+        save_run(found, target)
+    assert names(target) == before
+    assert (target / "weights.bin").read_text() == "precious"
+
+
+def test_a_file_in_the_place_of_a_run_is_left_alone(found, tmp_path):
+    (tmp_path / "run").write_text("precious")
+    with pytest.raises(ArgumentError, match="is there already and is no run folder"):
+        save_run(found, tmp_path / "run")
+    assert (tmp_path / "run").read_text() == "precious"
+
+
+def test_the_folder_above_must_be_there(found, tmp_path):
+    with pytest.raises(ArgumentError, match=r"there is no folder .*missing to put it in"):
+        save_run(found, tmp_path / "missing" / "run")
+    assert names(tmp_path) == []
+
+
+def test_a_target_can_be_checked_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_run_target("new")
+    check_run_target("run")
+    check_run_target(tmp_path / "new")
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_full_disk_leaves_nothing_behind(found, tmp_path, monkeypatch, exists):
+    target = tmp_path / "run"
+    if exists:
+        save_run(found, target, rank=1)
+
+    def full(self, path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WeightedAutomaton, "save", full)
+        with pytest.raises(FileError, match="run: cannot be written: No space left on device"):
+            save_run(found, target, rank=2)
+    assert names(tmp_path) == (["run"] if exists else [])
+    if exists:
+        assert open_run(target).settings["rank"] == 1
+        check_same(found, open_run(target))
+
+
+# Damage -------------------------------------------------------------------------------------------
+
+
+def check_refused(run, message=None):
+    with pytest.raises(FileError, match=message) as caught:
+        open_run(run)
+    assert str(run) in str(caught.value)
+
+
+def change(path, **entries):
+    document = json.loads(path.read_text("utf-8"))
+    document |= entries
+    path.write_text(json.dumps({k: v for k, v in document.items() if v != "delete"}), "utf-8")
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    check_refused(tmp_path, "expected a run folder that `seqray extract` wrote")
+    check_refused(tmp_path / "missing", "expected a run folder")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(run, name):
+    (run / name).unlink()
+    check_refused(run, "expected a run folder" if name == "config.json" else name)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("share", [0, 0.5, 0.9])
+def test_a_file_that_was_cut_short_is_found_out(run, name, share):
+    content = (run / name).read_bytes()
+    (run / name).write_bytes(content[: int(share * len(content))])
+    check_refused(run)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_noise_is_found_out(run, name):
+    (run / name).write_bytes(b"\xff\xfe noise \x00" * 9)
+    check_refused(run)
+
+
+def test_a_run_of_a_newer_version_asks_for_a_newer_seqray(run):
+    change(run / "config.json", version=2)
+    check_refused(run, r"written by a newer seqray .* pip install --upgrade seqray")
+
+
+def test_a_config_of_another_format_is_refused(run):
+    change(run / "config.json", format="other")
+    check_refused(run, "expected a file in format 'seqray.run', got 'other'")
+
+
+@pytest.mark.parametrize(
+    ("name", "entries"),
+    [
+        ("config.json", {"rank": "delete"}),
+        ("config.json", {"rank": 99}),
+        ("config.json", {"rank": 0}),
+        ("config.json", {"rank": "3"}),
+        ("config.json", {"words": "delete"}),
+        ("basis.json", {"alphabet": "delete"}),
+        ("basis.json", {"alphabet": []}),
+        ("basis.json", {"alphabet": [0]}),
+        ("basis.json", {"prefixes": "delete"}),
+        ("basis.json", {"prefixes": [[0]]}),
+        ("basis.json", {"suffixes": [[], [[]]]}),
+        ("basis.json", {"suffixes": 3}),
+    ],
+)
+def test_entries_that_cannot_be_are_found_out(run, name, entries):
+    change(run / name, **entries)
+    check_refused(run, "damaged run folder")
+
+
+@pytest.mark.parametrize("name", ["singular_values.csv", "fidelity.csv"])
+def test_tables_must_fit_the_automaton(run, name):
+    lines = (run / name).read_text().splitlines()
+    (run / name).write_text("\n".join(lines[:-1]) + "\n")
+    check_refused(run, "expected them to fit an automaton of 4 states")
+
+
+def test_an_opened_run_is_an_extraction(run):
+    opened = open_run(str(run))
+    assert isinstance(opened, Extraction)
+    assert opened.automaton(2).n_states == 2
+    with pytest.raises(RankError, match="rank 9 is outside 1 … 4"):
+        opened.automaton(9)
