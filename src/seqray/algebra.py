@@ -23,6 +23,9 @@ DIRECT_STATES = 40
 
 EPS = float(np.finfo(float).eps)
 
+CLEAR = 16.0
+"""How many standard deviations of its rounding errors a number must have to be one."""
+
 # Sums, products and the like ----------------------------------------------------------------------
 
 
@@ -181,12 +184,11 @@ def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float =
     """
     _same_alphabet(a, b)
     difference = add(_normalised(a), scale(_normalised(b), -1))
-    basis, heights = _reachable_basis(difference.initial, difference.transitions, tolerance)
+    basis, _, noise = _reachable_basis(difference, _rounding(difference), tolerance)
     readings = np.abs(basis @ difference.final)
     terms = np.abs(basis) @ np.abs(difference.final)
-    # A direction reached with little weight is known only up to rounding errors over that weight.
-    allowed = np.maximum(tolerance, 64 * a.n_states * EPS / heights)
-    return bool((readings <= allowed * terms).all())
+    unsure = CLEAR * np.sqrt(noise @ difference.final**2)
+    return bool((readings <= np.maximum(tolerance * terms, unsure)).all())
 
 
 def _normalised(a: WeightedAutomaton) -> WeightedAutomaton:
@@ -195,40 +197,48 @@ def _normalised(a: WeightedAutomaton) -> WeightedAutomaton:
     return WeightedAutomaton(a.alphabet, a.initial / size, a.transitions, a.final * size)
 
 
+def _rounding(a: WeightedAutomaton) -> WeightedAutomaton:
+    """Return the variances of rounding errors in an automaton's numbers; an exact 0 has none."""
+    return WeightedAutomaton(
+        a.alphabet, *((4 * EPS * x) ** 2 for x in (a.initial, a.transitions, a.final))
+    )
+
+
 def _reachable_basis(
-    initial: FloatArray, transitions: FloatArray, tolerance: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return an orthonormal basis of span{α₀M_w}, as rows, and the weight each was reached with.
+    a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return an orthonormal basis of span{α₀M_w}, as rows; their weights; their variances.
 
     The candidate reached with most weight is always taken next (pivoting), so that directions
-    known badly come last. Matrices are scaled to norm 1: a rare symbol is as real as any.
+    known badly come last. Matrices are scaled to norm 1: a rare symbol is as real as any. What
+    does not stand out clearly from the rounding errors that led to it is no direction.
     """
-    n = len(initial)
-    basis, heights = np.empty((0, n)), np.empty(0)
-    size = np.linalg.norm(initial)
-    if size == 0:
-        return basis, heights
-    sizes = np.linalg.norm(transitions, axis=(1, 2))
-    matrices = transitions[sizes > 0] / sizes[sizes > 0, None, None]
-    candidates, origins = initial[None, :] / size, np.ones(1)
-    while len(candidates) and len(basis) < n:
+    size = float(np.linalg.norm(a.initial)) or 1.0
+    sizes = np.linalg.norm(a.transitions, axis=(1, 2))[:, None, None]
+    sizes[sizes == 0] = 1
+    matrices, squares = a.transitions / sizes, (a.transitions / sizes) ** 2
+    errors = variance.transitions / sizes**2
+    basis, noise, heights = np.empty((0, a.n_states)), np.empty((0, a.n_states)), np.empty(0)
+    candidates, doubts = a.initial[None, :] / size, variance.initial[None, :] / size**2
+    origins = np.ones(1)
+    while len(basis) < a.n_states:
         residuals = np.linalg.norm(candidates, axis=1)
-        if residuals.max() <= tolerance:
+        clear = (candidates**2 > CLEAR**2 * doubts).any(axis=1) & (residuals > tolerance)
+        if not clear.any():
             break
-        weights = np.where(residuals > tolerance, residuals * origins, 0)
-        best = int(weights.argmax())
+        best = int(np.where(clear, residuals * origins, 0).argmax())
         found = _perpendicular(candidates[best : best + 1] / residuals[best], basis)
         found /= np.linalg.norm(found)
-        basis = np.concatenate([basis, found])
-        heights = np.append(heights, weights[best])
-        candidates = np.concatenate(
-            [
-                _perpendicular(np.delete(candidates, best, axis=0), found),
-                _perpendicular((found @ matrices)[:, 0], basis),
-            ]
-        )
-        origins = np.append(np.delete(origins, best), np.full(len(matrices), heights[-1]))
-    return basis, heights
+        doubt = doubts[best : best + 1] / residuals[best] ** 2
+        basis, noise = np.concatenate([basis, found]), np.concatenate([noise, doubt])
+        heights = np.append(heights, residuals[best] * origins[best])
+        left = np.arange(len(candidates)) != best
+        fresh = _perpendicular((found @ matrices)[:, 0], basis)
+        candidates = np.concatenate([_perpendicular(candidates[left], found), fresh])
+        fresh = (found**2 @ errors + doubt @ squares)[:, 0]
+        doubts = np.concatenate([doubts[left], fresh])
+        origins = np.append(origins[left], np.full(len(fresh), heights[-1]))
+    return basis, heights, noise
 
 
 def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
@@ -239,22 +249,30 @@ def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
 
 def _minimal(a: WeightedAutomaton, tolerance: float) -> tuple[WeightedAutomaton, FloatArray]:
     """Return the minimal automaton, and the weight with which each of its states is reached."""
-    mirrored, _ = _reachable_part(reverse(a), tolerance)
-    return _reachable_part(reverse(mirrored), tolerance)
+    mirrored, variance, _ = _reachable_part(reverse(a), _rounding(reverse(a)), tolerance)
+    reached, _, heights = _reachable_part(reverse(mirrored), reverse(variance), tolerance)
+    return reached, heights
 
 
-def _reachable_part(a: WeightedAutomaton, tolerance: float) -> tuple[WeightedAutomaton, FloatArray]:
-    """Restrict an automaton to the space that words reach, in an orthonormal basis of it."""
-    basis, heights = _reachable_basis(a.initial, a.transitions, tolerance)
-    final = basis @ a.final
-    noise = 8 * a.n_states * EPS
-    if (np.abs(final) <= noise * (np.abs(basis) @ np.abs(a.final))).all():
+def _reachable_part(
+    a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
+) -> tuple[WeightedAutomaton, WeightedAutomaton, FloatArray]:
+    """Restrict an automaton and its variances to the space that words reach."""
+    basis, heights, noise = _reachable_basis(a, variance, tolerance)
+    squares, final = basis**2, basis @ a.final
+    doubt = squares @ variance.final + noise @ a.final**2
+    if (final**2 <= CLEAR**2 * doubt).all():
         zero = WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
-        return zero, np.ones(1)
-    transitions = basis @ a.transitions @ basis.T
-    sizes = np.linalg.norm(a.transitions, axis=(1, 2))
-    transitions[np.linalg.norm(transitions, axis=(1, 2)) <= noise * sizes] = 0
-    return WeightedAutomaton(a.alphabet, a.initial @ basis.T, transitions, final), heights
+        return zero, zero, np.ones(1)
+    part = WeightedAutomaton(
+        a.alphabet, a.initial @ basis.T, basis @ a.transitions @ basis.T, final
+    )
+    transitions = squares @ variance.transitions @ squares.T
+    return (
+        part,
+        WeightedAutomaton(a.alphabet, squares @ variance.initial, transitions, doubt),
+        heights,
+    )
 
 
 # Gramians, Hankel singular values, approximation --------------------------------------------------

@@ -25,12 +25,15 @@ from seqray.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.errors import ArgumentError, FileError, RankError
 from seqray.files import check_header, read_bytes, writing
 from seqray.stepper import collect, sample
-from seqray.tree import PrefixTree
+from seqray.tree import PrefixTree, sort_codes, walk
 from seqray.words import Alphabet, Symbol, Word, Words
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
 FORMAT, VERSION = "seqray.automaton", 1
+
+_TOGETHER = 2**16  # words scored at once, so that memory is bounded
+_FEW = 2**15  # numbers in the matrices of a step that takes one for each child
 
 DAMAGE = (
     *(ValueError, TypeError, RecursionError, RuntimeError, EOFError, OSError),
@@ -212,8 +215,7 @@ class WeightedAutomaton:
         >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weights(["", "a"])
         array([2., 1.])
         """
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, self.state_weights)[tree.node_of_word]
+        return _scaled(*self._products(words))
 
     def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
         """Return the sign and the natural logarithm of each word's weight.
@@ -224,9 +226,43 @@ class WeightedAutomaton:
         >>> float(sign[0]), round(float(log[0] / np.log(0.5)), 6)
         (-1.0, 9999.0)
         """
-        tree = PrefixTree.of(self.alphabet.words(words))
-        both = collect(self, tree, self._state_log_weights)[tree.node_of_word]
-        return both[:, 0], both[:, 1]
+        products, log_scale = self._products(words)
+        with np.errstate(divide="ignore"):
+            return np.sign(products), np.log(np.abs(products)) + log_scale
+
+    def _products(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
+        """Return the weights as products and the logarithms of their scales.
+
+        A word is read from both ends to its middle, (α₀ᵀ M_u) · (M_v α∞): far more words share a
+        half than a prefix of full length.
+        """
+        words = self.alphabet.words(words)
+        flipped = self.transitions.transpose(0, 2, 1)
+        mirror = WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
+        products, log_scale = np.empty(len(words)), np.empty(len(words))
+        for begin in range(0, len(words), _TOGETHER):
+            here = slice(begin, begin + _TOGETHER)
+            fronts, backs = PrefixTree.of_halves(words[here])
+            left, left_scale = self._ends(fronts)
+            right, right_scale = mirror._ends(backs)
+            products[here] = np.einsum("ij,ij->i", left, right)
+            log_scale[here] = left_scale + right_scale
+        return products, log_scale
+
+    def _ends(self, tree: PrefixTree) -> tuple[FloatArray, FloatArray]:
+        """Return the state in which each word of a tree ends, and the logarithm of its scale."""
+        is_end = np.zeros(len(tree), bool)
+        is_end[tree.node_of_word] = True
+        place = np.cumsum(is_end) - 1
+        vectors, log_scale = np.empty((place[-1] + 1, self.n_states)), np.empty(place[-1] + 1)
+        for nodes, states in walk(self, tree, self.start()):
+            ends = np.flatnonzero(is_end[nodes])
+            if len(ends):
+                rows, first = states.rows[ends], place[nodes][ends[0]]
+                vectors[first : first + len(ends)] = states.vectors[rows]
+                log_scale[first : first + len(ends)] = states.log_scale[rows]
+        spots = place[tree.node_of_word]
+        return vectors[spots], log_scale[spots]
 
     def prefix_weight(self, word: Word) -> float:
         """Return the summed weight of all words that begin with ``word``."""
@@ -287,10 +323,17 @@ class WeightedAutomaton:
         self, states: AutomatonStates, parents: IntArray, symbols: IntArray
     ) -> AutomatonStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        if len(parents) * self.n_states**2 <= _FEW:
+            # A matrix each: cheaper than a product for every symbol.
+            origins = states.rows[parents]
+            before = states.vectors[origins, None]
+            vectors = np.matmul(before, self.transitions[symbols])[:, 0]
+            log_scale = states.log_scale[origins]
+            _rescale(vectors, log_scale)
+            return AutomatonStates(vectors, log_scale, np.arange(len(parents)))
         # Children are kept in the order of their symbols, so that each matrix is used once and
         # its results are written in place; `rows` finds them again.
-        kind = np.uint16 if len(self.alphabet) <= 2**16 else np.int64  # 16 bits sort much faster
-        order = np.argsort(symbols.astype(kind), kind="stable")
+        order = sort_codes(symbols)
         origins = states.rows[parents[order]]
         sizes = np.bincount(symbols, minlength=len(self.alphabet))
         vectors = np.empty((len(order), self.n_states))
@@ -317,19 +360,7 @@ class WeightedAutomaton:
 
     def state_weights(self, states: AutomatonStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        weights = states.vectors @ self.final
-        far = np.flatnonzero(states.log_scale)
-        if len(far):  # in logarithms: the scale alone may overflow where the weight does not
-            with np.errstate(divide="ignore", over="ignore"):
-                sizes = np.exp(np.log(np.abs(weights[far])) + states.log_scale[far])
-            weights[far] = np.sign(weights[far]) * sizes
-        return weights[states.rows]
-
-    def _state_log_weights(self, states: AutomatonStates) -> FloatArray:
-        weights = states.vectors @ self.final
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.abs(weights)) + states.log_scale
-        return np.stack([np.sign(weights), logs], axis=1)[states.rows]
+        return _scaled(states.vectors @ self.final, states.log_scale)[states.rows]
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -419,6 +450,16 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     if suffix not in (".json", ".npz"):
         raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
     return suffix
+
+
+def _scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
+    """Multiply by exp(log_scale), in place; in logarithms, for the scale alone may overflow."""
+    far = np.flatnonzero(log_scale)
+    if len(far):
+        with np.errstate(divide="ignore", over="ignore"):
+            sizes = np.exp(np.log(np.abs(weights[far])) + log_scale[far])
+        weights[far] = np.sign(weights[far]) * sizes
+    return weights
 
 
 def _rescale(vectors: FloatArray, log_scale: FloatArray) -> None:

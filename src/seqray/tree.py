@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray, read_only
+from seqray.arrays import FloatArray, IntArray, hold_memory, read_only
 from seqray.words import Alphabet, Words
 
 BATCH = 16384
@@ -65,38 +65,51 @@ class PrefixTree:
     @classmethod
     def of(cls, words: Words) -> PrefixTree:
         """Build the tree of all prefixes of ``words``."""
+        return cls._grow(words, words.offsets[:-1], words.lengths, 1)
+
+    @classmethod
+    def of_halves(cls, words: Words) -> tuple[PrefixTree, PrefixTree]:
+        """Cut words in the middle; build the tree of the fronts, and that of the backs reversed.
+
+        Halves are shared by far more words than whole words are.
+
+        >>> front, back = PrefixTree.of_halves(Alphabet("ab").words(["aab", "bab"]))
+        >>> front.words()[front.node_of_word], back.words()[back.node_of_word]
+        (Words(2 words over 2 symbols: a, b), Words(2 words over 2 symbols: ba, ba))
+        """
+        n_front = words.lengths // 2
+        return (
+            cls._grow(words, words.offsets[:-1], n_front, 1),
+            cls._grow(words, words.offsets[1:] - 1, words.lengths - n_front, -1),
+        )
+
+    @classmethod
+    def _grow(cls, words: Words, starts: IntArray, lengths: IntArray, direction: int) -> PrefixTree:
+        """Build the tree of what is read from ``starts`` on, level by level."""
         n_symbols = len(words.alphabet)
         node_of_word = np.zeros(len(words), np.int64)
         parents: list[IntArray] = [np.zeros(1, np.int64)]
         symbols: list[IntArray] = [np.full(1, -1, np.int32)]
         level_start, n_nodes = 0, 1
         # Longest words first, so that those still being read are always a leading slice.
-        order = np.argsort(-words.lengths, kind="stable")
-        lengths, starts = words.lengths[order], words.offsets[:-1][order]
+        order = sort_codes(lengths.max(initial=0) - lengths)
+        lengths, starts = lengths[order], starts[order]
         n_longer = len(words) - np.cumsum(np.bincount(lengths))  # words longer than each depth
         at = np.zeros(len(words), np.int64)  # where each word stands, within its level
-        for depth, n_active in enumerate(n_longer[:-1]):
-            letters = words.codes[starts[:n_active] + depth]
-            n_here = n_nodes - level_start
-            if n_here == (n_longer[depth - 1] if depth else len(words)):
-                # Every word stands alone, and will to its end: each makes a node of its own.
-                origins, at[:n_active] = distinct_keys(at[:n_active], n_here)
-                level_symbols = np.empty(n_active, np.int32)
-                level_symbols[at[:n_active]] = letters
-            else:
-                keys, at[:n_active] = distinct_keys(
-                    at[:n_active] * n_symbols + letters, n_here * n_symbols
-                )
-                origins, level_symbols = keys // n_symbols, (keys % n_symbols).astype(np.int32)
+        for depth, n_active in enumerate(n_longer[:-1].tolist()):
+            keys: IntArray = at[:n_active] * n_symbols
+            keys += words.codes[starts[:n_active] + direction * depth]
+            keys, at[:n_active] = distinct_keys(keys, (n_nodes - level_start) * n_symbols)
+            origins, letters = np.divmod(keys, n_symbols)
             parents.append(origins + level_start)
-            symbols.append(level_symbols)
-            level_start, n_nodes = n_nodes, n_nodes + len(origins)
+            symbols.append(letters)
+            level_start, n_nodes = n_nodes, n_nodes + len(keys)
             done = slice(n_longer[depth + 1], n_active)
             node_of_word[order[done]] = at[done] + level_start
         return cls(
             words.alphabet,
             read_only(np.concatenate(parents)),
-            read_only(np.concatenate(symbols)),
+            read_only(np.concatenate(symbols, dtype=np.int32)),
             read_only(node_of_word),
         )
 
@@ -163,7 +176,7 @@ class PrefixTree:
 
 def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
     """`numpy.unique` with inverse; without a sort where the keys are dense."""
-    if n_keys > 8 * len(keys) + 1024:
+    if n_keys > 32 * len(keys) + 1024:
         distinct, which = np.unique(keys, return_inverse=True)
         return distinct, which
     present = np.zeros(n_keys, bool)
@@ -172,6 +185,12 @@ def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
     number = np.empty(n_keys, np.int64)
     number[distinct] = np.arange(len(distinct))
     return distinct, number[keys]
+
+
+def sort_codes(codes: IntArray) -> IntArray:
+    """Return the stable order of small non-negative integers; 16 bits sort much faster."""
+    small = codes.max(initial=0) < 2**16
+    return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")
 
 
 def walk(
@@ -197,6 +216,7 @@ def walk(
     batch
         How many states may be stepped at once.
     """
+    hold_memory()
     yield slice(0, 1), start
     n_together = max(1, batch // width)
     lanes = np.arange(width)

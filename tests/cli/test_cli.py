@@ -80,6 +80,13 @@ def test_the_module_runs_as_a_program():
         assert text.split()[0] in done.stdout
 
 
+def test_help_lists_the_commands_in_the_order_of_their_use(run):
+    text = run("--help")
+    places = [text.index(f"\n  {command} ") for command in cli.COMMANDS]
+    assert places == sorted(places)
+    assert cli.cli.list_commands(None) == list(cli.COMMANDS)
+
+
 def test_the_version_is_printed(run):
     assert run("--version").strip() == f"seqray, version {seqray.__version__}"
 
@@ -392,3 +399,14 @@ def test_the_ranks_shown_include_the_best_and_the_largest():
     assert common.some_ranks(4, 4) == [1, 2, 3, 4]
     assert common.some_ranks(100, 40) == [1, 2, 3, 5, 8, 13, 21, 34, 40, 55, 89, 100]
     assert common.some_ranks(1, 1) == [1]
+
+
+def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
+    words = seqray.Alphabet("ab").words(["b", "a", "a", "", "ab" * 30])
+    box = np.array([0.1, 0.4, 0.4, 0.3, 0.01])
+    common.show_comparison(words, box, np.array([0.1, 0.4, 0.4, 0.3, -0.5]))
+    text = capsys.readouterr().out
+    assert text.count("0.4") == 2
+    assert "λ" in text
+    assert "-0.5" in text
+    assert "ab" * 30 not in text

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -216,7 +216,6 @@ class RecurrentNetwork:
         self, hidden: tuple[FloatArray, ...], parents: IntArray, symbols: IntArray
     ) -> tuple[tuple[FloatArray, ...], FloatArray]:
         """Return the children's hidden states, and the network's outputs, one a column."""
-        _hold_memory()
         kernels, slots = self._kernels, self._slots
         after = tuple(np.empty((len(parents), h.shape[1]), np.float32) for h in hidden)
         outputs = np.empty((self.dense[-1].n_outputs, len(parents)), np.float32)
@@ -400,17 +399,6 @@ class RecurrentLanguageModel(RecurrentNetwork):
             "output_columns": self.output_columns,
             "end_column": self.end_column,
         }
-
-
-@cache
-def _hold_memory() -> None:
-    """Let the process keep the memory of freed arrays, instead of giving it back at every step.
-
-    Getting it anew, page by page, takes a third of the time of a step. How much the C library of
-    Linux keeps grows with the largest block that was ever freed, if below 32 MB: so free one. It
-    is never written to, so it costs nothing.
-    """
-    np.empty(2**25 - 2**13, np.uint8)
 
 
 def _check_ids(name: str, ids: Iterable[int], limit: int, what: str) -> None:
