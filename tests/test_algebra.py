@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seqray import WeightedAutomaton, algebra
@@ -368,6 +368,7 @@ def test_the_balanced_form_has_the_singular_values_as_both_gramians():
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
 @settings(max_examples=25)
+@example(1, 6, 1)  # directions so faint that rounding errors lead out of the reachable space
 def test_approximation_at_full_rank_is_exact(seed, n_states, n_symbols):
     a = contraction(seed, n_states, n_symbols, size=0.8)
     larger = redundant(a, seed)

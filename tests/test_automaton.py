@@ -220,6 +220,22 @@ def test_more_symbols_than_sixteen_bits_hold_are_told_apart():
     assert wa.weights(words).tolist() == [n - 1, 1, 2**16, 2 * (n - 2), 0]
 
 
+@pytest.mark.parametrize("n_symbols", [3, 2**16 + 3])
+def test_many_states_stepped_at_once_are_each_stepped_alone(n_symbols):
+    rng = np.random.default_rng(0)
+    n = 3 if n_symbols > 100 else 40
+    transitions = rng.normal(size=(n_symbols, n, n))
+    wa = WeightedAutomaton(range(n_symbols), rng.normal(size=n), transitions, rng.normal(size=n))
+    first, second = rng.integers(n_symbols, size=(2, 5000))
+    first[:2] = second[:2] = 0, n_symbols - 1
+    parents = rng.permutation(5000)
+    states = wa.step(wa.step(wa.start(), np.zeros(5000, int), first), parents, second)
+    forward = (wa.initial @ transitions[first])[parents]
+    backward = transitions[second] @ wa.final
+    brute = np.einsum("ij,ij->i", forward, backward)
+    np.testing.assert_allclose(wa.state_weights(states), brute, rtol=1e-9, atol=1e-9)
+
+
 def test_stepping_no_states_gives_none():
     wa = figure()
     none = np.zeros(0, int)

@@ -99,13 +99,8 @@ def reverse(a: WeightedAutomaton) -> WeightedAutomaton:
 def change_basis(a: WeightedAutomaton, matrix: ArrayLike) -> WeightedAutomaton:
     """Return the same function in other coordinates: ``α₀B``, ``B⁻¹MσB``, ``B⁻¹α∞``.
 
-    Parameters
-    ----------
-    a
-        The automaton.
-    matrix
-        B, invertible, shape ``(n_states, n_states)``. A matrix that is singular to working
-        precision is refused; for one that is merely ill-conditioned a warning is logged.
+    B is ``matrix``, of shape ``(n_states, n_states)``. One that is singular to working precision is
+    refused; for one that is merely ill-conditioned a warning is logged.
 
     Examples
     --------
@@ -159,7 +154,7 @@ def minimise(a: WeightedAutomaton, *, tolerance: float = 1e-9) -> WeightedAutoma
     >>> minimise(twice), round(minimise(twice).weight("a"), 9)
     (WeightedAutomaton(1 states, 1 symbols), 1.0)
     """
-    return _minimal(a, tolerance)[0]
+    return _minimal(a, _rounding(a), tolerance)[0]
 
 
 def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float = 1e-9) -> bool:
@@ -169,12 +164,7 @@ def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float =
     span a finite space, and each direction of it must read 0. Sums over all words are not needed,
     so the test also works where they diverge.
 
-    Parameters
-    ----------
-    a, b
-        Over the same alphabet.
-    tolerance
-        How far from 0 a reading may be, relative to the terms that cancel in it.
+    ``tolerance`` is how far from 0 a reading may be, relative to the terms that cancel in it.
 
     Examples
     --------
@@ -197,11 +187,10 @@ def _normalised(a: WeightedAutomaton) -> WeightedAutomaton:
     return WeightedAutomaton(a.alphabet, a.initial / size, a.transitions, a.final * size)
 
 
-def _rounding(a: WeightedAutomaton) -> WeightedAutomaton:
+def _rounding(a: WeightedAutomaton, error: float = 4 * EPS) -> WeightedAutomaton:
     """Return the variances of rounding errors in an automaton's numbers; an exact 0 has none."""
-    return WeightedAutomaton(
-        a.alphabet, *((4 * EPS * x) ** 2 for x in (a.initial, a.transitions, a.final))
-    )
+    parts = ((error * part) ** 2 for part in (a.initial, a.transitions, a.final))
+    return WeightedAutomaton(a.alphabet, *parts)
 
 
 def _reachable_basis(
@@ -229,7 +218,7 @@ def _reachable_basis(
         best = int(np.where(clear, residuals * origins, 0).argmax())
         found = _perpendicular(candidates[best : best + 1] / residuals[best], basis)
         found /= np.linalg.norm(found)
-        doubt = doubts[best : best + 1] / residuals[best] ** 2
+        doubt = np.minimum(doubts[best : best + 1] / residuals[best] ** 2, 1)
         basis, noise = np.concatenate([basis, found]), np.concatenate([noise, doubt])
         heights = np.append(heights, residuals[best] * origins[best])
         left = np.arange(len(candidates)) != best
@@ -247,9 +236,11 @@ def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
     return rows - (rows @ basis.T) @ basis
 
 
-def _minimal(a: WeightedAutomaton, tolerance: float) -> tuple[WeightedAutomaton, FloatArray]:
+def _minimal(
+    a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
+) -> tuple[WeightedAutomaton, FloatArray]:
     """Return the minimal automaton, and the weight with which each of its states is reached."""
-    mirrored, variance, _ = _reachable_part(reverse(a), _rounding(reverse(a)), tolerance)
+    mirrored, variance, _ = _reachable_part(reverse(a), reverse(variance), tolerance)
     reached, _, heights = _reachable_part(reverse(mirrored), reverse(variance), tolerance)
     return reached, heights
 
@@ -285,10 +276,7 @@ def gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray]:
     P = α₀α₀ᵀ + Σσ MσᵀPMσ and Q = α∞α∞ᵀ + Σσ MσQMσᵀ. Where the sums diverge (the spectral radius of
     Σσ Mσ⊗Mσ is not below 1) an `ArgumentError` says so.
 
-    Returns
-    -------
-    reachability, observability
-        Symmetric, shape ``(n_states, n_states)`` each.
+    Both are symmetric, of shape ``(n_states, n_states)``.
 
     Examples
     --------
@@ -329,12 +317,8 @@ def approximate(a: WeightedAutomaton, n_states: int) -> WeightedAutomaton:
     and Precup 2015); nothing is lost when none is dropped. The exact error of a result is
     ``distance(a, result)``.
 
-    Parameters
-    ----------
-    a
-        Its squared weights must sum, see `gramians`.
-    n_states
-        How many states to keep. Asking for more than the minimal number gives the minimal one.
+    The squared weights of ``a`` must sum, see `gramians`. Asking for more than the minimal number
+    of states gives the minimal automaton.
 
     Examples
     --------
@@ -396,22 +380,21 @@ def distance(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
     (inf, 0.0)
     """
     _same_alphabet(a, b)
-    # Minimal: what diverges and is never seen is gone, and equal automata leave nothing.
-    difference, heights = _minimal(add(a, scale(b, -1)), 1e-12)
-    # In coordinates scaled by the weight with which each state is reached, all states are of like
-    # size, so a small difference keeps its digits. The matrices do not grow: |M_ij| is at most
-    # h_j / h_i times Mσ's norm, or state j would have been taken earlier.
-    difference = WeightedAutomaton(
-        a.alphabet,
-        difference.initial / heights,
-        heights[:, None] * difference.transitions / heights,
-        heights * difference.final,
-    )
-    found = _gramians(difference)
-    if found is None:
-        return 0.0 if equivalent(a, b) else float("inf")
-    square = float(difference.initial @ found[1] @ difference.initial)
-    return float(np.sqrt(max(square, 0.0)))
+    difference = add(a, scale(b, -1))
+    # First every digit of a small difference; if that diverges, only what is clear of rounding.
+    for error in (0.0, 4 * EPS):
+        smallest, heights = _minimal(difference, _rounding(difference, error), 1e-12)
+        heights = np.maximum(heights, EPS)
+        # In coordinates scaled by the weight with which each state is reached, all states are of
+        # like size, so a small difference keeps its digits. The matrices do not grow: |M_ij| is at
+        # most h_j / h_i times Mσ's norm, or state j would have been taken earlier.
+        initial = smallest.initial / heights
+        transitions = heights[:, None] * smallest.transitions / heights
+        scaled = WeightedAutomaton(a.alphabet, initial, transitions, heights * smallest.final)
+        found = _gramians(scaled)
+        if found is not None:
+            return float(np.sqrt(max(float(initial @ found[1] @ initial), 0.0)))
+    return 0.0 if equivalent(a, b) else float("inf")
 
 
 def inner_product(a: WeightedAutomaton, b: WeightedAutomaton) -> float:

@@ -30,6 +30,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 LANES = 64
 """Rows that go through the tree of suffixes together: few, so that siblings share a batch."""
 
+STATES = 4096
+"""States of a box that are stepped at once: few enough for a network's to stay in the cache."""
+
 QUESTIONS = 16_384
 """Words in one question to a box without states."""
 
@@ -199,7 +202,7 @@ def _fill_by_states(
 def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree) -> FloatArray:
     """Return the weight of every suffix from every root state, ``(width, n_suffixes)``."""
     weights = np.empty((len(suffixes), width))
-    for nodes, states in walk(box, suffixes, roots, width=width):
+    for nodes, states in walk(box, suffixes, roots, width=width, batch=STATES):
         weights[nodes] = box.state_weights(states).reshape(-1, width)
     return weights[suffixes.node_of_word].T
 

@@ -30,37 +30,39 @@ FEW = 32
 # Weights of words --------------------------------------------------------------------------------
 
 
-def distribution(weights: FloatArray) -> FloatArray:
-    """Return weights as a distribution over their words: raised to `TINY`, then normalised.
+def log_distribution(weights: FloatArray) -> FloatArray:
+    """Return log₂ of weights as a distribution over their words: raised to `TINY`, normalised.
 
-    >>> distribution(np.array([1.0, 3.0, -1.0])).round(6)
+    Always finite, however small or huge the weights.
+
+    >>> np.exp2(log_distribution(np.array([1.0, 3.0, -1.0]))).round(6)
     array([0.25, 0.75, 0.  ])
     """
     raised = np.where(weights > 0, weights, TINY)
-    raised = raised / raised.max()  # so that the sum of huge weights is finite
-    return np.asarray(raised / raised.sum())
+    largest = raised.max()
+    return np.log2(raised) - (np.log2(largest) + np.log2((raised / largest).sum()))
 
 
 def perplexity(reference: FloatArray, weights: FloatArray) -> float:
-    """Return 2^(−Σ p(w) log₂ q(w)), both sides normalised over the words by `distribution`.
+    """Return 2^(−Σ p(w) log₂ q(w)), both sides normalised over the words.
 
     >>> half = np.array([0.5, 0.5])
     >>> perplexity(half, half), perplexity(half, np.array([0.25, 0.25]))
     (2.0, 2.0)
     """
     _same_shape(reference, weights)
-    return float(np.exp2(-(distribution(reference) @ np.log2(distribution(weights)))))
+    return float(np.exp2(-(np.exp2(log_distribution(reference)) @ log_distribution(weights))))
 
 
 def kl_divergence(reference: FloatArray, weights: FloatArray) -> float:
-    """Return Σ p(w) log₂(p(w) / q(w)) in bits, both sides normalised by `distribution`.
+    """Return Σ p(w) log₂(p(w) / q(w)) in bits, both sides normalised over the words.
 
     >>> kl_divergence(np.array([1.0, 0.0]), np.array([1.0, 3.0]))
     2.0
     """
     _same_shape(reference, weights)
-    p, q = distribution(reference), distribution(weights)
-    return float(p @ (np.log2(p) - np.log2(q)))
+    p, q = log_distribution(reference), log_distribution(weights)
+    return float(np.exp2(p) @ (p - q))
 
 
 def zeros(weights: FloatArray) -> float:

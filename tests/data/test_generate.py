@@ -72,7 +72,8 @@ def test_weights_of_a_random_automaton_stay_tame(n_states, n_symbols, seed, dens
     )
     words = [[s] * n for s, n in itertools.product(range(n_symbols), (0, 1, 4, 12))]
     sizes = [np.linalg.norm(automaton.state_after(word)) for word in words]
-    assert max(sizes) < 1e4
+    # No matrix stretches a vector by more than its Frobenius norm.
+    assert max(sizes) <= 1.0001 * (1.1 * np.sqrt(n_states)) ** 12
     assert np.isfinite(automaton.weights(words)).all()
 
 
