@@ -43,11 +43,15 @@ DAMAGE = (
 
 
 class AutomatonStates(NamedTuple):
-    """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``."""
+    """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``.
+
+    ``age`` counts the steps since the vectors were last brought into the safe range.
+    """
 
     vectors: FloatArray
     log_scale: FloatArray
     rows: IntArray
+    age: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -259,10 +263,11 @@ class WeightedAutomaton:
             ends = np.flatnonzero(is_end[nodes])
             if len(ends):
                 rows, first = states.rows[ends], place[nodes][ends[0]]
-                vectors[first : first + len(ends)] = states.vectors[rows]
-                log_scale[first : first + len(ends)] = states.log_scale[rows]
+                here = slice(first, first + len(ends))
+                states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
+                log_scale[here] = states.log_scale[rows]
         spots = place[tree.node_of_word]
-        return vectors[spots], log_scale[spots]
+        return vectors.take(spots, axis=0), log_scale.take(spots)
 
     def prefix_weight(self, word: Word) -> float:
         """Return the summed weight of all words that begin with ``word``."""
@@ -328,9 +333,7 @@ class WeightedAutomaton:
             origins = states.rows[parents]
             before = states.vectors[origins, None]
             vectors = np.matmul(before, self.transitions[symbols])[:, 0]
-            log_scale = states.log_scale[origins]
-            _rescale(vectors, log_scale)
-            return AutomatonStates(vectors, log_scale, np.arange(len(parents)))
+            return self._arrived(vectors, origins, np.arange(len(parents)), states)
         # Children are kept in the order of their symbols, so that each matrix is used once and
         # its results are written in place; `rows` finds them again.
         order = sort_codes(symbols)
@@ -347,11 +350,27 @@ class WeightedAutomaton:
                 states.vectors.take(origins[here], axis=0, out=before, mode="clip")
                 np.matmul(before, matrix, out=vectors[here])
                 begin += size
-        log_scale = states.log_scale[origins]
-        _rescale(vectors, log_scale)
         rows = np.empty(len(order), np.int64)
         rows[order] = np.arange(len(order))
+        return self._arrived(vectors, origins, rows, states)
+
+    def _arrived(
+        self, vectors: FloatArray, origins: IntArray, rows: IntArray, states: AutomatonStates
+    ) -> AutomatonStates:
+        """Return new states, brought back into the safe range if it is time."""
+        log_scale = states.log_scale.take(origins)
+        if states.age + 1 < self._patience:
+            return AutomatonStates(vectors, log_scale, rows, states.age + 1)
+        _rescale(vectors, log_scale)
         return AutomatonStates(vectors, log_scale, rows)
+
+    @cached_property
+    def _patience(self) -> int:
+        """How many steps a vector in the safe range can make without leaving float64's."""
+        sizes = np.abs(self.transitions)
+        smallest = sizes.min(where=sizes > 0, initial=1)
+        largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
+        return int(np.clip(100 / (1e-9 + np.log10(largest / smallest)), 1, 16))
 
     def state_vectors(self, states: AutomatonStates) -> FloatArray:
         """Return the states themselves, shape ``(n, n_states)``."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray import metrics
-from seqray.arrays import FloatArray, IntArray, read_only
-from seqray.automaton import WeightedAutomaton, _rescale
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, checked_answers
 from seqray.errors import ArgumentError, RankError
 from seqray.stepper import PredictingStepper, Stepper, collect
@@ -37,6 +37,9 @@ MEANINGS = {
     "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
 }
 """What each metric says, in the order in which they are shown."""
+
+HUGE = 1e150
+"""Weights of an automaton are cut here, so that their squares are numbers."""
 
 HUGE = 1e150
 """Weights of an automaton are cut here, so that their squares are numbers."""
@@ -152,7 +155,7 @@ class Reference:
     target
         The target's answers, shape ``(n_words,)``, or None.
     next_symbol
-        What the box says comes next at each node of the tree, shape ``(n_nodes, n_symbols + 1)``
+        What the box says comes next at each node of the tree, shape ``(n_symbols + 1, n_nodes)``,
         or None for a box that does not say.
 
     Examples
@@ -179,7 +182,7 @@ class Reference:
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")
         tree = PrefixTree.of(words)
-        weights, chances = _answers(box, tree, words)
+        weights, chances = _answers(box, tree)
         aim = None if target is None else target.weights(target.alphabet.words(words))
         if aim is not None:
             aim = checked_answers(aim, words, (len(words),), "the target")
@@ -200,36 +203,13 @@ class Reference:
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
                 "expected the same symbols in the same order"
             )
-        if isinstance(automaton, WeightedAutomaton):
-            return compare_ranks(self, automaton, [automaton.n_states]).fidelities[0]
-        words = self.tree.words(self.tree.node_of_word)
-        weights, chances = _answers(automaton, self.tree, words)
-        return self._measure(weights, None if chances is None else chances.T[:, self._order])
-
-    @cached_property
-    def _order(self) -> IntArray:
-        """The nodes as automata reach them: each piece of the walk by symbol.
-
-        The next-symbol metrics are sums over nodes, so they are taken in this order, and no
-        automaton's answers need to be put back into the order of the tree.
-        """
-        order = np.empty(len(self.tree), np.int64)
-        for nodes, by_symbol in walk(_BySymbol(), self.tree, np.zeros(1, np.int64)):
-            order[nodes] = nodes.start + by_symbol
-        return order
-
-    @cached_property
-    def _places_of_words(self) -> IntArray:
-        return np.argsort(self._order)[self.tree.node_of_word]
+        return self._measure(*_answers(automaton, self.tree))
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
         if self.next_symbol is None:
             return None
-        counts = self.tree.counts()
-        return metrics.NextReference.of(
-            self.next_symbol.T[:, self._order], counts.T[:, self._order]
-        )
+        return metrics.NextReference.of(self.next_symbol, self.tree.counts().T)
 
     def _measure(self, weights: FloatArray, chances: FloatArray | None) -> Fidelity:
         values = self._word_metrics(weights)
@@ -298,154 +278,41 @@ def compare_ranks(
 ) -> FidelityTable:
     """Measure ``automaton.truncate(rank)`` for each rank; the box is asked nothing.
 
-    Ranks are stepped together, as many as fit, so that a sweep costs little more than its
-    matrix products. See `FidelityTable` for an example.
+    See `FidelityTable` for an example.
     """
     ranks = tuple(ranks)
-    found: dict[int, Fidelity] = {}
-    for together in _groups(sorted(set(ranks))):
-        lanes = _Lanes.of(automaton, together)
-        for rank, (values, scale) in zip(together, lanes.read(reference.tree), strict=True):
-            ends = reference._places_of_words
-            with np.errstate(over="ignore"):  # huge is enough to know
-                weights = values[-1, ends] * np.exp(scale[ends])
-            weights = np.clip(weights, -HUGE, HUGE)
-            found[rank] = reference._measure(weights, _per_prefix(values))
-    return FidelityTable(ranks, tuple(found[rank] for rank in ranks))
+    found = tuple(reference.compare(automaton.truncate(rank)) for rank in ranks)
+    return FidelityTable(ranks, found)
 
 
 class _Answers(NamedTuple):
-    """What one side says: weights of words, and next symbols of nodes, in the tree's order."""
+    """What one side says: weights of words, and next symbols, ``(n_symbols + 1, n_nodes)``."""
 
     weights: FloatArray
     next_symbol: FloatArray | None
 
 
-def _answers(box: Any, tree: PrefixTree, words: Words) -> _Answers:
+def _answers(box: Any, tree: PrefixTree) -> _Answers:
     """Ask anything that weighs words, in the cheapest way it allows."""
-    who = type(box).__name__
+    chances: FloatArray | None = None
+    weights: FloatArray
     if isinstance(box, PredictingStepper):
-
-        def read(states: Any) -> FloatArray:
-            weights = box.state_weights(states)[:, None]
-            return np.concatenate([weights, box.state_next_symbol(states)], axis=1)
-
-        both = collect(box, tree, read)
-        weights, chances = both[:, 0][tree.node_of_word], both[:, 1:]
-        if not np.isfinite(chances).all():  # let the error name the prefix
-            checked_answers(chances, tree.words(), chances.shape, who)
-        chances = read_only(chances)
+        weights = np.empty(len(tree))
+        chances = np.empty((len(tree.alphabet) + 1, len(tree)))
+        for nodes, states in walk(box, tree, box.start()):
+            weights[nodes] = box.state_weights(states)
+            chances[:, nodes] = box.state_next_symbol(states).T
+        weights = weights[tree.node_of_word]
     elif isinstance(box, Stepper):
-        weights, chances = collect(box, tree, box.state_weights)[tree.node_of_word], None
+        weights = collect(box, tree, box.state_weights)[tree.node_of_word]
     else:
-        weights, chances = box.weights(words), None
-    return _Answers(read_only(checked_answers(weights, words, (len(words),), who)), chances)
-
-
-def _by_symbol(symbols: IntArray) -> IntArray:
-    """Return the stable order of symbols; 16 bits sort much faster."""
-    kind = np.uint16 if symbols.max() < 2**16 else np.int64
-    return np.argsort(symbols.astype(kind), kind="stable")
-
-
-class _BySymbol:
-    """Walks a tree with nothing but the order in which `_Lanes` keeps its states."""
-
-    def step(self, states: IntArray, parents: IntArray, symbols: IntArray) -> IntArray:
-        return _by_symbol(symbols)
-
-
-def _groups(ranks: list[int]) -> Iterator[list[int]]:
-    """Cut rising ranks into runs that fit `LANE_WIDTH` when each is as wide as its last."""
-    run: list[int] = []
-    for rank in ranks:
-        if run and (len(run) + 1) * rank > LANE_WIDTH:
-            yield run
-            run = []
-        run.append(rank)
-    if run:
-        yield run
-
-
-class _LaneStates(NamedTuple):
-    """As `seqray.automaton.AutomatonStates`, with one vector a lane at each node."""
-
-    vectors: FloatArray  # shape (n, n_lanes, width), zero beyond each lane's own rank
-    log_scale: FloatArray  # shape (n, n_lanes)
-    rows: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Lanes:
-    """The leading blocks of one automaton, stepped side by side.
-
-    The rank-r automaton is the leading block, so all lanes multiply by one matrix, as wide as the
-    widest lane; what spills beyond a lane's own rank is set back to 0.
-    """
-
-    ranks: list[int]
-    transitions: FloatArray  # (n_symbols, width, width)
-    initial: FloatArray  # (n_lanes, width)
-    readers: list[FloatArray]  # a lane: symbols, then the end, as rows, each `rank` long
-
-    @classmethod
-    def of(cls, automaton: WeightedAutomaton, ranks: list[int]) -> _Lanes:
-        parts = [automaton.truncate(rank) for rank in ranks]
-        initial = np.zeros((len(ranks), ranks[-1]))
-        for lane, part in zip(initial, parts, strict=True):
-            lane[: part.n_states] = part.initial
-        readers = [np.vstack([part.transitions @ part.prefix_final, part.final]) for part in parts]
-        return cls(ranks, parts[-1].transitions, initial, readers)
-
-    def start(self) -> _LaneStates:
-        return _LaneStates(self.initial[None], np.zeros((1, len(self.ranks))), np.zeros(1, int))
-
-    # As `WeightedAutomaton.step`, with all lanes of a node side by side.
-    def step(self, states: _LaneStates, parents: IntArray, symbols: IntArray) -> _LaneStates:
-        order = _by_symbol(symbols)
-        origins = states.rows[parents[order]]
-        sizes = np.bincount(symbols, minlength=len(self.transitions))
-        vectors = np.empty((len(order), *self.initial.shape))
-        scratch = np.empty((int(sizes.max()), *self.initial.shape))
-        width, begin = self.ranks[-1], 0
-        for matrix, size in zip(self.transitions, sizes.tolist(), strict=True):
-            if size:
-                here, before = slice(begin, begin + size), scratch[:size]
-                states.vectors.take(origins[here], axis=0, out=before, mode="clip")
-                out = vectors[here].reshape(-1, width)
-                np.matmul(before.reshape(-1, width), matrix, out=out)
-                begin += size
-        for lane, rank in enumerate(self.ranks[:-1]):
-            vectors[:, lane, rank:] = 0
-        log_scale = states.log_scale.take(origins, axis=0, mode="clip")
-        _rescale(vectors.reshape(-1, width), log_scale.reshape(-1))
-        rows = np.empty(len(order), np.int64)
-        rows[order] = np.arange(len(order))
-        return _LaneStates(vectors, log_scale, rows)
-
-    def read(self, tree: PrefixTree) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Walk the tree once; return what each lane's readers read, and the log scale of it.
-
-        Shapes ``(n_symbols + 1, n_nodes)`` and ``(n_nodes,)``, nodes in `Reference._order`.
-        """
-        read = [np.empty((len(reader), len(tree))) for reader in self.readers]
-        scale = np.empty((len(self.ranks), len(tree)))
-        for nodes, states in walk(self, tree, self.start()):
-            scale[:, nodes] = states.log_scale.T
-            for lane, (reader, rank) in enumerate(zip(self.readers, self.ranks, strict=True)):
-                vectors = states.vectors[:, lane, :rank]
-                np.matmul(reader, vectors.T, out=read[lane][:, nodes])
-        return zip(read, scale, strict=True)
-
-
-def _per_prefix(values: FloatArray) -> FloatArray:
-    """Divide, in place, by the prefix weight; uniform where that is 0, as `next_symbol`."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        values /= values.sum(axis=0)
-        total = values.sum()
-    if not np.isfinite(total):
-        values[:, ~np.isfinite(values).all(axis=0)] = 1 / len(values)
-    return values
+        weights = box.weights(tree.words(tree.node_of_word))
+    if isinstance(box, WeightedAutomaton):  # at a high rank it may explode: huge is enough to know
+        return _Answers(np.clip(weights, -HUGE, HUGE), chances)
+    who, words = f"the {type(box).__name__}", tree.words(tree.node_of_word)
+    if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
+        checked_answers(chances.T, tree.words(), chances.T.shape, who)
+    return _Answers(checked_answers(weights, words, (len(words),), who), chances)
 
 
 def _can_be_distribution(weights: FloatArray) -> bool:

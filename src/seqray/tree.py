@@ -93,12 +93,13 @@ class PrefixTree:
         level_start, n_nodes = 0, 1
         # Longest words first, so that those still being read are always a leading slice.
         order = sort_codes(lengths.max(initial=0) - lengths)
-        lengths, starts = lengths[order], starts[order]
+        lengths, cursor = lengths[order], starts[order]
         n_longer = len(words) - np.cumsum(np.bincount(lengths))  # words longer than each depth
         at = np.zeros(len(words), np.int64)  # where each word stands, within its level
         for depth, n_active in enumerate(n_longer[:-1].tolist()):
             keys: IntArray = at[:n_active] * n_symbols
-            keys += words.codes[starts[:n_active] + direction * depth]
+            keys += words.codes.take(cursor[:n_active])
+            cursor[:n_active] += direction
             keys, at[:n_active] = distinct_keys(keys, (n_nodes - level_start) * n_symbols)
             origins, letters = np.divmod(keys, n_symbols)
             parents.append(origins + level_start)
@@ -184,7 +185,7 @@ def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
     distinct = np.flatnonzero(present)
     number = np.empty(n_keys, np.int64)
     number[distinct] = np.arange(len(distinct))
-    return distinct, number[keys]
+    return distinct, number.take(keys)
 
 
 def sort_codes(codes: IntArray) -> IntArray:
