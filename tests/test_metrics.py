@@ -58,7 +58,7 @@ def test_perplexity_and_kl_equal_their_sums(values, random):
     cross = -sum(2**x * y for x, y in zip(p, q, strict=True))
     entropy = -sum(2**x * x for x in p)
     a, b = np.array(values), np.array(others)
-    assert metrics.perplexity(a, b) == pytest.approx(2**cross)
+    assert metrics.perplexity(a, b) == pytest.approx(2**cross if cross < 1024 else math.inf)
     assert metrics.kl_divergence(a, b) == pytest.approx(cross - entropy, abs=1e-9)
     assert metrics.perplexity(a, a) == pytest.approx(2**entropy)
 

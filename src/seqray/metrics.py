@@ -52,7 +52,8 @@ def perplexity(reference: FloatArray, weights: FloatArray) -> float:
     (2.0, 2.0)
     """
     _same_shape(reference, weights)
-    return float(np.exp2(-(np.exp2(log_distribution(reference)) @ log_distribution(weights))))
+    bits = -(np.exp2(log_distribution(reference)) @ log_distribution(weights))
+    return float(2.0**bits) if bits < 1024 else np.inf
 
 
 def kl_divergence(reference: FloatArray, weights: FloatArray) -> float:

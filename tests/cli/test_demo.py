@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+import seqray
+from seqray.cli import main
+from seqray.cli.demo import open_demo_box
+from seqray.stepper import PredictingStepper
+
+
+def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, capsys):
+    folder = tmp_path / "demo"
+    main(["demo", "-o", str(folder)])
+    out = capsys.readouterr().out
+    assert "ndcg5" in out
+    assert "automaton.svg" in out
+    run = seqray.open_run(folder)
+    assert run.fidelity.at(run.settings["rank"])["ndcg5"] > 0.99
+    assert (folder / "automaton.svg").read_text("utf-8").startswith("<svg")
+    assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo_box().alphabet)) == 2000
+
+
+def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):
+    (tmp_path / "demo").mkdir()
+    with pytest.raises(SystemExit) as stopped:
+        main(["demo", "-o", str(tmp_path / "demo")])
+    assert stopped.value.code == 2
+    assert "no run folder" in capsys.readouterr().err
+
+
+def test_the_demo_box_is_small_and_learnt_its_machine():
+    box = open_demo_box()
+    assert isinstance(box, PredictingStepper)
+    folder = seqray.__path__[0] + "/demo"
+    machine = seqray.WeightedAutomaton.load(f"{folder}/machine.json")
+    words = machine.sample(500, rng=np.random.default_rng(5))
+    fidelity = seqray.compare(machine, box, words)
+    assert fidelity["ndcg5"] > 0.99
+    assert fidelity["perplexity_ratio"] > 0.99
