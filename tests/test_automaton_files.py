@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.errors import ArgumentError, FileError, SymbolError
+from seqray.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
 HEADER = {"format": "seqray.automaton", "version": 1, "alphabet": ["a", "b"]}
 
@@ -165,8 +165,9 @@ def test_files_of_other_kinds_are_refused(tmp_path):
             figure().save(tmp_path / name)
         with pytest.raises(ArgumentError, match=r"ends in \.json or \.npz"):
             WeightedAutomaton.load(tmp_path / name)
-    with pytest.raises(FileError, match=r"missing\.json: cannot be read"):
-        WeightedAutomaton.load(tmp_path / "missing.json")
+    for name in ("missing.json", "missing.npz"):
+        with pytest.raises(MissingFileError, match=rf"{name}: there is no such file$"):
+            WeightedAutomaton.load(tmp_path / name)
     assert not os.listdir(tmp_path)
 
 

@@ -177,13 +177,22 @@ def test_prefixes_and_suffixes_share_an_alphabet():
         Basis(AB.words([""]), Alphabet("abc").words([""]))
 
 
-@pytest.mark.parametrize(("sizes", "name"), [((0, 5), "prefixes"), ((5, -1), "suffixes")])
-def test_sizes_start_at_one(sizes, name):
-    with pytest.raises(ArgumentError, match=f"{name}: expected at least 1, got"):
+@pytest.mark.parametrize(
+    ("sizes", "name"),
+    [
+        ((0, 5), "prefixes"),
+        ((5, -1), "suffixes"),
+        ((2.5, 5), "prefixes"),
+        ((5, "9"), "suffixes"),
+        ((None, 5), "prefixes"),
+    ],
+)
+def test_sizes_are_whole_numbers_from_one(sizes, name):
+    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got"):
         uniform_basis(AB, *sizes, rng=rng())
-    with pytest.raises(ArgumentError, match=f"{name}: expected at least 1, got"):
+    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got"):
         sampled_basis(COIN, *sizes, rng=rng())
-    with pytest.raises(ArgumentError, match=f"{name}: expected at least 1, got"):
+    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got"):
         data_basis(AB.words(["a"]), *sizes, rng=rng())
 
 

@@ -5,7 +5,7 @@ import seqray
 from seqray import Basis, Extraction, WeightedAutomaton, extract
 from seqray.data.generate import random_automaton, random_machine
 from seqray.errors import ArgumentError, RankError, SymbolError
-from seqray.extraction import METHODS
+from seqray.extraction import METHODS, TOLERANCE
 from seqray.fidelity import Fidelity, FidelityTable
 from seqray.spectral import Decomposition
 
@@ -179,7 +179,7 @@ def test_the_settings_say_what_was_asked_and_done():
     assert found.max_rank == len(found.singular_values) == len(found.fidelity) == 3
 
 
-def made_up(name, values):
+def made_up(name, values, settings=()):
     """An extraction with the given metric, one number a rank."""
     n = len(values)
     wa = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
@@ -187,7 +187,7 @@ def made_up(name, values):
     table = FidelityTable(
         tuple(range(1, n + 1)), tuple(Fidelity({name: v}, n_words=1, n_prefixes=1) for v in values)
     )
-    return Extraction(Decomposition(np.ones(n), wa), Basis(words, words), table, {})
+    return Extraction(Decomposition(np.ones(n), wa), Basis(words, words), table, dict(settings))
 
 
 RISING = ("ndcg5", [0.5, 0.9, 0.9995, 0.9, 1.0])
@@ -210,6 +210,84 @@ def test_the_best_rank_is_the_smallest_within_the_tolerance(column, tolerance, r
     assert found.best_rank(tolerance=tolerance) == rank
     assert found.best(tolerance=tolerance).n_states == rank
     assert found.predicts == (column[0] == "ndcg5")
+
+
+@pytest.mark.parametrize("column", [RISING, FALLING])
+def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
+    computed = made_up(*column)
+    found = made_up(*column, {"rank": 4})
+    assert found.best_rank() == found.best().n_states == 4
+    assert computed.best_rank() == computed.best_rank(tolerance=TOLERANCE) != 4
+    for tolerance in (TOLERANCE, 0.2):
+        assert found.best_rank(tolerance=tolerance) == computed.best_rank(tolerance=tolerance)
+        assert found.best(tolerance=tolerance).n_states == computed.best_rank(tolerance=tolerance)
+
+
+def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
+    wa = machine()
+    scaled = WeightedAutomaton(wa.alphabet, 3 * wa.initial, wa.transitions, wa.final)
+    found = extract(scaled, **SMALL)
+    assert found.settings["basis"].startswith("uniform up to length")
+    assert not found.predicts
+    assert "ndcg5" not in found.fidelity.fidelities[0]
+    words = wa.sample(100, rng=rng(2))
+    np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'uniform'"):
+        extract(scaled, basis="sampled", **SMALL)
+
+
+def test_an_automaton_that_counts_is_recovered_without_a_word_about_the_basis():
+    wa = WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1])
+    found = extract(wa, **SMALL)
+    assert found.settings["basis"].startswith("uniform")
+    assert found.max_rank == found.best_rank() == 2
+    np.testing.assert_allclose(found.best().weights(["aab", "bb", ""]), [1, -2, 0], atol=1e-9)
+
+
+class NoWeights:
+    alphabet = seqray.Alphabet("ab")
+
+
+class PlainAlphabet:
+    alphabet = "ab"
+
+    def weights(self, words):
+        return np.ones(len(words))
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ("demo", r"box: got the string 'demo': open it with open_black_box\('demo'\)"),
+        (len, r"`alphabet` and `weights\(words\)`, got .* black_box\(function, alphabet\)"),
+        (lambda words: [1.0] * len(words), r"make it one with black_box\(function, alphabet\)"),
+        (NoWeights(), r"expected `alphabet` and `weights\(words\)`, got <.*NoWeights object .*>$"),
+        (None, r"expected `alphabet` and `weights\(words\)`, got None$"),
+        (PlainAlphabet(), r"alphabet: expected a seqray.Alphabet, got str: write Alphabet\(\["),
+    ],
+)
+def test_what_is_no_black_box_is_refused(box, message):
+    with pytest.raises(ArgumentError, match=message):
+        extract(box)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_a_seed_is_a_whole_number_from_0(seed):
+    with pytest.raises(ArgumentError, match="seed: expected a whole number from 0, got "):
+        extract(machine(), seed=seed, **SMALL)
+
+
+def test_a_seed_of_numpy_is_a_seed():
+    one, same = (extract(machine(), seed=seed, **SMALL) for seed in (3, np.int64(3)))
+    assert one.basis.prefixes == same.basis.prefixes
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled", [(0, 1), (2,)]])
+@pytest.mark.parametrize("name", ["prefixes", "suffixes"])
+@pytest.mark.parametrize("size", [0, -2, 2.5, "9", None])
+def test_sizes_are_whole_numbers_from_1(basis, name, size):
+    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got "):
+        extract(machine(), basis=basis, **{name: size})
 
 
 def test_a_rank_that_is_not_there_is_refused():

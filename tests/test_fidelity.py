@@ -157,6 +157,25 @@ def test_a_side_that_does_not_predict_leaves_out_the_next_symbols(box, words, hi
     assert fidelity["max_error"] == pytest.approx(0, abs=1e-15)
 
 
+def test_a_box_that_is_no_distribution_leaves_out_the_next_symbols(box, words):
+    doubled = WeightedAutomaton("abc", 2 * box.initial, box.transitions, box.final)
+    fidelity = compare(doubled, box, words)
+    assert set(fidelity) == WORD_METRICS | PERPLEXITIES
+    assert fidelity["relative_error"] == pytest.approx(0.5)
+    assert fidelity["perplexity_ratio"] == pytest.approx(1)
+    assert Reference.ask(doubled, words).next_symbol is None
+    with pytest.raises(ArgumentError, match="no metric 'ndcg5'"):
+        fidelity["ndcg5"]
+
+
+def test_an_automaton_that_is_no_distribution_is_still_compared_by_its_next_symbols(box, words):
+    doubled = WeightedAutomaton("abc", 2 * box.initial, box.transitions, box.final)
+    fidelity = compare(box, doubled, words)
+    assert set(fidelity) == set(MEANINGS)
+    assert fidelity["kl_per_symbol"] == pytest.approx(0, abs=1e-12)
+    assert fidelity["relative_error"] == pytest.approx(1)
+
+
 def test_a_box_with_negative_answers_has_no_perplexity(words):
     box = black_box(lambda batch: [len(word) - 2.5 for word in batch], "abc")
     wa = WeightedAutomaton("abc", [1, -2.5], [[[1, 0], [0, 1]]] * 3, [0, 1])

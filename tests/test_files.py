@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seqray.errors import FileError
+from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.files import check_header, read_bytes, read_text, writing
 
 
@@ -135,13 +135,19 @@ def test_reading_says_which_file_cannot_be_read(tmp_path):
     (tmp_path / "text").write_bytes("λ".encode())
     assert read_text(tmp_path / "text") == "λ"
     assert read_bytes(str(tmp_path / "text")) == b"\xce\xbb"
-    with pytest.raises(FileError, match="missing: cannot be read: No such file"):
-        read_bytes(tmp_path / "missing")
+    for read in (read_bytes, read_text):
+        with pytest.raises(MissingFileError, match="missing: there is no such file$"):
+            read(tmp_path / "missing")
     with pytest.raises(FileError, match="cannot be read: Is a directory"):
         read_text(tmp_path)
     (tmp_path / "latin").write_bytes(b"ab\xe9")
     with pytest.raises(FileError, match="latin: expected UTF-8 text, byte 2 is not"):
         read_text(tmp_path / "latin")
+
+
+def test_a_missing_file_is_a_wrong_argument_too():
+    assert issubclass(MissingFileError, FileError)
+    assert issubclass(MissingFileError, ArgumentError)
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,29 @@ def test_errors_equal_their_sums(values, random):
         assert metrics.relative_error(f, g) == pytest.approx(expected, abs=1e-12)
     differences = [abs(x - y) for x, y in zip(values, others, strict=True)]
     assert metrics.max_error(f, g) == max(differences)
-    signs = [(x > 0) - (x < 0) == (y > 0) - (y < 0) for x, y in zip(values, others, strict=True)]
+    nothing = 1e-12 * max(map(abs, values))
+    signs = [
+        abs(y) <= nothing if x == 0 else x * math.copysign(1, y) > 0 and y != 0
+        for x, y in zip(values, others, strict=True)
+    ]
     assert metrics.sign_agreement(f, g) == pytest.approx(sum(signs) / len(signs))
     assert metrics.zeros(f) == pytest.approx(sum(x <= 0 for x in values) / len(values))
+
+
+@pytest.mark.parametrize(
+    ("reference", "weights", "share"),
+    [
+        ([4.0, 0.0], [4.0, 4e-12], 1),  # rounding noise of the largest
+        ([4.0, 0.0], [4.0, -4e-12], 1),
+        ([4.0, 0.0], [4.0, 5e-12], 0.5),  # too much for that
+        ([4.0, 0.0], [4.0, -5e-12], 0.5),
+        ([4.0, 1e-15], [4.0, -1e-15], 0.5),  # only where the reference is exactly 0
+        ([4.0, 1e-15], [4.0, 0.0], 0.5),
+        ([0.0, 0.0], [0.0, 1e-300], 0.5),  # with nothing to compare, all is something
+    ],
+)
+def test_rounding_noise_has_no_sign_where_the_reference_is_zero(reference, weights, share):
+    assert metrics.sign_agreement(np.array(reference), np.array(weights)) == share
 
 
 def test_relative_error_of_a_zero_box_is_zero_or_infinite():
@@ -159,6 +179,22 @@ def test_the_prepared_reference_gives_what_the_plain_functions_give(seed):
             "kl_per_symbol": metrics.kl_per_symbol(reference, chances, visits),
         }
     )
+
+
+def test_ndcg_is_not_rounded_above_one():
+    above = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        chances = rng.dirichlet(np.ones(4), 300).T.copy()
+        follows = rng.integers(1, 9, chances.shape).astype(float)
+        reference = metrics.NextReference.of(chances, follows)
+        raw = reference._sums(chances, slice(None))
+        above += int(raw[0] > 1) + int(raw[1] > 1)
+        found = reference.measure(chances)
+        for name in ("ndcg1", "ndcg5"):
+            assert found[name] <= 1
+            assert found[name] == pytest.approx(1)
+    assert above  # or there was nothing to see
 
 
 @given(st.integers(1, 50), st.integers(0, 9))

@@ -6,7 +6,7 @@ import pytest
 
 from seqray import WeightedAutomaton
 from seqray.errors import ArgumentError
-from seqray.stepper import PredictingStepper, Stepper, collect, sample
+from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
 from seqray.tree import PrefixTree
 
 FIGURE = WeightedAutomaton(
@@ -41,6 +41,32 @@ def test_an_automaton_is_a_stepper_that_predicts():
     assert isinstance(FIGURE, PredictingStepper)
     assert isinstance(Endless(), PredictingStepper)
     assert not isinstance(object(), Stepper)
+
+
+@pytest.mark.parametrize(
+    ("scale", "meaningful"),
+    [(1, True), (1.09, True), (0.91, True), (1.11, False), (0.89, False), (3, False), (-1, False)],
+)
+def test_an_automaton_predicts_where_its_words_weigh_about_one(scale, meaningful):
+    wa = WeightedAutomaton("ab", FIGURE.initial * scale, FIGURE.transitions, FIGURE.final)
+    assert wa.total == pytest.approx(scale)
+    assert isinstance(wa, PredictingStepper)
+    assert predicts(wa) is wa.is_distribution is meaningful
+
+
+@pytest.mark.parametrize("weight", [1, 1.5, -2])
+def test_an_automaton_whose_words_have_no_sum_does_not_predict(weight):
+    assert predicts(WeightedAutomaton("a", [1], [[[weight]]], [1])) is False
+
+
+def test_other_boxes_predict_if_they_can_say_what_follows():
+    class Weighing:
+        alphabet = FIGURE.alphabet
+        start, step, state_weights = Endless.start, Endless.step, Endless.state_weights
+
+    assert predicts(Endless())
+    assert not predicts(Weighing())
+    assert not predicts(object())
 
 
 def test_collected_rows_are_in_the_order_of_the_nodes():

@@ -1,5 +1,7 @@
 import errno
 import json
+import os
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import seqray
 from seqray import Extraction, WeightedAutomaton, open_run, save_run
 from seqray.data.generate import random_machine
 from seqray.errors import ArgumentError, FileError, RankError, SymbolError
+from seqray.extraction import TOLERANCE
 from seqray.store import check_run_target
 
 FILES = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
@@ -29,7 +32,18 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def check_same(one, other):
+def content(folder):
+    """Everything in a folder: links with where they lead, files with their bytes."""
+    return {
+        str(path.relative_to(folder)): os.readlink(path)
+        if path.is_symlink()
+        else path.is_file() and path.read_bytes()
+        for path in folder.rglob("*")
+    }
+
+
+def check_same(one, other, rank=None):
+    """Whether a run came back as it was, with the rank that was chosen, by hand or not."""
     for name in ("initial", "transitions", "final"):
         np.testing.assert_array_equal(
             getattr(one.automaton(one.max_rank), name), getattr(other.automaton(one.max_rank), name)
@@ -41,7 +55,8 @@ def check_same(one, other):
     assert one.basis.suffixes == other.basis.suffixes
     assert (one.basis.source, one.basis.n_cut) == (other.basis.source, other.basis.n_cut)
     assert one.settings.items() <= other.settings.items()
-    assert one.best_rank() == other.best_rank()
+    assert other.best_rank() == other.settings["rank"] == (rank or one.best_rank())
+    assert one.best_rank(tolerance=TOLERANCE) == other.best_rank(tolerance=TOLERANCE)
 
 
 def test_a_run_comes_back_as_it_was(found, run):
@@ -88,12 +103,58 @@ def test_a_run_can_be_moved(found, run, tmp_path):
     check_same(found, open_run(run.rename(tmp_path / "elsewhere")))
 
 
-def test_a_run_folder_is_replaced_as_a_whole(found, run):
-    (run / "old.txt").write_text("of the old run")
+def add_others(run):
+    """Put a file, a folder and links into a run folder; returns them as `content` does."""
+    before = content(run)
+    (run / "drawing.svg").write_text("precious")
+    (run / "notes" / "deep").mkdir(parents=True)
+    (run / "notes" / "deep" / "note.txt").write_text("precious too")
+    (run / "notes" / "link").symlink_to("deep/note.txt")
+    (run / "link").symlink_to("drawing.svg")
+    (run / "folder-link").symlink_to("notes", target_is_directory=True)
+    (run / "nowhere").symlink_to("missing")
+    return {name: value for name, value in content(run).items() if name not in before}
+
+
+def test_a_run_is_replaced_and_all_else_in_its_folder_kept(found, run):
+    others = add_others(run)
+    assert len(others) == 8
+    (run / "fidelity.csv").write_text("damaged")
     save_run(found, str(run), rank=1)
-    assert names(run) == FILES
+    now = content(run)
+    assert {name: value for name, value in now.items() if name not in FILES} == others
+    assert set(now) == {*FILES, *others}
+    assert (run / "link").read_text() == "precious"
     assert names(run.parent) == ["run"]
-    assert open_run(run).settings["rank"] == 1
+    check_same(found, open_run(run), rank=1)
+    save_run(found, run, rank=2)  # and again
+    assert set(content(run)) == set(now)
+    check_same(found, open_run(run), rank=2)
+
+
+def test_a_link_in_the_place_of_a_runs_own_file_is_replaced(found, run, tmp_path):
+    (run / "basis.json").rename(tmp_path / "basis.json")
+    (run / "basis.json").symlink_to("../basis.json")
+    old = (tmp_path / "basis.json").read_bytes()
+    save_run(found, run, rank=1)
+    assert not (run / "basis.json").is_symlink()
+    assert (tmp_path / "basis.json").read_bytes() == old
+    check_same(found, open_run(run), rank=1)
+
+
+def test_a_rank_chosen_by_hand_is_the_best_of_the_run(found, tmp_path):
+    for rank in (2, 3, 4):
+        save_run(found, tmp_path / "run", rank=rank)
+        opened = open_run(tmp_path / "run")
+        assert opened.best_rank() == opened.best().n_states == rank
+        assert repr(opened) == f"Extraction(ranks 1 … 4, best {rank})"
+        for tolerance in (0, TOLERANCE, 1):
+            computed = found.best_rank(tolerance=tolerance)
+            assert opened.best_rank(tolerance=tolerance) == computed
+            assert opened.best(tolerance=tolerance).n_states == computed
+    assert "rank" not in found.settings
+    save_run(opened, tmp_path / "copy")  # the choice goes along
+    assert open_run(tmp_path / "copy").best_rank() == 4
 
 
 @pytest.mark.parametrize(
@@ -136,8 +197,11 @@ def test_a_target_can_be_checked_before_the_work(run, tmp_path, monkeypatch):
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_full_disk_leaves_nothing_behind(found, tmp_path, monkeypatch, exists):
     target = tmp_path / "run"
+    before = {}
     if exists:
         save_run(found, target, rank=1)
+        add_others(target)
+        before = content(target)
 
     def full(self, path):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -148,8 +212,26 @@ def test_a_full_disk_leaves_nothing_behind(found, tmp_path, monkeypatch, exists)
             save_run(found, target, rank=2)
     assert names(tmp_path) == (["run"] if exists else [])
     if exists:
+        assert content(target) == before
         assert open_run(target).settings["rank"] == 1
-        check_same(found, open_run(target))
+        check_same(found, open_run(target), rank=1)
+
+
+@pytest.mark.parametrize("name", ["copy2", "copytree"])
+def test_a_disk_that_fills_while_others_are_kept_leaves_the_old_run(found, run, monkeypatch, name):
+    add_others(run)
+    before = content(run)
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, name, full)
+        with pytest.raises(FileError, match="run: cannot be written: No space left on device"):
+            save_run(found, run, rank=2)
+    assert content(run) == before
+    assert names(run.parent) == ["run"]
+    check_same(found, open_run(run))
 
 
 # Damage -------------------------------------------------------------------------------------------

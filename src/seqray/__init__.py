@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from seqray.blackbox.function import black_box, language_model
     from seqray.blackbox.registry import open_black_box
     from seqray.data.words_file import read_words, write_words
+    from seqray.draw.dot import to_dot
+    from seqray.draw.svg import to_svg
     from seqray.extraction import Extraction, extract
     from seqray.fidelity import Fidelity, compare
     from seqray.filling import fill
     from seqray.hankel import HankelBlocks
     from seqray.spectral import decompose
+    from seqray.stepper import sample
     from seqray.store import open_run, save_run
     from seqray.words import Alphabet, Words
 
@@ -42,8 +45,11 @@ _ROOMS = {
     "open_black_box": "blackbox.registry",
     "open_run": "store",
     "read_words": "data.words_file",
+    "sample": "stepper",
     "sampled_basis": "basis",
     "save_run": "store",
+    "to_dot": "draw.dot",
+    "to_svg": "draw.svg",
     "uniform_basis": "basis",
     "write_words": "data.words_file",
 }
@@ -66,8 +72,11 @@ __all__ = [
     "open_black_box",
     "open_run",
     "read_words",
+    "sample",
     "sampled_basis",
     "save_run",
+    "to_dot",
+    "to_svg",
     "uniform_basis",
     "write_words",
 ]

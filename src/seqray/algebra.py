@@ -18,9 +18,6 @@ from seqray.errors import ArgumentError, RankError, SymbolError
 
 log = logging.getLogger(__name__)
 
-DIRECT_STATES = 40
-"""Up to so many states Gramians come from one dense solve; above, from Krylov iterations."""
-
 EPS = float(np.finfo(float).eps)
 
 CLEAR = 16.0
@@ -412,87 +409,6 @@ def inner_product(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
     a, b = minimise(a), minimise(b)
     observability = gramians(add(a, b))[1]
     return float(a.initial @ observability[: a.n_states, a.n_states :] @ b.initial)
-
-
-# Solving for the Gramians -------------------------------------------------------------------------
-
-
-def _gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray] | None:
-    """Return P and Q, or None where the sums diverge."""
-    solve = _solve_directly
-    if a.n_states > DIRECT_STATES:
-        solve = _solve_by_krylov if len(a.alphabet) > 1 else _solve_by_doubling
-    # L(X) = ΣMᵀXM keeps matrices positive. Its spectral radius is below 1 exactly if X = I + L(X)
-    # has a positive solution: then X − L(X) = I > 0 (Perron and Frobenius, for positive maps).
-    sources: list[FloatArray] = [np.eye(a.n_states), np.outer(a.initial, a.initial)]
-    forward = solve(a.transitions, sources)
-    if forward is None or np.linalg.eigvalsh(forward[0])[0] < 0.5:
-        return None
-    backward = solve(a.transitions.transpose(0, 2, 1), [np.outer(a.final, a.final)])
-    return None if backward is None else (forward[1], backward[0])
-
-
-def _solve_directly(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:
-    """Solve X = S + ΣMᵀXM for symmetric X through their n(n+1)/2 coordinates; None if singular."""
-    n = transitions.shape[1]
-    i, j = np.triu_indices(n)
-    weight = np.where(i == j, 1.0, np.sqrt(2.0))
-    system = np.zeros((len(i), len(i)))
-    for matrix in transitions:
-        rows, columns = matrix[i], matrix[j]
-        system += rows[:, i] * columns[:, j]
-        system += columns[:, i] * rows[:, j]
-    system *= weight[:, None] * (weight / 2)
-    packed = np.stack([weight * source[i, j] for source in sources], axis=1)
-    try:
-        solved = np.linalg.solve(np.eye(len(i)) - system.T, packed)
-    except np.linalg.LinAlgError:
-        return None
-    found = np.empty((len(sources), n, n))
-    found[:, i, j] = found[:, j, i] = (solved / weight[:, None]).T
-    return list(found)
-
-
-def _solve_by_doubling(
-    transitions: FloatArray, sources: list[FloatArray]
-) -> list[FloatArray] | None:
-    """Solve X = S + MᵀXM for one symbol (Smith): X ← X + MᵀXM, M ← M²; None if it diverges."""
-    matrix, size = transitions[0], 1.0
-    for _ in range(64):
-        if not 1e-20 < size < 1e50:
-            break
-        sources = [source + matrix.T @ source @ matrix for source in sources]
-        matrix = matrix @ matrix
-        size = float(np.linalg.norm(matrix))
-    return [(source + source.T) / 2 for source in sources] if size <= 1e-20 else None
-
-
-def _solve_by_krylov(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:
-    """Solve X = S + ΣMᵀXM by GMRES, refined; directly if that does not converge."""
-    from scipy.sparse.linalg import LinearOperator, gmres  # noqa: PLC0415
-
-    n = transitions.shape[1]
-    stacked = transitions.reshape(-1, n).T
-
-    def gap(flat: FloatArray) -> FloatArray:
-        square = flat.reshape(n, n)
-        return np.ravel(square - stacked @ (square @ transitions).reshape(-1, n))
-
-    operator = LinearOperator((n * n, n * n), matvec=gap, dtype=float)
-    found: list[FloatArray] = []
-    for source in sources:
-        solution, residual = np.zeros(n * n), np.ravel(source)
-        for _ in range(12):  # each round gains the five digits that GMRES stops at
-            size = np.linalg.norm(residual)
-            if size <= 8 * EPS * np.linalg.norm(solution):
-                break
-            solution += size * gmres(operator, residual / size, restart=100, maxiter=5)[0]
-            residual = np.ravel(source) - gap(solution)
-        if np.linalg.norm(residual) > 1e-10 * np.linalg.norm(solution):
-            return _solve_directly(transitions, sources)
-        square = solution.reshape(n, n)
-        found.append((square + square.T) / 2)
-    return found
 
 
 def _same_alphabet(a: WeightedAutomaton, b: WeightedAutomaton) -> None:

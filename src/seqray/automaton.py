@@ -9,9 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +18,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.arrays import FloatArray, IntArray, read_only, real_array
-from seqray.errors import ArgumentError, FileError, RankError
-from seqray.files import check_header, read_bytes, writing
+from seqray.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
+from seqray.errors import ArgumentError, RankError
+from seqray.files import check_header, read_bytes, reading, writing
+from seqray.precise import precise_log_weight, rescale, scaled, too_wide
 from seqray.stepper import collect, sample
 from seqray.tree import PrefixTree, sort_codes, walk
 from seqray.words import Alphabet, Symbol, Word, Words
@@ -35,21 +33,17 @@ FORMAT, VERSION = "seqray.automaton", 1
 _TOGETHER = 2**16  # words scored at once, so that memory is bounded
 _FEW = 2**15  # numbers in the matrices of a step that takes one for each child
 
-DAMAGE = (
-    *(ValueError, TypeError, RecursionError, RuntimeError, EOFError, OSError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)
-"""What reading a damaged JSON or npz file may raise."""
-
 
 class AutomatonStates(NamedTuple):
     """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``.
 
-    ``age`` counts the steps since the vectors were last brought into the safe range.
+    ``wide[rows[i]]`` tells that its coordinates are, or were, too far apart for float64. ``age``
+    counts the steps since the vectors were last brought into the safe range.
     """
 
     vectors: FloatArray
     log_scale: FloatArray
+    wide: BoolArray
     rows: IntArray
     age: int = 0
 
@@ -200,8 +194,13 @@ class WeightedAutomaton:
 
     @cached_property
     def total(self) -> float:
-        """The weight of all words together; 1 for a probability distribution."""
+        """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
         return float(self.initial @ self.prefix_final)
+
+    @property
+    def is_distribution(self) -> bool:
+        """Whether the weights of all words sum to about 1: only then do predictions make sense."""
+        return bool(abs(self.total - 1) < 0.1)
 
     # Scoring ------------------------------------------------------------------------------------
 
@@ -219,7 +218,8 @@ class WeightedAutomaton:
         >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weights(["", "a"])
         array([2., 1.])
         """
-        return _scaled(*self._products(words))
+        products, log_scale, _ = self._products(self.alphabet.words(words))
+        return scaled(products, log_scale)
 
     def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
         """Return the sign and the natural logarithm of each word's weight.
@@ -230,47 +230,55 @@ class WeightedAutomaton:
         >>> float(sign[0]), round(float(log[0] / np.log(0.5)), 6)
         (-1.0, 9999.0)
         """
-        products, log_scale = self._products(words)
+        words = self.alphabet.words(words)
+        products, log_scale, wide = self._products(words)
         with np.errstate(divide="ignore"):
-            return np.sign(products), np.log(np.abs(products)) + log_scale
+            sign, log = np.sign(products), np.log(np.abs(products)) + log_scale
+        for i in np.flatnonzero(wide):
+            codes = words.codes[words.offsets[i] : words.offsets[i + 1]]
+            sign[i], log[i] = precise_log_weight(self.initial, self.transitions, self.final, codes)
+        return sign, log
 
-    def _products(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
-        """Return the weights as products and the logarithms of their scales.
+    def _products(self, words: Words) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the weights as products, the logarithms of their scales, and which are wide.
 
         A word is read from both ends to its middle, (α₀ᵀ M_u) · (M_v α∞): far more words share a
         half than a prefix of full length.
         """
-        words = self.alphabet.words(words)
         flipped = self.transitions.transpose(0, 2, 1)
         mirror = WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
         products, log_scale = np.empty(len(words)), np.empty(len(words))
+        wide = np.empty(len(words), bool)
         for begin in range(0, len(words), _TOGETHER):
             here = slice(begin, begin + _TOGETHER)
             fronts, backs = PrefixTree.of_halves(words[here])
-            left, left_scale = self._ends(fronts)
-            right, right_scale = mirror._ends(backs)
+            left, left_scale, left_wide = self._ends(fronts)
+            right, right_scale, right_wide = mirror._ends(backs)
             products[here] = np.einsum("ij,ij->i", left, right)
             log_scale[here] = left_scale + right_scale
-        return products, log_scale
+            wide[here] = left_wide | right_wide
+        return products, log_scale, wide
 
-    def _ends(self, tree: PrefixTree) -> tuple[FloatArray, FloatArray]:
-        """Return the state in which each word of a tree ends, and the logarithm of its scale."""
+    def _ends(self, tree: PrefixTree) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the state in which each word of a tree ends: vector, log scale, wide or not."""
         is_end = np.zeros(len(tree), bool)
         is_end[tree.node_of_word] = True
         place = np.cumsum(is_end) - 1
-        vectors, log_scale = np.empty((place[-1] + 1, self.n_states)), np.empty(place[-1] + 1)
+        n_ends = int(place[-1]) + 1
+        vectors, log_scale = np.empty((n_ends, self.n_states)), np.empty(n_ends)
+        wide = np.empty(n_ends, bool)
         for nodes, states in walk(self, tree, self.start()):
             ends = np.flatnonzero(is_end[nodes])
             if len(ends):
                 rows, first = states.rows[ends], place[nodes][ends[0]]
                 here = slice(first, first + len(ends))
                 states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
-                log_scale[here] = states.log_scale[rows]
+                log_scale[here], wide[here] = states.log_scale[rows], states.wide[rows]
         spots = place[tree.node_of_word]
-        return vectors.take(spots, axis=0), log_scale.take(spots)
+        return vectors.take(spots, axis=0), log_scale.take(spots), wide.take(spots)
 
     def prefix_weight(self, word: Word) -> float:
-        """Return the summed weight of all words that begin with ``word``."""
+        """Return the summed weight of all words that begin with ``word``; see `prefix_final`."""
         return float(self.prefix_weights([word])[0])
 
     def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
@@ -322,7 +330,9 @@ class WeightedAutomaton:
 
     def start(self) -> AutomatonStates:
         """Return a batch of one: the state before the first symbol."""
-        return AutomatonStates(self.initial[None, :], np.zeros(1), np.zeros(1, np.int64))
+        vectors, log_scale = self.initial[None, :].copy(), np.zeros(1)
+        rescale(vectors, log_scale)
+        return AutomatonStates(vectors, log_scale, too_wide(vectors), np.zeros(1, np.int64))
 
     def step(
         self, states: AutomatonStates, parents: IntArray, symbols: IntArray
@@ -358,11 +368,11 @@ class WeightedAutomaton:
         self, vectors: FloatArray, origins: IntArray, rows: IntArray, states: AutomatonStates
     ) -> AutomatonStates:
         """Return new states, brought back into the safe range if it is time."""
-        log_scale = states.log_scale.take(origins)
+        log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
         if states.age + 1 < self._patience:
-            return AutomatonStates(vectors, log_scale, rows, states.age + 1)
-        _rescale(vectors, log_scale)
-        return AutomatonStates(vectors, log_scale, rows)
+            return AutomatonStates(vectors, log_scale, wide, rows, states.age + 1)
+        rescale(vectors, log_scale)
+        return AutomatonStates(vectors, log_scale, wide | too_wide(vectors), rows)
 
     @cached_property
     def _patience(self) -> int:
@@ -379,7 +389,7 @@ class WeightedAutomaton:
 
     def state_weights(self, states: AutomatonStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        return _scaled(states.vectors @ self.final, states.log_scale)[states.rows]
+        return scaled(states.vectors @ self.final, states.log_scale)[states.rows]
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -443,7 +453,7 @@ class WeightedAutomaton:
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
         suffix, content = _suffix(path), read_bytes(path)
-        try:
+        with reading(path, "a seqray automaton"):
             if suffix == ".json":
                 document = json.loads(content)
             else:
@@ -456,12 +466,6 @@ class WeightedAutomaton:
                 document["transitions"],
                 document["final"],
             )
-        except KeyError as error:
-            raise FileError(f"{path}: damaged: it has no {error}") from error
-        except DAMAGE as error:
-            raise FileError(f"{path}: not a seqray automaton, or damaged: {error}") from error
-        except FileError as error:
-            raise FileError(f"{path}: {error}") from error
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -469,25 +473,3 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     if suffix not in (".json", ".npz"):
         raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
     return suffix
-
-
-def _scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
-    """Multiply by exp(log_scale), in place; in logarithms, for the scale alone may overflow."""
-    far = np.flatnonzero(log_scale)
-    if len(far):
-        with np.errstate(divide="ignore", over="ignore"):
-            sizes = np.exp(np.log(np.abs(weights[far])) + log_scale[far])
-        weights[far] = np.sign(weights[far]) * sizes
-    return weights
-
-
-def _rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
-    """Bring vectors that left the safe range back into it, in place."""
-    squares = np.einsum("ij,ij->i", vectors, vectors)
-    if squares.max(initial=1) < 1e100 and squares.min(initial=1) > 1e-100:
-        return
-    far = np.flatnonzero((squares > 1e100) | (squares < 1e-100))
-    sizes = np.abs(vectors[far]).max(axis=1)
-    far, sizes = far[sizes > 0], sizes[sizes > 0]
-    vectors[far] /= sizes[:, None]
-    log_scale[far] += np.log(sizes)

@@ -209,7 +209,7 @@ def _check_length(max_length: int) -> None:
 
 def _uniform_length(n_symbols: int, n_words: int) -> int:
     if n_symbols == 1:
-        return n_words
+        return min(n_words, 100)
     return 1 + math.ceil(math.log(max(2, n_words)) / math.log(n_symbols))
 
 
@@ -228,8 +228,8 @@ def _grow(
 ) -> Basis:
     """Draw words until there are enough prefixes and suffixes, or nothing new comes."""
     for name, wanted in (("prefixes", n_prefixes), ("suffixes", n_suffixes)):
-        if wanted < 1:
-            raise ArgumentError(f"{name}: expected at least 1, got {wanted}")
+        if not isinstance(wanted, (int, np.integer)) or wanted < 1:
+            raise ArgumentError(f"{name}: expected a whole number from 1, got {wanted!r}")
     if split not in SPLITS:
         raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
     prefixes: dict[Codes, None] = {(): None}

@@ -8,8 +8,8 @@
     │   ├── BasisError              a set of prefixes or suffixes
     │   └── RankError               a number of states
     ├── FileError                   a file is damaged, cut short, newer or cannot be written
-    ├── BlackBoxError               the box gave an answer that cannot be used
-    └── MissingExtraError           an optional dependency is not installed
+    │   └── MissingFileError        there is none (also an ArgumentError)
+    └── BlackBoxError               the box gave an answer that cannot be used
 """
 
 
@@ -37,9 +37,9 @@ class FileError(SeqrayError):
     """A file is damaged, cut short, of a newer version, or cannot be written."""
 
 
+class MissingFileError(FileError, ArgumentError):
+    """A file or folder that was named is not there."""
+
+
 class BlackBoxError(SeqrayError):
     """A black box gave an answer that cannot be used."""
-
-
-class MissingExtraError(SeqrayError, ImportError):
-    """An optional dependency is not installed."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray
+from seqray.arrays import BoolArray, FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.protocol import BlackBox
@@ -18,8 +18,8 @@ from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import Progress, fill
 from seqray.spectral import Decomposition, decompose
-from seqray.stepper import PredictingStepper, sample
-from seqray.words import Word, Words
+from seqray.stepper import predicts, sample
+from seqray.words import Alphabet, Word, Words
 
 METHODS = {
     "auto": "the best that the box allows; now the same as weighted",
@@ -80,16 +80,21 @@ class Extraction:
         """Return the automaton with ``rank`` states; no second SVD is made."""
         return self.decomposition.automaton(rank)
 
-    def best_rank(self, *, tolerance: float = TOLERANCE) -> int:
+    def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank whose loss on held-out words is within a tolerance of the best.
 
         The loss is 1 − NDCG₅ where the box predicts next symbols, and the relative error of its
-        weights where it does not.
+        weights where it does not. Without a tolerance, a rank that was chosen by hand when a run
+        was saved comes first.
         """
+        if tolerance is None:
+            if "rank" in self.settings:
+                return int(self.settings["rank"])
+            tolerance = TOLERANCE
         loss = 1 - self.fidelity["ndcg5"] if self.predicts else self.fidelity["relative_error"]
         return self.fidelity.ranks[int((loss <= loss.min() + tolerance).argmax())]
 
-    def best(self, *, tolerance: float = TOLERANCE) -> WeightedAutomaton:
+    def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""
         return self.automaton(self.best_rank(tolerance=tolerance))
 
@@ -145,6 +150,9 @@ def extract(
     >>> found.max_rank, found.best().weights(["aab", "bb"]).round(9)
     (2, array([ 1., -1.]))
     """
+    _check_box(box)
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ArgumentError(f"seed: expected a whole number from 0, got {seed!r}")
     if method not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     rng, held_out_rng = np.random.default_rng(seed).spawn(2)
@@ -181,6 +189,20 @@ def extract(
     return Extraction(decomposition, chosen, table, settings)
 
 
+def _check_box(box: object) -> None:
+    """Refuse what is no black box, with what to write instead."""
+    if isinstance(box, str):
+        raise ArgumentError(f"box: got the string {box!r}: open it with open_black_box({box!r})")
+    if not isinstance(box, BlackBox):
+        hint = ": make it one with black_box(function, alphabet)" if callable(box) else ""
+        raise ArgumentError(f"box: expected `alphabet` and `weights(words)`, got {box!r}{hint}")
+    if not isinstance(box.alphabet, Alphabet):
+        raise ArgumentError(
+            f"box.alphabet: expected a seqray.Alphabet, got {type(box.alphabet).__name__}: "
+            "write Alphabet([...])"
+        )
+
+
 def _basis(
     box: BlackBox,
     basis: Basis | Words | Iterable[Word] | str | None,
@@ -192,8 +214,7 @@ def _basis(
 ) -> Basis:
     """Find the basis that was asked for, or the method's own."""
     if basis is None:
-        predicts = isinstance(box, PredictingStepper)
-        basis = "sampled" if predicts and method != "paper" else "uniform"
+        basis = "sampled" if predicts(box) and method != "paper" else "uniform"
     if isinstance(basis, Basis):
         return basis
     split = "whole" if method == "paper" else "halves"
@@ -204,7 +225,7 @@ def _basis(
         return uniform_basis(box.alphabet, n_prefixes, n_suffixes, rng=rng, max_length=max_length)
     if basis != "sampled":
         raise ArgumentError(f"basis: expected 'sampled', 'uniform' or words, got {basis!r}")
-    if not isinstance(box, PredictingStepper):
+    if not predicts(box):
         raise ArgumentError(
             "basis: this box cannot be sampled, it does not predict next symbols: use 'uniform'"
         )
@@ -215,8 +236,25 @@ def _basis(
 def _held_out(
     box: BlackBox, basis: Basis, max_length: int | None, rng: np.random.Generator
 ) -> Words:
-    """Draw words to choose the rank on: from the box where it predicts, else uniform."""
-    if isinstance(box, PredictingStepper):
-        return sample(box, N_HELD_OUT, rng=rng, max_length=max_length or 100)[0]
-    longest = max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
-    return uniform_words(box.alphabet, N_HELD_OUT, rng=rng, max_length=max(1, longest))
+    """Draw words to choose the rank on: from the box where it predicts, else uniform.
+
+    Words that the blocks hold are left out, unless there are hardly any others.
+    """
+    n_drawn = 4 * N_HELD_OUT
+    if predicts(box):
+        words, _ = sample(box, n_drawn, rng=rng, max_length=max_length or 100)
+    else:
+        longest = max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+        words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
+    new = words[np.flatnonzero(~_asked_before(words, basis))]
+    return new[:N_HELD_OUT] if len(new) >= N_HELD_OUT // 10 else words[:N_HELD_OUT]
+
+
+def _asked_before(words: Words, basis: Basis) -> BoolArray:
+    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
+    suffixes = set(basis.suffixes)
+    rows = set(basis.prefixes)
+    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
+    return np.array(
+        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
+    )

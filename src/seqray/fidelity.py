@@ -15,12 +15,13 @@ from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, checked_answers
 from seqray.errors import ArgumentError, RankError
-from seqray.stepper import PredictingStepper, Stepper, collect
+from seqray.filling import ask_all
+from seqray.stepper import PredictingStepper, Stepper, collect, predicts
 from seqray.tree import PrefixTree, walk
 from seqray.words import Word, Words
 
 MEANINGS = {
-    "perplexity": "perplexity of the automaton (of the box, or of the target if given)",
+    "perplexity": "perplexity of the automaton, words weighted as by the box (or the target)",
     "perplexity_box": "the same of the box itself: what a perfect copy would have",
     "perplexity_ratio": "perplexity_box / perplexity; 1 is a perfect copy",
     "kl": "divergence from the box (the target if given) to the automaton, bits a word",
@@ -38,14 +39,8 @@ MEANINGS = {
 }
 """What each metric says, in the order in which they are shown."""
 
-HUGE = 1e150
-"""Weights of an automaton are cut here, so that their squares are numbers."""
-
-HUGE = 1e150
-"""Weights of an automaton are cut here, so that their squares are numbers."""
-
-LANE_WIDTH = 100
-"""How many numbers a node holds when several ranks are stepped together."""
+HUGE = 1e300
+"""Weights of an automaton are cut here: at a high rank it may explode."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,10 +177,11 @@ class Reference:
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")
         tree = PrefixTree.of(words)
-        weights, chances = _answers(box, tree)
-        aim = None if target is None else target.weights(target.alphabet.words(words))
-        if aim is not None:
-            aim = checked_answers(aim, words, (len(words),), "the target")
+        weights, chances = _answers(box, tree, predicts(box))
+        aim = None
+        if target is not None:
+            known = target.alphabet.words(words if target.alphabet == box.alphabet else [*words])
+            aim = checked_answers(target.weights(known), words, (len(words),), "the target")
         return cls(tree, weights, aim, chances)
 
     def __repr__(self) -> str:
@@ -203,7 +199,7 @@ class Reference:
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
                 "expected the same symbols in the same order"
             )
-        return self._measure(*_answers(automaton, self.tree))
+        return self._measure(*_answers(automaton, self.tree, self.next_symbol is not None))
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
@@ -292,11 +288,11 @@ class _Answers(NamedTuple):
     next_symbol: FloatArray | None
 
 
-def _answers(box: Any, tree: PrefixTree) -> _Answers:
-    """Ask anything that weighs words, in the cheapest way it allows."""
+def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
+    """Ask anything that weighs words, in the cheapest way it allows; next symbols if needed."""
     chances: FloatArray | None = None
     weights: FloatArray
-    if isinstance(box, PredictingStepper):
+    if isinstance(box, PredictingStepper) and needed:
         weights = np.empty(len(tree))
         chances = np.empty((len(tree.alphabet) + 1, len(tree)))
         for nodes, states in walk(box, tree, box.start()):
@@ -306,8 +302,9 @@ def _answers(box: Any, tree: PrefixTree) -> _Answers:
     elif isinstance(box, Stepper):
         weights = collect(box, tree, box.state_weights)[tree.node_of_word]
     else:
-        weights = box.weights(tree.words(tree.node_of_word))
-    if isinstance(box, WeightedAutomaton):  # at a high rank it may explode: huge is enough to know
+        distinct, which = np.unique(tree.node_of_word, return_inverse=True)
+        return _Answers(ask_all(box, tree.words(distinct))[which], None)
+    if isinstance(box, WeightedAutomaton):
         return _Answers(np.clip(weights, -HUGE, HUGE), chances)
     who, words = f"the {type(box).__name__}", tree.words(tree.node_of_word)
     if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix

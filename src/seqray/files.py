@@ -1,13 +1,17 @@
 """Writing files so that a failure leaves nothing half-written behind."""
 
+import csv
 import os
 import shutil
+import struct
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seqray.errors import FileError
+from seqray.errors import FileError, MissingFileError
 
 
 @contextmanager
@@ -50,6 +54,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file, or a `FileError` that names it."""
     try:
         return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: there is no such file") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -60,6 +66,26 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
+
+
+DAMAGE = (
+    *(ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError),
+    *(EOFError, OSError, zipfile.BadZipFile, zlib.error, struct.error, csv.Error),
+)
+"""What reading a damaged JSON, npz or CSV file may raise."""
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes a reader raise into a `FileError` that names it."""
+    try:
+        yield
+    except KeyError as error:
+        raise FileError(f"{path}: damaged: it has no {error}") from error
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    except DAMAGE as error:
+        raise FileError(f"{path}: not {what}, or damaged: {error}") from error
 
 
 def check_header(document: object, name: str, version: int) -> None:

@@ -219,8 +219,8 @@ def _fill_by_words(
         values[leaves] = _ask(box, words).reshape(len(leaves), -1)
         answered(len(words))
     empty = int(np.flatnonzero(plan.first < 0)[0])
-    values[plan.tree.node_of_word, empty] = _ask_all(box, plan.basis.prefixes, answered)
-    return _ask_all(box, plan.extra, answered)
+    values[plan.tree.node_of_word, empty] = ask_all(box, plan.basis.prefixes, answered)
+    return ask_all(box, plan.extra, answered)
 
 
 def _complete(plan: Plan, values: FloatArray, extra: FloatArray) -> None:
@@ -238,7 +238,10 @@ def _complete(plan: Plan, values: FloatArray, extra: FloatArray) -> None:
         values[rows[:, None], known] = values[longer, plan.rest[known]]
 
 
-def _ask_all(box: BlackBox, words: Words, answered: Callable[[int], None]) -> FloatArray:
+def ask_all(
+    box: BlackBox, words: Words, answered: Callable[[int], None] = lambda n: None
+) -> FloatArray:
+    """Ask about words in batches, and check the answers; ``answered`` is told how many came."""
     answers: list[FloatArray] = [np.empty(0)]
     for begin in range(0, len(words), QUESTIONS):
         answers.append(_ask(box, words[begin : begin + QUESTIONS]))

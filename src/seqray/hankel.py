@@ -1,4 +1,4 @@
-"""Blocks of the Hankel matrix: the value, the weights on its rows and columns, its file.
+"""Blocks of the Hankel matrix: the value, and the weights on its rows and columns.
 
 The Hankel matrix of a function f on words has a row for every prefix u, a column for every suffix
 v, and f(uv) where they meet. The spectral method needs the block H of a basis (P, S), and for every
@@ -112,10 +112,13 @@ class HankelBlocks:
         if weighting == "none":
             return np.ones(n_prefixes), np.ones(n_suffixes)
         block = np.abs(self.block())
+        largest = block.max() or 1.0
+        block /= largest  # so that no sum overflows
         rows = _inverse(block.sum(axis=1))
         if weighting == "rows":
-            return rows, np.ones(n_suffixes)
-        return rows, _inverse(np.sqrt(np.mean((rows[:, None] * block) ** 2, axis=0)))
+            return rows / largest, np.ones(n_suffixes)
+        columns = _inverse(np.sqrt(np.mean((rows[:, None] * block) ** 2, axis=0)))
+        return rows / largest, columns
 
     def __repr__(self) -> str:
         return (

@@ -116,11 +116,14 @@ def correlation(reference: FloatArray, weights: FloatArray) -> float:
 def sign_agreement(reference: FloatArray, weights: FloatArray) -> float:
     """Return the share of words where both weights are positive, both negative or both 0.
 
+    Where the reference is 0, what is within rounding of 0 counts as 0.
+
     >>> sign_agreement(np.array([1.0, -1.0, 0.0]), np.array([0.5, 1.0, 0.0])).__round__(3)
     0.667
     """
     _same_shape(reference, weights)
-    return float(np.mean(np.sign(reference) == np.sign(weights)))
+    nothing = np.abs(weights) <= 1e-12 * np.abs(reference).max()
+    return float(np.mean((np.sign(reference) == np.sign(weights)) | ((reference == 0) & nothing)))
 
 
 # Next symbols ------------------------------------------------------------------------------------
@@ -295,8 +298,8 @@ class NextReference(NamedTuple):
         sums = sum(self._sums(predicted, slice(cut, cut + CHUNK)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
         return {
-            "ndcg1": ndcg1 + self.no_gain[1],
-            "ndcg5": ndcg5 + self.no_gain[5],
+            "ndcg1": min(1.0, ndcg1 + self.no_gain[1]),  # rounding aside, it is at most 1
+            "ndcg5": min(1.0, ndcg5 + self.no_gain[5]),
             "wer": 1 - right / float(self.follows.sum()),
             "wer_box": self.wer,
             "disagreement": differ,

@@ -67,7 +67,7 @@ class Decomposition:
 
 
 def decompose(
-    blocks: HankelBlocks, *, max_rank: int = 100, weighting: str = "rows", seed: int = 0
+    blocks: HankelBlocks, *, max_rank: int = 100, weighting: str = "balanced", seed: int = 0
 ) -> Decomposition:
     """Factor Hankel blocks into weighted automata of every rank up to ``max_rank``.
 
@@ -91,7 +91,7 @@ def decompose(
     nodes = blocks.rows
     # Every row of P ∪ PΣ times C V, once; the blocks of H and Hσ are rows of that.
     projected = blocks.values @ (columns[:, None] * right.T)
-    back = (left * (rows[:, None] / sizes)).T
+    back = (left * (rows[:, None] / np.where(sizes > 0, sizes, 1))).T
     transitions = np.empty((len(blocks.basis.alphabet), n, n))
     for symbol, which in enumerate(nodes[1:]):
         transitions[symbol] = back @ projected[which]
@@ -110,8 +110,7 @@ def truncated_svd(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the leading singular vectors and values ``(left, values, right)`` of a matrix.
 
-    At most ``rank`` of them, and none that is lost in rounding; at least one, of value 1 for a
-    matrix of zeros.
+    At most ``rank`` of them, and none that is lost in rounding, but at least one.
 
     Parameters
     ----------
@@ -133,8 +132,7 @@ def truncated_svd(
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
     floor = max(matrix.shape) * np.finfo(float).eps * values[0]
     n = min(rank, int((values > floor).sum()))
-    if n == 0:
-        return left[:, :1], np.ones(1), right[:1]
+    n = max(1, n)
     return left[:, :n], values[:n], right[:n]
 
 

@@ -7,13 +7,13 @@ it, and a state can be read. Scoring, predicting and sampling are written here o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.errors import ArgumentError
-from seqray.tree import PrefixTree, States, distinct_keys, walk
+from seqray.tree import PrefixTree, States, distinct_keys, sort_codes, walk
 from seqray.words import Alphabet, Words
 
 
@@ -45,6 +45,21 @@ class PredictingStepper(Stepper, Protocol):
 
     def state_next_symbol(self, states: States) -> FloatArray:
         """Return what comes next, the end last, shape ``(n_states, n_symbols + 1)``."""
+
+
+def predicts(box: object) -> TypeGuard[PredictingStepper]:
+    """Whether what a box says of the next symbol means something.
+
+    A weighted automaton always has an answer, but only one that is (nearly) a distribution has a
+    meaningful one.
+
+    >>> import seqray
+    >>> predicts(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+    True
+    >>> predicts(seqray.WeightedAutomaton("a", [1], [[[-3]]], [2]))
+    False
+    """
+    return isinstance(box, PredictingStepper) and getattr(box, "is_distribution", True)
 
 
 def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatArray]) -> FloatArray:
@@ -114,8 +129,9 @@ def sample(
     >>> len(words), float(words.lengths.mean().round(1)), n_cut
     (1000, 3.0, 0)
     """
-    if n_words < 0:
-        raise ArgumentError(f"n_words: expected 0 or more, got {n_words}")
+    for name, number in (("n_words", n_words), ("max_length", max_length)):
+        if number < 0:
+            raise ArgumentError(f"{name}: expected 0 or more, got {number}")
     n_symbols = len(stepper.alphabet)
     alive: IntArray = np.arange(n_words)
     node: IntArray = np.zeros(n_words, np.int64)
@@ -133,9 +149,7 @@ def sample(
             break
         keys, node = distinct_keys(node * n_symbols + symbol, n_nodes * n_symbols)
         states = stepper.step(states, keys // n_symbols, keys % n_symbols)
-    letters = np.full((n_words, len(drawn)), -1, np.int32)
-    for position, (words, symbol) in enumerate(drawn):
-        letters[words, position] = symbol
-    lengths = (letters >= 0).sum(axis=1)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Words(stepper.alphabet, letters[letters >= 0], offsets), len(alive)
+    owners = np.concatenate([owner for owner, _ in drawn] or [alive[:0]])
+    letters = np.concatenate([symbol for _, symbol in drawn] or [alive[:0]])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_words))])
+    return Words(stepper.alphabet, letters[sort_codes(owners)], offsets), len(alive)

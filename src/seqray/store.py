@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ import numpy as np
 
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
-from seqray.errors import ArgumentError, FileError, SeqrayError
+from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.extraction import Extraction
 from seqray.fidelity import Fidelity, FidelityTable
-from seqray.files import check_header, read_text, writing
+from seqray.files import DAMAGE, check_header, read_text, reading, writing
 from seqray.spectral import Decomposition
 from seqray.words import Alphabet
 
@@ -47,7 +48,8 @@ def save_run(
     found
         What `seqray.extract` returned.
     folder
-        Where to; a run folder that is there already is replaced, anything else is refused.
+        Where to. In a run folder that is there already, the run is replaced and all else is kept;
+        any other folder is refused.
     rank
         The number of states that later commands use; by default the best.
     about
@@ -89,6 +91,7 @@ def save_run(
         _write_csv(fresh / "singular_values.csv", ["rank", "value"], values)
         _write_csv(fresh / "fidelity.csv", list(rows[0]), [list(row.values()) for row in rows])
         found.automaton(found.max_rank).save(fresh / "automaton.npz")
+        _keep_others(Path(folder), fresh)
 
 
 def check_run_target(folder: str | os.PathLike[str]) -> None:
@@ -100,11 +103,22 @@ def check_run_target(folder: str | os.PathLike[str]) -> None:
         raise ArgumentError(f"{target}: there is no folder {target.parent} to put it in")
 
 
+def _keep_others(old: Path, fresh: Path) -> None:
+    """Copy what a user put into an old run folder, such as drawings, into the new one."""
+    for entry in old.iterdir() if old.is_dir() else ():
+        if (fresh / entry.name).exists():
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, fresh / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, fresh / entry.name, follow_symlinks=False)
+
+
 def _is_run(folder: Path) -> bool:
     """Whether a folder is a run, damaged or not: many another kind has a config.json too."""
     try:
         config = json.loads(read_text(folder / "config.json"))
-    except (FileError, ValueError):
+    except (FileError, *DAMAGE):
         return False
     return isinstance(config, dict) and config.get("format") == FORMAT
 
@@ -112,48 +126,41 @@ def _is_run(folder: Path) -> bool:
 def open_run(folder: str | os.PathLike[str]) -> Extraction:
     """Read the extraction back from a run folder."""
     home = Path(folder)
+    if not home.exists():
+        raise MissingFileError(f"{home}: there is no such folder")
     if not (home / "config.json").is_file():
         raise FileError(f"{home}: expected a run folder that `seqray extract` wrote")
-    try:
+    with reading(home, "a run folder"):
         config = json.loads(read_text(home / "config.json"))
         check_header(config, FORMAT, VERSION)
-        basis = json.loads(read_text(home / "basis.json"))
-        alphabet = Alphabet(basis["alphabet"])
         values = [float(row["value"]) for row in _read_csv(home / "singular_values.csv")]
-        rows = _read_csv(home / "fidelity.csv")
-        fidelities = tuple(
-            Fidelity(
-                {name: float(x) for name, x in row.items() if name != "rank"},
-                n_words=config["words"],
-                n_prefixes=config["word_prefixes"],
+        largest = WeightedAutomaton.load(home / "automaton.npz")
+        table = _read_fidelity(home, config["words"], config["word_prefixes"])
+        n = largest.n_states
+        if table.ranks != tuple(range(1, n + 1)) or len(values) != n:
+            raise FileError(
+                f"damaged: {len(values)} singular values and fidelity of {len(table)} ranks: "
+                f"expected them to fit an automaton of {n} states"
             )
-            for row in rows
-        )
-        decomposition = Decomposition(
-            np.array(values), WeightedAutomaton.load(home / "automaton.npz")
-        )
-        ranks = tuple(int(row["rank"]) for row in rows)
-        n = decomposition.max_rank
-        if ranks != tuple(range(1, n + 1)) or len(values) != n or config["rank"] not in ranks:
-            raise ValueError(
-                f"{len(values)} singular values, fidelity of {len(ranks)} ranks, rank "
-                f"{config['rank']!r} chosen: expected them to fit an automaton of {n} states"
-            )
-        return Extraction(
-            decomposition,
-            Basis(
-                alphabet.words(basis["prefixes"]),
-                alphabet.words(basis["suffixes"]),
-                basis["source"],
-                basis["n_cut"],
-            ),
-            FidelityTable(ranks, fidelities),
-            {k: v for k, v in config.items() if k not in ("format", "version")},
-        )
-    except FileError as error:
-        raise FileError(f"{home}: {error}") from error
-    except (SeqrayError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{home}: damaged run folder: {type(error).__name__}: {error}") from error
+        if config["rank"] not in table.ranks:
+            raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
+        settings = {k: v for k, v in config.items() if k not in ("format", "version")}
+        decomposition = Decomposition(np.array(values), largest)
+        return Extraction(decomposition, _read_basis(home), table, settings)
+
+
+def _read_basis(home: Path) -> Basis:
+    basis = json.loads(read_text(home / "basis.json"))
+    alphabet = Alphabet(basis["alphabet"])
+    prefixes, suffixes = alphabet.words(basis["prefixes"]), alphabet.words(basis["suffixes"])
+    return Basis(prefixes, suffixes, basis["source"], basis["n_cut"])
+
+
+def _read_fidelity(home: Path, n_words: int, n_prefixes: int) -> FidelityTable:
+    rows = _read_csv(home / "fidelity.csv")
+    values = [{name: float(x) for name, x in row.items() if name != "rank"} for row in rows]
+    fidelities = tuple(Fidelity(v, n_words=n_words, n_prefixes=n_prefixes) for v in values)
+    return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
 
 
 def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

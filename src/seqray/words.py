@@ -243,7 +243,7 @@ class Words:
                     f"{name}: expected a one-dimensional integer array, "
                     f"got {array.dtype} of shape {array.shape}"
                 )
-        offsets = offsets.astype(np.int64, copy=False)  # unsigned differences never fall below 0
+        offsets = offsets.astype(np.int64)  # unsigned differences never fall below 0
         ends_right = len(offsets) and offsets[0] == 0 and offsets[-1] == len(codes)
         if not ends_right or (np.diff(offsets) < 0).any():
             raise ArgumentError(
@@ -257,7 +257,7 @@ class Words:
                 f"letter {codes[at]} at position {at - offsets[word]} of word {word} is outside "
                 f"an alphabet of {len(self.alphabet)} letters"
             )
-        object.__setattr__(self, "codes", read_only(codes.astype(np.int32, copy=False)))
+        object.__setattr__(self, "codes", read_only(codes.astype(np.int32)))
         object.__setattr__(self, "offsets", read_only(offsets))
 
     @classmethod

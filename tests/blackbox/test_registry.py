@@ -1,16 +1,19 @@
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from seqray import WeightedAutomaton
+from seqray import WeightedAutomaton, extract, save_run
 from seqray.blackbox import registry
+from seqray.blackbox.demo import open_demo
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import known_black_boxes, open_black_box
 from seqray.blackbox.wa import open_wa
+from seqray.data.generate import random_machine
 from seqray.data.pautomac import write_machine
-from seqray.errors import ArgumentError, FileError
+from seqray.errors import ArgumentError, FileError, MissingFileError
 
 COIN = WeightedAutomaton(range(2), [1], [[[0.5]], [[0.25]]], [0.25])
 
@@ -19,8 +22,7 @@ COIN = WeightedAutomaton(range(2), [1], [[[0.5]], [[0.25]]], [0.25])
 def saved(request, tmp_path):
     path = tmp_path / request.param
     if path.name == "run":
-        path.mkdir()
-        COIN.save(path / "automaton.npz")
+        save_run(extract(COIN, prefixes=20, suffixes=20), path)
     elif path.name == "coin_model.txt":
         write_machine(COIN, path)
     else:
@@ -42,8 +44,54 @@ def test_the_kind_of_a_path_with_a_known_ending_is_guessed(tmp_path, name):
     assert COIN.allclose(open_black_box(path))
 
 
+@pytest.fixture(scope="module")
+def found():
+    return extract(random_machine("pfa", 4, 3, rng=np.random.default_rng(1)), prefixes=40)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 4])
+def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
+    run = tmp_path / "run"
+    save_run(found, run, rank=rank)
+    for spec in (f"wa:{run}", str(run), run):
+        assert open_black_box(spec).allclose(found.automaton(rank), rtol=0, atol=0)
+    assert open_wa(run).n_states == rank
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        "",
+        "{",
+        "[3]",
+        '"rank"',
+        "{}",
+        *(json.dumps({"rank": rank}) for rank in (None, 0, -1, 5, "3", 2.5, [3])),
+    ],
+)
+def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
+    run = tmp_path / "run"
+    save_run(found, run)
+    (run / "config.json").unlink()
+    if config is not None:
+        (run / "config.json").write_text(config)
+    for spec in (f"wa:{run}", run):
+        with pytest.raises(FileError, match=r"run: damaged: config\.json has no usable rank"):
+            open_black_box(spec)
+
+
+def test_the_demo_needs_no_place():
+    words = [[], ["a"], ["b", "c"]]
+    expected = open_demo().weights(open_demo().alphabet.words(words))
+    for spec in ("demo", "demo:"):
+        box = open_black_box(spec)
+        assert isinstance(box, BlackBox)
+        np.testing.assert_array_equal(box.weights(box.alphabet.words(words)), expected)
+
+
 def test_a_drive_letter_is_no_kind():
-    with pytest.raises(FileError, match="there is no such file or folder"):
+    with pytest.raises(MissingFileError, match="there is no such file or folder"):
         open_black_box("C:/nowhere/coin.json")
 
 
@@ -61,11 +109,13 @@ def test_safetensors_are_networks():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("model.bin", "black box 'model.bin': expected KIND:WHERE, one of rnn:PATH, taysir:FOLDER"),
+        ("model.bin", "black box 'model.bin': expected KIND:WHERE, one of demo, rnn:PATH"),
         ("", "expected KIND:WHERE"),
-        ("tasir:folder", r"unknown kind 'tasir': did you mean taysir\? expected one of rnn:PATH"),
+        ("tasir:folder", r"unknown kind 'tasir': did you mean taysir\? expected one of demo, "),
         ("WA:x.json", r"unknown kind 'WA': did you mean wa\?"),
-        ("xyzzy:x.json", r"unknown kind 'xyzzy': expected one of rnn:PATH, taysir:FOLDER, wa:PATH"),
+        ("xyzzy:x.json", "'xyzzy': expected one of demo, rnn:PATH, taysir:FOLDER, wa:PATH$"),
+        ("demos", "black box 'demos': expected KIND:WHERE, one of demo, "),
+        ("demo:x", "black box 'demo:x': nothing follows demo"),
         (":x.json", "unknown kind ''"),
         ("wa:", "say where it is: wa:PATH"),
     ],
@@ -77,7 +127,7 @@ def test_a_specification_that_cannot_be_used_is_refused(spec, message):
 
 def test_every_known_kind_has_one_line_of_description():
     known = known_black_boxes()
-    assert set(known) == {"rnn", "taysir", "wa"}
+    assert set(known) == {"demo", "rnn:PATH", "taysir:FOLDER", "wa:PATH"}
     assert all(text and "\n" not in text for text in known.values())
 
 
@@ -90,10 +140,13 @@ def test_no_adapter_is_loaded_before_it_is_needed():
 
 
 def test_what_holds_no_automaton_is_refused(tmp_path):
-    with pytest.raises(FileError, match="there is no such file or folder"):
-        open_wa(tmp_path / "missing.json")
+    for name in ("missing.json", "missing.npz", "missing_model.txt", "missing"):
+        with pytest.raises(MissingFileError, match=f"{name}: there is no such file or folder$"):
+            open_wa(tmp_path / name)
     with pytest.raises(FileError, match=r"not the folder of an extraction: .* automaton\.npz"):
         open_wa(tmp_path)
+    with pytest.raises(ArgumentError, match="expected KIND:WHERE"):
+        open_black_box(tmp_path)  # nor is its kind guessed
     (tmp_path / "notes.txt").write_text("hello\n")
     with pytest.raises(FileError, match="expected a section"):
         open_wa(tmp_path / "notes.txt")

@@ -11,7 +11,7 @@ from safetensors.numpy import save
 from seqray.blackbox import rnn
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
-from seqray.errors import ArgumentError, FileError, SymbolError
+from seqray.errors import ArgumentError, FileError, MissingFileError, SymbolError
 from seqray.stepper import PredictingStepper, Stepper, sample
 from seqray.tree import PrefixTree, walk
 
@@ -402,7 +402,7 @@ def test_a_file_that_is_not_what_it_says_is_refused(tmp_path, change, message):
 
 def test_a_missing_cut_or_foreign_file_is_refused(tmp_path):
     path = tmp_path / "box.safetensors"
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(MissingFileError, match=r"box\.safetensors: there is no such file$"):
         RecurrentNetwork.load(path)
     with pytest.raises(FileError, match="cannot be read"):
         RecurrentNetwork.load(tmp_path)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from seqray.blackbox.taysir import load_taysir
-from seqray.errors import FileError
+from seqray.errors import FileError, MissingFileError
 from seqray.stepper import PredictingStepper
 
 
@@ -91,7 +91,7 @@ def test_a_model_that_cannot_be_read_is_refused(tmp_path, changes, message):
 
 
 def test_a_missing_or_damaged_file_is_refused(tmp_path):
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(MissingFileError, match=r"nowhere/config\.json: there is no such file$"):
         load_taysir(tmp_path / "nowhere")
     folder = write(tmp_path / "model")
     content = (folder / "weights.npz").read_bytes()

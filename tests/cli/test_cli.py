@@ -7,10 +7,12 @@ import pytest
 
 import seqray
 from seqray import WeightedAutomaton, cli, open_run
+from seqray.blackbox.registry import known_black_boxes
 from seqray.cli import common
 from seqray.data.fst import from_fst_text
 from seqray.data.generate import random_machine
 from seqray.data.pautomac import write_machine
+from seqray.extraction import TOLERANCE
 
 RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
@@ -148,8 +150,66 @@ def test_extract_keeps_the_rank_it_is_told(folder, run):
     text = run("extract", "wa:machine.json", "-o", "run", "--rank", "2", *SMALL)
     assert open_run("run").settings["rank"] == 2
     assert "→ 2" in text
-    run("extract", "wa:machine.json", "-o", "run", "--rank", "3", "--max-rank", "1", *SMALL)
+    run("extract", "wa:machine.json", "-o", "run", "--rank", "3", "--max-rank", "3", *SMALL)
     assert open_run("run").max_rank == open_run("run").settings["rank"] == 3
+    assert open_run("run").best().n_states == 3
+
+
+@pytest.mark.parametrize(
+    ("rank", "options", "limit"),
+    [
+        (3, ["--max-rank", "2"], 2),
+        (101, [], 100),
+        (61, SMALL, 60),
+        (11, ["--prefixes", "10"], 10),
+        (8, ["--suffixes", "7"], 7),
+    ],
+)
+def test_a_rank_that_cannot_be_is_refused_before_the_box_is_asked(
+    folder, fails, monkeypatch, rank, options, limit
+):
+    def never(*arguments, **settings):
+        raise AssertionError("the box was opened")
+
+    monkeypatch.setattr(seqray, "open_black_box", never)
+    monkeypatch.setattr(seqray, "extract", never)
+    before = names(folder)
+    error = fails(2, "extract", "machine.json", "-o", "run", "--rank", rank, *options)
+    assert f"Invalid value for --rank: {rank} is more than {limit}, the least of" in error
+    assert names(folder) == before
+
+
+def test_a_rank_above_that_of_the_block_fails_but_the_answers_are_kept(folder, fails):
+    error = fails(2, "extract", "machine.json", "-o", "run", "--rank", "60", *SMALL)
+    found = open_run("run")
+    best = found.best_rank(tolerance=TOLERANCE)
+    assert found.max_rank == 4
+    assert found.settings["rank"] == best
+    assert "Error: rank 60 is above 4, the rank of the block" in error
+    assert f"run was saved with rank {best}" in error
+    assert names(folder) == ["machine.json", "run", "words.txt"]
+    assert names(folder / "run") == RUN
+    assert seqray.open_black_box("run").n_states == best
+
+
+def test_extract_takes_the_network_that_ships_with_seqray(folder, run):
+    options = ("--prefixes", "30", "--suffixes", "30", "--max-rank", "3", "--rank", "2")
+    run("extract", "demo", "-o", "run", *options)
+    assert open_run("run").settings["box"] == "demo"
+    assert open_run("run").basis.alphabet == seqray.Alphabet("abcd")
+
+
+def test_extract_takes_a_run_as_a_box_at_its_rank(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "2", *SMALL)
+    for box in ("run", "wa:run"):
+        run("extract", box, "-o", "again", "--basis", "uniform", *SMALL)
+        assert open_run("again").max_rank == 2
+
+
+def test_extract_lists_the_boxes_as_they_are_written(run):
+    lines = [line.split(maxsplit=1) for line in run("extract", "-h").splitlines()]
+    for form, what in known_black_boxes().items():
+        assert [form, what] in lines
 
 
 def test_extract_says_what_the_library_warns_of(folder, capsys):
@@ -160,16 +220,21 @@ def test_extract_says_what_the_library_warns_of(folder, capsys):
 
 def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):
     WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1]).save("d.npz")
-    text = run("extract", "d.npz", "-o", "run", "--basis", "uniform", *SMALL)
-    assert "relative_error" in text
-    assert abs(open_run("run").automaton(2).weight("aab") - 1) < 1e-9
+    for basis in ([], ["--basis", "uniform"]):
+        text = run("extract", "d.npz", "-o", "run", *basis, *SMALL)
+        assert "relative_error" in text
+        assert "ndcg5" not in text
+        assert open_run("run").settings["basis"].startswith("uniform up to length")
+        assert abs(open_run("run").automaton(2).weight("aab") - 1) < 1e-9
 
 
-def test_a_run_is_replaced(extracted, run):
-    (extracted / "run" / "stray.txt").write_text("")
+def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
+    run("draw", "run", "-o", "run/wa.svg")
+    drawing = (extracted / "run" / "wa.svg").read_bytes()
     run("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
     assert open_run("run").settings["seed"] == 9
-    assert names(extracted / "run") == RUN
+    assert names(extracted / "run") == [*RUN, "wa.svg"]
+    assert (extracted / "run" / "wa.svg").read_bytes() == drawing
 
 
 @pytest.mark.parametrize(
@@ -177,7 +242,11 @@ def test_a_run_is_replaced(extracted, run):
     [
         (2, ["wo:machine.json", "-o", "run"], "unknown kind 'wo': did you mean wa?"),
         (2, ["machine", "-o", "run"], "expected KIND:WHERE"),
-        (1, ["wa:missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (2, ["wa:missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (2, ["missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (2, ["rnn:missing", "-o", "run"], "missing: there is no such file"),
+        (2, ["taysir:missing", "-o", "run"], "missing/config.json: there is no such file"),
+        (2, ["demo:words.txt", "-o", "run"], "black box 'demo:words.txt'"),
         (1, ["wa:words.txt", "-o", "run"], "words.txt"),
         (2, ["machine.json"], "Missing option '-o' / '--output'"),
         (2, ["machine.json", "-o", "run", "--rank", "0"], "expected 'auto' or a number from 1"),
@@ -185,7 +254,7 @@ def test_a_run_is_replaced(extracted, run):
         (2, ["machine.json", "-o", "run", "--rank", "²"], "got '²'"),
         (2, ["machine.json", "-o", "run", "--rank", "9" * 5000], "a number from 1"),
         (2, ["machine.json", "-o", "run", "--rank", "-1"], "got '-1'"),
-        (2, ["machine.json", "-o", "run", *SMALL, "--rank", "99"], "rank 99 is outside 1 … 4"),
+        (2, ["machine.json", "-o", "run", *SMALL, "--rank", "99"], "99 is more than 60, the least"),
         (2, ["machine.json", "-o", "run", "--max-rank", "0"], "--max-rank"),
         (2, ["machine.json", "-o", "run", "--prefixes", "0"], "--prefixes"),
         (2, ["machine.json", "-o", "run", "--method", "best"], "--method"),
@@ -193,7 +262,11 @@ def test_a_run_is_replaced(extracted, run):
         (2, ["machine.json", "-o", "missing/run"], "there is no folder missing to put it in"),
         (2, ["machine.json", "-o", "words.txt"], "words.txt: is there already"),
         (2, ["machine.json", "-o", "."], "is there already and is no run folder"),
-        (1, ["machine.json", "-o", "run", "--basis", "smapled"], "smapled: cannot be read"),
+        (
+            2,
+            ["machine.json", "-o", "run", "--basis", "smapled"],
+            "--basis: expected sampled, uniform or a file of words, and there is no file 'smapled'",
+        ),
     ],
 )
 def test_extract_that_fails_leaves_nothing(folder, fails, code, arguments, message):
@@ -267,14 +340,45 @@ def test_evaluate_takes_an_automaton_file_and_a_target(folder, run):
     assert found["states"] == 4
 
 
+def test_evaluate_against_a_run_takes_its_rank(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "2", *SMALL)
+    for against in ("run", "wa:run"):
+        arguments = ("evaluate", "run", "--against", against, "--words", "words.txt", "--json")
+        found = json.loads(run(*arguments))
+        assert found["states"] == 2
+        assert found["max_error"] == 0
+        assert json.loads(run(*arguments, "--rank", "4"))["max_error"] > 0
+
+
+def no_constant(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_evaluate_prints_null_for_what_is_no_number(folder, run):
+    (folder / "one.txt").write_text("1 3\n2 0 1\n")  # over one word there is no correlation
+    arguments = ("evaluate", "machine.json", "--against", "machine.json", "--words", "one.txt")
+    found = json.loads(run(*arguments, "--json"), parse_constant=no_constant)
+    assert found["correlation"] is None
+    assert [name for name, value in found.items() if value is None] == ["correlation"]
+    assert found["words"] == 1
+
+
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
-        (2, ["missing", "--against", "machine.json", "--words", "words.txt"], "'missing'"),
+        (
+            2,
+            ["missing", "--against", "machine.json", "--words", "words.txt"],
+            "missing: there is no such file or folder",
+        ),
         (2, ["machine.json", "--against", "machine.json", "--words", "missing"], "'missing'"),
         (2, ["machine.json", "--against", "machine.json"], "Missing option '--words'"),
         (2, ["machine.json", "--words", "words.txt"], "Missing option '--against'"),
-        (1, ["machine.json", "--against", "wa:x.json", "--words", "words.txt"], "x.json"),
+        (
+            2,
+            ["machine.json", "--against", "wa:x.json", "--words", "words.txt"],
+            "x.json: there is no such file or folder",
+        ),
         (1, ["empty", "--against", "machine.json", "--words", "words.txt"], "a run folder"),
         (2, ["other.json", "--against", "machine.json", "--words", "words.txt"], "same symbols"),
         (2, ["machine.json", "--against", "machine.json", "--words", "ab.txt"], "ab.txt:1: symbol"),
@@ -308,14 +412,16 @@ def test_draw_writes_a_picture(extracted, run, ending, begin):
         (2, ["machine.json", "-o", "folder.svg"], "is a directory"),
         (2, ["machine.json", "-o", "wa.svg", "--rank", "0"], "--rank"),
         (2, ["machine.json", "-o", "wa.svg", "--rank", "two"], "--rank"),
-        (2, ["machine.json", "-o", "wa.svg", "--rank", "5"], "rank 5 is outside 1 … 4"),
+        (2, ["run", "-o", "wa.svg", "--rank", "5"], "rank 5 is outside 1 … 4"),
         (2, ["machine.json", "-o", "wa.svg", "--threshold", "-1"], "--threshold"),
-        (2, ["missing.json", "-o", "wa.svg"], "missing.json"),
+        (2, ["missing.json", "-o", "wa.svg"], "missing.json: there is no such file or folder"),
+        (2, ["wa:missing", "-o", "wa.svg"], "missing: there is no such file or folder"),
         (1, ["words.txt", "-o", "wa.svg"], "words.txt"),
         (1, ["cut.json", "-o", "wa.svg"], "cut.json: not a seqray automaton, or damaged"),
     ],
 )
-def test_draw_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+def test_draw_that_fails_leaves_nothing(extracted, fails, code, arguments, message):
+    folder = extracted
     (folder / "folder.svg").mkdir()
     (folder / "cut.json").write_text((folder / "machine.json").read_text()[:99])
     before = names(folder)
@@ -378,14 +484,15 @@ def test_convert_takes_a_run_at_a_rank(extracted, run):
     [
         (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .dot .fst .pautomac"),
         (2, ["machine.json", "missing/wa.npz"], "there is no folder missing to put it in"),
-        (2, ["missing.json", "wa.npz"], "missing.json"),
-        (2, ["machine.json", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),
+        (2, ["missing.json", "wa.npz"], "missing.json: there is no such file or folder"),
+        (2, ["run", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),
         (2, ["signed.json", "wa.pautomac"], "PAutomaC"),
         (2, ["signed.json", "wa.fst"], "symbol 'a b' cannot be written as FST text"),
         (2, ["machine.json"], "Missing argument 'OUTPUT'"),
     ],
 )
-def test_convert_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, message):
+    folder = extracted
     WeightedAutomaton(["a b", "c"], [1], [[[-0.5]], [[1]]], [2]).save("signed.json")
     before = names(folder)
     assert message in fails(code, "convert", *arguments)
@@ -393,6 +500,41 @@ def test_convert_that_fails_leaves_nothing(folder, fails, code, arguments, messa
 
 
 # What commands share ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wa", ["machine.json", "wa:machine.json"])
+@pytest.mark.parametrize("rank", [1, 4, 5])
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("draw", ["-o", "wa.svg"]),
+        ("convert", ["wa.npz"]),
+        ("evaluate", ["--against", "machine.json", "--words", "words.txt"]),
+    ],
+)
+def test_only_a_run_has_ranks(folder, fails, command, options, rank, wa):
+    before = names(folder)
+    error = fails(2, command, wa, *options, "--rank", rank)
+    assert "Invalid value for --rank: machine.json is no run folder" in error
+    assert names(folder) == before
+
+
+def test_what_is_opened_may_be_written_as_a_box_is(extracted, run, machine):
+    run("convert", "wa:machine.json", "wa.json")
+    assert WeightedAutomaton.load("wa.json").allclose(machine, rtol=0, atol=0)
+    run("convert", "wa:run", "wa.npz", "--rank", "2")
+    assert WeightedAutomaton.load("wa.npz").allclose(open_run("run").automaton(2), rtol=0, atol=0)
+    assert "wa.svg: 3 states" in run("draw", "wa:run", "-o", "wa.svg", "--rank", "3")
+    assert "wa.svg: 4 states" in run("draw", "wa:machine.json", "-o", "wa.svg")
+    arguments = ("--against", "machine.json", "--words", "words.txt", "--json")
+    plain, same = (json.loads(run("evaluate", wa, *arguments)) for wa in ("run", "wa:run"))
+    assert plain == same
+
+
+def test_a_line_of_json_has_null_for_what_is_no_number():
+    numbers = {"a": float("nan"), "b": float("inf"), "c": -float("inf"), "d": 0.5, "e": 3, "f": "λ"}
+    line = common.json_line(numbers)
+    assert line == '{"a": null, "b": null, "c": null, "d": 0.5, "e": 3, "f": "λ"}'
 
 
 def test_the_ranks_shown_include_the_best_and_the_largest():

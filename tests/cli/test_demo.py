@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import seqray
+from seqray.blackbox.demo import open_demo
 from seqray.cli import main
-from seqray.cli.demo import open_demo_box
 from seqray.stepper import PredictingStepper
 
 
@@ -16,7 +16,7 @@ def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, capsys):
     run = seqray.open_run(folder)
     assert run.fidelity.at(run.settings["rank"])["ndcg5"] > 0.99
     assert (folder / "automaton.svg").read_text("utf-8").startswith("<svg")
-    assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo_box().alphabet)) == 2000
+    assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo().alphabet)) == 2000
 
 
 def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):
@@ -28,7 +28,7 @@ def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):
 
 
 def test_the_demo_box_is_small_and_learnt_its_machine():
-    box = open_demo_box()
+    box = open_demo()
     assert isinstance(box, PredictingStepper)
     folder = seqray.__path__[0] + "/demo"
     machine = seqray.WeightedAutomaton.load(f"{folder}/machine.json")

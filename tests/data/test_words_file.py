@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from seqray import Alphabet
 from seqray.data.words_file import READERS, read_words, write_words
-from seqray.errors import ArgumentError, FileError, SymbolError
+from seqray.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
 PAUTOMAC = "3 4\n2 0 3\n0\n3 1 1 2\n"
 
@@ -180,7 +180,7 @@ def test_a_file_without_symbols_needs_an_alphabet(file):
 def test_what_is_no_utf8_text_or_not_there_is_refused(file, tmp_path):
     with pytest.raises(FileError, match="expected UTF-8 text, byte 1"):
         read_words(file(b"a\xff\n"))
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(MissingFileError, match="missing: there is no such file$"):
         read_words(tmp_path / "missing")
 
 
@@ -225,6 +225,8 @@ def test_an_unknown_layout_is_refused(file, tmp_path):
     [
         (range(3), "words.txt", "2 3\n2 0 2\n0\n"),
         (range(1, 4), "words.txt", "2 3\n2 1 3\n0\n"),
+        (range(3), "3.pautomac.train", "2 3\n2 0 2\n0\n"),
+        ([1.5, None, "λ"], "pautomac.jsonl", '[1.5, "λ"]\n[]\n'),
         ("abc", "words.txt", "ac\n\n"),
         (["do", "re", "mi"], "words.txt", "do mi\n\n"),
         ([1.5, None, "λ"], "words.jsonl", '[1.5, "λ"]\n[]\n'),
@@ -259,6 +261,17 @@ def test_symbols_that_a_layout_cannot_hold_are_refused(tmp_path, symbols, layout
     with pytest.raises(SymbolError):
         write_words(words, tmp_path / "words", layout=layout)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["3.pautomac.train", "pautomac.txt", "0.spice.train"])
+@pytest.mark.parametrize("symbols", ["ab", [0, 2], ["do", "re"]])
+def test_a_name_of_pautomac_takes_no_other_symbols(tmp_path, name, symbols):
+    words = Alphabet(symbols).words([symbols])
+    with pytest.raises(SymbolError, match=f"{name}: the pautomac layout has the symbols 0 … k-1"):
+        write_words(words, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    write_words(words, tmp_path / name, layout="text")  # told so, it is
+    assert read_words(tmp_path / name, alphabet=symbols, layout="text") == words
 
 
 @pytest.mark.parametrize("layout", ["text", "characters", "jsonl"])

@@ -85,7 +85,7 @@ class PrefixStates(NamedTuple):
 class FunctionModel:
     """A function that predicts the next symbol; see `language_model`.
 
-    It is a stepper whose state is the prefix read so far, so that every prefix is asked once.
+    It is a stepper whose state is the prefix read so far, so that a walk asks each prefix once.
     """
 
     function: Function

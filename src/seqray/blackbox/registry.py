@@ -10,6 +10,7 @@ import difflib
 import functools
 import importlib
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
@@ -22,16 +23,19 @@ class Adapter(NamedTuple):
     target: str
     """``module:function``; the function takes what follows the name in a specification."""
     argument: str
-    """What that is, for people."""
+    """What that is, for people; nothing where nothing follows."""
     description: str
     """One line for ``--help``."""
 
 
 ADAPTERS = {
+    "demo": Adapter(
+        "seqray.blackbox.demo:open_demo", "", "the small trained GRU that ships with seqray"
+    ),
     "rnn": Adapter(
         "seqray.blackbox.rnn:RecurrentNetwork.load",
         "PATH",
-        "a recurrent network that seqray trained, in a .safetensors file",
+        "a recurrent network in seqray's .safetensors form (docs/files.md)",
     ),
     "taysir": Adapter(
         "seqray.blackbox.taysir:load_taysir",
@@ -56,7 +60,8 @@ def open_black_box(spec: str | os.PathLike[str]) -> BlackBox:
     ----------
     spec
         ``kind:where``; `known_black_boxes` lists the kinds. The kind may be left out before a path
-        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa).
+        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa), and before
+        the folder of an extraction (wa).
 
     Examples
     --------
@@ -72,25 +77,32 @@ def open_black_box(spec: str | os.PathLike[str]) -> BlackBox:
     kind, where = _split(os.fspath(spec))
     module, _, attributes = ADAPTERS[kind].target.partition(":")
     opener: Any = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
-    box: BlackBox = opener(where)
+    box: BlackBox = opener(where) if where else opener()
     return box
 
 
 def known_black_boxes() -> dict[str, str]:
-    """Return each kind of black box with one line about it.
+    """Return how each kind of black box is written, with one line about it.
 
     Examples
     --------
     >>> sorted(known_black_boxes())[-1]
-    'wa'
+    'wa:PATH'
     """
-    return {kind: adapter.description for kind, adapter in ADAPTERS.items()}
+    return {
+        f"{kind}:{adapter.argument}" if adapter.argument else kind: adapter.description
+        for kind, adapter in ADAPTERS.items()
+    }
 
 
 def _split(spec: str) -> tuple[str, str]:
     """Return the kind and what follows it."""
     kind, colon, where = spec.partition(":")
+    if kind in ADAPTERS and not where and not ADAPTERS[kind].argument:
+        return kind, ""
     if not colon or len(kind) == 1:  # a bare path, maybe on a drive C:
+        if (Path(spec) / "automaton.npz").exists():
+            return "wa", spec
         for suffix, guess in SUFFIXES.items():
             if spec.endswith(suffix):
                 return guess, spec
@@ -109,4 +121,4 @@ def _split(spec: str) -> tuple[str, str]:
 
 
 def _forms() -> str:
-    return ", ".join(f"{kind}:{adapter.argument}" for kind, adapter in ADAPTERS.items())
+    return ", ".join(known_black_boxes())

@@ -32,8 +32,8 @@ from seqray.blackbox.cells import (
     prepare,
     tanh_of,
 )
-from seqray.errors import ArgumentError, FileError
-from seqray.files import check_header, read_bytes, writing
+from seqray.errors import ArgumentError
+from seqray.files import check_header, read_bytes, reading, writing
 from seqray.stepper import collect
 from seqray.tree import PrefixTree, States, distinct_keys
 from seqray.words import Alphabet, Word, Words
@@ -271,20 +271,15 @@ class RecurrentNetwork:
     def load(path: str | os.PathLike[str]) -> RecurrentNetwork:
         """Read a file that `save` wrote, of either kind. No file can make it run code."""
         read_bytes(path)  # says what is wrong where there is no file to read
-        try:
-            with safe_open(os.fspath(path), framework="numpy") as file:
-                config = json.loads((file.metadata() or {}).get("seqray", "null"))
-                check_header(config, FORMAT, VERSION)
-                names = list(file.keys())
-                return _from_file(config, {name: file.get_tensor(name) for name in names})
-        except KeyError as error:
-            raise FileError(f"{path}: damaged: it has no {error}") from error
-        except (SafetensorError, ValueError, TypeError) as error:
-            raise FileError(
-                f"{path}: not a network of seqray, or damaged: {error}: save it again"
-            ) from error
-        except FileError as error:
-            raise FileError(f"{path}: {error}") from error
+        with reading(path, "a network of seqray"):
+            try:
+                with safe_open(os.fspath(path), framework="numpy") as file:
+                    config = json.loads((file.metadata() or {}).get("seqray", "null"))
+                    check_header(config, FORMAT, VERSION)
+                    names = list(file.keys())
+                    return _from_file(config, {name: file.get_tensor(name) for name in names})
+            except SafetensorError as error:
+                raise ValueError(f"no safetensors file: {error}") from error
 
     def _config(self) -> dict[str, Any]:
         return {

@@ -9,8 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,7 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.blackbox.cells import RECURRENT_ARRAYS, check_name
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
-from seqray.errors import FileError
-from seqray.files import read_bytes, read_text
+from seqray.files import read_bytes, read_text, reading
 from seqray.words import Alphabet
 
 # What each kind of machine calls its cell, and where it keeps the arrays of a layer.
@@ -64,15 +61,11 @@ def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
     folder = Path(folder)
     text = read_text(folder / "config.json")
     content = read_bytes(folder / "weights.npz")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return _build(json.loads(text), dict(arrays))
-    except KeyError as error:
-        raise FileError(f"{folder}: damaged: it has no {error}") from error
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileError(
-            f"{folder}: not a language model of TAYSIR, or damaged: {error}: fetch it again"
-        ) from error
+    with (
+        reading(folder, "a language model of TAYSIR"),
+        np.load(io.BytesIO(content), allow_pickle=False) as arrays,
+    ):
+        return _build(json.loads(text), dict(arrays))
 
 
 def _build(config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> RecurrentLanguageModel:

@@ -1,11 +1,13 @@
 """Weighted automata in files as black boxes."""
 
+import json
 import os
 from pathlib import Path
 
 from seqray.automaton import WeightedAutomaton
 from seqray.data.pautomac import read_machine
-from seqray.errors import FileError
+from seqray.errors import FileError, MissingFileError, RankError
+from seqray.files import read_text
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -14,23 +16,31 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     Parameters
     ----------
     path
-        A ``.json`` or ``.npz`` file, the folder of an extraction, or a machine of PAutomaC.
+        A ``.json`` or ``.npz`` file, the folder of an extraction (opened at the rank chosen
+        there), or a machine of PAutomaC.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     WeightedAutomaton("a", [1], [[[0.5]]], [0.5]).save(Path(folder, "automaton.npz"))
-    ...     open_wa(folder)
+    ...     WeightedAutomaton("a", [1], [[[0.5]]], [0.5]).save(Path(folder, "coin.json"))
+    ...     open_wa(Path(folder, "coin.json"))
     WeightedAutomaton(1 states, 1 symbols)
     """
     file = Path(path)
-    if file.is_dir():
-        file = file / "automaton.npz"
-        if not file.exists():
-            raise FileError(
-                f"{path}: not the folder of an extraction: there is no {file.name} in it"
-            )
     if not file.exists():
-        raise FileError(f"{path}: there is no such file or folder")
+        raise MissingFileError(f"{path}: there is no such file or folder")
+    if file.is_dir():
+        return _open_run(file)
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
+
+
+def _open_run(folder: Path) -> WeightedAutomaton:
+    """Open the automaton of a run folder, which `seqray.store` knows more about."""
+    if not (folder / "automaton.npz").exists():
+        raise FileError(f"{folder}: not the folder of an extraction: it has no automaton.npz")
+    automaton = WeightedAutomaton.load(folder / "automaton.npz")
+    try:
+        return automaton.truncate(json.loads(read_text(folder / "config.json"))["rank"])
+    except (ValueError, KeyError, TypeError, RankError) as error:
+        raise FileError(f"{folder}: damaged: config.json has no usable rank") from error

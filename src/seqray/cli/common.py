@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,21 +26,26 @@ from seqray.filling import Progress
 from seqray.store import open_run
 from seqray.words import Words
 
-automaton_argument = click.argument("automaton", metavar="RUN|WA", type=click.Path(exists=True))
+automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(
     "--rank",
     type=click.IntRange(min=1),
-    help="Number of states.  [default: the run's choice, or all of a WA file]",
+    help="Number of states, for a run folder.  [default: the run's choice]",
 )
 
 
 def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAutomaton:
     """Open a run folder or an automaton file, at a rank."""
+    path = os.fspath(path).removeprefix("wa:")
     if Path(path).is_dir():
         run = open_run(path)
-        return run.automaton(rank or run.settings["rank"])
-    automaton = open_wa(path)
-    return automaton.truncate(rank) if rank else automaton
+        return run.best() if rank is None else run.automaton(rank)
+    if rank is not None:
+        raise click.BadParameter(
+            f"{path} is no run folder, so its states stand in no order of importance",
+            param_hint="--rank",
+        )
+    return open_wa(path)
 
 
 @contextmanager
@@ -153,5 +159,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def json_line(document: dict[str, Any]) -> str:
-    """Return a dictionary as one line of JSON."""
+    """Return a dictionary as one line of JSON; what is not a finite number becomes null."""
+    document = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in document.items()
+    }
     return json.dumps(document, ensure_ascii=False)

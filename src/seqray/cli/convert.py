@@ -44,10 +44,6 @@ def command(automaton: str, output: Path, rank: int | None) -> None:
     click.echo(f"{output}: {opened.n_states} states, {len(opened.alphabet)} symbols")
 
 
-def _save(automaton: WeightedAutomaton, path: Path) -> None:
-    automaton.save(path)
-
-
 def _dot(automaton: WeightedAutomaton, path: Path) -> None:
     write_text(path, to_dot(automaton, threshold=0))
 
@@ -59,8 +55,10 @@ def _fst(automaton: WeightedAutomaton, path: Path) -> None:
         table.write_text(symbols, "utf-8")
 
 
-def _pautomac(automaton: WeightedAutomaton, path: Path) -> None:
-    write_machine(automaton, path)
-
-
-WRITERS = {".json": _save, ".npz": _save, ".dot": _dot, ".fst": _fst, ".pautomac": _pautomac}
+WRITERS = {
+    ".json": WeightedAutomaton.save,
+    ".npz": WeightedAutomaton.save,
+    ".dot": _dot,
+    ".fst": _fst,
+    ".pautomac": write_machine,
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import click
@@ -11,7 +10,8 @@ import numpy as np
 from rich.console import Console
 
 import seqray
-from seqray.blackbox.rnn import RecurrentLanguageModel, RecurrentNetwork
+from seqray.blackbox.demo import open_demo
+from seqray.blackbox.rnn import RecurrentLanguageModel
 from seqray.cli.common import (
     progress_bar,
     show_comparison,
@@ -46,7 +46,7 @@ def command(output: Path, seed: int) -> None:
     """
     check_run_target(output)
     console = Console()
-    box = open_demo_box()
+    box = open_demo()
     console.print(f"[bold]1. A black box[/]  {box}")
     console.print("   All it does for us is to answer: how probable is this word?\n")
     with progress_bar("asking the box") as progress:
@@ -74,16 +74,11 @@ def command(output: Path, seed: int) -> None:
     console.print(
         f"[bold]5. Look at it[/]  {output / 'automaton.svg'}: the automaton at {READABLE} states"
     )
-    console.print(f"   and go on:       seqray draw {output} -o automaton.svg --rank {best}")
-    console.print(f"                    seqray convert {output} automaton.json")
-
-
-def open_demo_box() -> RecurrentLanguageModel:
-    """Open the network that ships with seqray."""
-    with as_file(files("seqray") / "demo" / "box.safetensors") as path:
-        box = RecurrentNetwork.load(path)
-    assert isinstance(box, RecurrentLanguageModel)
-    return box
+    console.print(
+        f"   and go on:       seqray evaluate {output} --against demo --words {output}/words.txt\n"
+        f"                    seqray draw {output} -o automaton.svg --rank 8\n"
+        f"                    seqray convert {output} automaton.json"
+    )
 
 
 def _speed(box: RecurrentLanguageModel, wa: seqray.WeightedAutomaton, words: seqray.Words) -> str:

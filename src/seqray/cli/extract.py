@@ -9,29 +9,33 @@ import click
 import seqray
 from seqray.blackbox.registry import known_black_boxes
 from seqray.cli.common import notes, progress_bar, show_ranks, some_ranks
+from seqray.errors import RankError
 from seqray.store import check_run_target
 from seqray.words import Words
 
-_BOXES = "\n".join(f"  {name:<18} {what}" for name, what in known_black_boxes().items())
+HELP = """Ask a black box for its answers and extract weighted automata of every rank.
+
+The run folder keeps the configuration, the basis, the singular values, the automaton of the
+largest rank (smaller ranks are part of it) and the fidelity of every rank on held-out words.
+All later commands open it.
+
+\b
+BOX is one of:
+{boxes}
+
+\b
+Examples:
+  seqray extract demo -o run
+  seqray extract rnn:model.safetensors -o run
+  seqray extract wa:24.pautomac_model.txt -o run --prefixes 400 --suffixes 400
+  seqray extract rnn:model.safetensors -o run --method paper --rank 20
+"""
 
 
 @click.command(
-    help=f"""Ask a black box for its answers and extract weighted automata of every rank.
-
-    The run folder keeps the configuration, the basis, the singular values, the automaton of the
-    largest rank (smaller ranks are part of it) and the fidelity of every rank on held-out words.
-    All later commands open it.
-
-    \b
-    BOX is one of:
-{_BOXES}
-
-    \b
-    Examples:
-      seqray extract rnn:model.safetensors -o run
-      seqray extract wa:24.pautomac_model.txt -o run --prefixes 400 --suffixes 400
-      seqray extract rnn:model.safetensors -o run --method paper --rank 20
-    """
+    help=HELP.format(
+        boxes="\n".join(f"  {form:<14} {what}" for form, what in known_black_boxes().items())
+    )
 )
 @click.argument("box")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Run folder.")
@@ -77,24 +81,35 @@ def command(
 ) -> None:
     """Extract."""
     wanted = _rank(rank)
+    limit = min(max_rank, prefixes, suffixes)
+    if wanted is not None and wanted > limit:
+        raise click.BadParameter(
+            f"{wanted} is more than {limit}, the least of --max-rank, --prefixes and --suffixes",
+            param_hint="--rank",
+        )
     check_run_target(output)
     opened = seqray.open_black_box(box)
     source: str | Words | None = basis
     if basis is not None and basis not in ("sampled", "uniform"):
+        if not Path(basis).exists():
+            raise click.BadParameter(
+                f"expected sampled, uniform or a file of words, and there is no file {basis!r}",
+                param_hint="--basis",
+            )
         source = seqray.read_words(basis, alphabet=opened.alphabet)
     with notes(), progress_bar("asking the box") as progress:
         found = seqray.extract(
             opened,
             prefixes=prefixes,
             suffixes=suffixes,
-            max_rank=max(max_rank, wanted or 1),
+            max_rank=max_rank,
             method=method,
             basis=source,
             max_length=max_length,
             seed=seed,
             progress=progress,
         )
-    chosen = wanted or found.best_rank()
+    chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
     seqray.save_run(found, output, rank=chosen, about={"box": box})
     settings = found.settings
     click.echo(
@@ -103,6 +118,11 @@ def command(
         f"{settings['seconds']['fill']:.1f} s."
     )
     show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
+    if wanted is not None and wanted > found.max_rank:
+        raise RankError(
+            f"rank {wanted} is above {found.max_rank}, the rank of the block; "
+            f"the answers are not lost: {output} was saved with rank {chosen}"
+        )
     click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
 
 

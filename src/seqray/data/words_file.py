@@ -102,6 +102,8 @@ def write_words(words: Words, path: PathLike, *, layout: str = "auto") -> None:
     countable = symbols in (tuple(range(len(symbols))), tuple(range(1, len(symbols) + 1)))
     if layout == "auto" and Path(path).suffix == ".jsonl":
         layout = "jsonl"
+    elif layout == "auto" and _names_pautomac(path):
+        layout = "pautomac"
     elif layout == "auto":
         characters = words.alphabet.has_characters and not _hard_to_write(symbols, "characters")
         layout = "pautomac" if countable else "characters" if characters else "text"
@@ -178,12 +180,16 @@ def _check_layout(layout: str) -> None:
         raise ArgumentError(f"layout {layout!r} is not one of auto, {', '.join(READERS)}")
 
 
+def _names_pautomac(path: PathLike) -> bool:
+    return any(part in Path(path).name for part in ("pautomac", "spice"))
+
+
 def _guess(lines: list[str], path: PathLike, alphabet: Alphabet | None) -> str:
     name = Path(path).name
     if name.endswith(".jsonl"):
         return "jsonl"
     # A damaged file of a known name must not pass for text.
-    if "pautomac" in name or "spice" in name or _is_pautomac(lines, alphabet):
+    if _names_pautomac(path) or _is_pautomac(lines, alphabet):
         return "pautomac"
     has_spaces = any(" " in line or "\t" in line for line in lines)
     if alphabet is None:
