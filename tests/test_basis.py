@@ -208,5 +208,7 @@ def test_the_longest_word_has_a_symbol(longest):
         lambda: uniform_basis(AB, 1, 1, rng=rng(), max_length=longest),
         lambda: sampled_basis(COIN, 5, 5, rng=rng(), max_length=longest),
     ):
-        with pytest.raises(ArgumentError, match=f"max_length: expected 1 or more, got {longest}"):
+        with pytest.raises(
+            ArgumentError, match=f"max_length: expected a whole number from 1, got {longest}"
+        ):
             draw()

@@ -102,7 +102,7 @@ def test_a_basis_over_another_alphabet_is_refused():
 
 @pytest.mark.parametrize("basis", ["uniform", "sampled"])
 def test_the_longest_word_has_a_symbol(basis):
-    with pytest.raises(ArgumentError, match="max_length: expected 1 or more, got 0"):
+    with pytest.raises(ArgumentError, match="max_length: expected a whole number from 1, got 0"):
         extract(machine(), basis=basis, max_length=0)
 
 

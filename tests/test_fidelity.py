@@ -139,12 +139,13 @@ def test_a_table_of_no_ranks_is_empty_and_knows_no_rank(box, words):
         table.at(3)
 
 
-def test_a_reference_asks_the_box_once(box, words):
+def test_a_reference_asks_the_box_about_each_word_once(box, words):
     asked = OnlyWeights(box)
     reference = Reference.ask(asked, words)
     for rank in (1, 2):
         reference.compare(box.truncate(rank))
-    assert asked.n_asked == len(words)
+    assert asked.n_asked == len(set(words)) < len(words)
+    np.testing.assert_allclose(reference.weights, box.weights(words), rtol=1e-12)
     assert repr(reference) == f"Reference(300 words, {reference.n_prefixes} prefixes)"
 
 

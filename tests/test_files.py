@@ -136,7 +136,7 @@ def test_reading_says_which_file_cannot_be_read(tmp_path):
     assert read_text(tmp_path / "text") == "λ"
     assert read_bytes(str(tmp_path / "text")) == b"\xce\xbb"
     for read in (read_bytes, read_text):
-        with pytest.raises(MissingFileError, match="missing: there is no such file$"):
+        with pytest.raises(MissingFileError, match=r"missing: there is no such file$"):
             read(tmp_path / "missing")
     with pytest.raises(FileError, match="cannot be read: Is a directory"):
         read_text(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 import seqray
 from seqray import Extraction, WeightedAutomaton, open_run, save_run
 from seqray.data.generate import random_machine
-from seqray.errors import ArgumentError, FileError, RankError, SymbolError
+from seqray.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
 from seqray.extraction import TOLERANCE
 from seqray.store import check_run_target
 
@@ -251,13 +251,17 @@ def change(path, **entries):
 
 def test_what_is_no_run_is_refused(tmp_path):
     check_refused(tmp_path, "expected a run folder that `seqray extract` wrote")
-    check_refused(tmp_path / "missing", "expected a run folder")
+    with pytest.raises(MissingFileError, match=r"missing: there is no such folder$"):
+        open_run(tmp_path / "missing")
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_missing_file_is_named(run, name):
     (run / name).unlink()
     check_refused(run, "expected a run folder" if name == "config.json" else name)
+    with pytest.raises(FileError) as caught:
+        open_run(run)
+    assert not isinstance(caught.value, ArgumentError)  # the folder is there: it is damaged
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -285,25 +289,25 @@ def test_a_config_of_another_format_is_refused(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "entries"),
+    ("name", "entries", "message"),
     [
-        ("config.json", {"rank": "delete"}),
-        ("config.json", {"rank": 99}),
-        ("config.json", {"rank": 0}),
-        ("config.json", {"rank": "3"}),
-        ("config.json", {"words": "delete"}),
-        ("basis.json", {"alphabet": "delete"}),
-        ("basis.json", {"alphabet": []}),
-        ("basis.json", {"alphabet": [0]}),
-        ("basis.json", {"prefixes": "delete"}),
-        ("basis.json", {"prefixes": [[0]]}),
-        ("basis.json", {"suffixes": [[], [[]]]}),
-        ("basis.json", {"suffixes": 3}),
+        ("config.json", {"rank": "delete"}, "damaged: it has no 'rank'"),
+        ("config.json", {"rank": 99}, "damaged: rank 99 was chosen: expected 1 … 4"),
+        ("config.json", {"rank": 0}, "damaged: rank 0 was chosen: expected 1 … 4"),
+        ("config.json", {"rank": "3"}, "damaged: rank '3' was chosen: expected 1 … 4"),
+        ("config.json", {"words": "delete"}, "damaged: it has no 'words'"),
+        ("basis.json", {"alphabet": "delete"}, "damaged: it has no 'alphabet'"),
+        ("basis.json", {"alphabet": []}, "or damaged: an alphabet needs at least one symbol"),
+        ("basis.json", {"alphabet": [0]}, "or damaged: symbol . at position 0 is outside"),
+        ("basis.json", {"prefixes": "delete"}, "damaged: it has no 'prefixes'"),
+        ("basis.json", {"prefixes": [[0]]}, "or damaged: prefixes: the empty word is missing"),
+        ("basis.json", {"suffixes": [[], [[]]]}, r"or damaged: symbol \[\] at position 0 is out"),
+        ("basis.json", {"suffixes": 3}, "not a run folder, or damaged: "),
     ],
 )
-def test_entries_that_cannot_be_are_found_out(run, name, entries):
+def test_entries_that_cannot_be_are_found_out(run, name, entries, message):
     change(run / name, **entries)
-    check_refused(run, "damaged run folder")
+    check_refused(run, f"run: .*{message}")
 
 
 @pytest.mark.parametrize("name", ["singular_values.csv", "fidelity.csv"])

@@ -3,6 +3,9 @@
 Everything here is a pure function on `WeightedAutomaton` values. The Gramians and the balanced
 form are those of Balle, Panangaden and Precup (2015), "A canonical form for weighted automata and
 applications to approximate minimization".
+
+Squares of weights are needed in many places. Weights are brought near 1 for them, by powers of 2 so
+that nothing is rounded, and the powers are multiplied back into the result.
 """
 
 from __future__ import annotations
@@ -12,9 +15,18 @@ import logging
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.arrays import FloatArray, read_only, real_array
+from seqray.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import ArgumentError, RankError, SymbolError
+from seqray.gramians import (
+    LARGEST,
+    Powers,
+    scale_by_reach,
+    shifted,
+    solve_gramians,
+    times_power,
+    to_unit,
+)
 
 log = logging.getLogger(__name__)
 
@@ -72,13 +84,28 @@ def multiply(a: WeightedAutomaton, b: WeightedAutomaton) -> WeightedAutomaton:
 def scale(a: WeightedAutomaton, factor: float) -> WeightedAutomaton:
     """Return the automaton that gives each word ``factor · a(w)``.
 
+    The initial weights are multiplied; where these would leave float64, the final weights take a
+    half of what there is.
+
     Examples
     --------
     >>> scale(WeightedAutomaton("a", [1], [[[0.5]]], [1]), -3).weights(["", "a"])
     array([-3. , -1.5])
     """
-    times = real_array("factor", factor, ())
-    return WeightedAutomaton(a.alphabet, a.initial * times, a.transitions, a.final)
+    mantissa, exponent = np.frexp(real_array("factor", factor, ()))
+    unit, powers = to_unit(a)
+    start, end = powers.initial + int(exponent), powers.final
+    if mantissa and not -1000 < start < 1000:
+        total = start + end
+        if total > 1020 and abs(factor) > 1:
+            digits = (powers.initial + powers.final) * np.log10(2)
+            raise ArgumentError(
+                f"factor: {factor:.3g} times weights of about 1e{digits:+.0f} is beyond the "
+                "largest float64, 1.8e+308"
+            )
+        start, end = total - total // 2, total // 2
+    times = WeightedAutomaton(a.alphabet, unit.initial * mantissa, unit.transitions, unit.final)
+    return shifted(times, Powers(start, powers.symbols, end))
 
 
 def reverse(a: WeightedAutomaton) -> WeightedAutomaton:
@@ -151,7 +178,7 @@ def minimise(a: WeightedAutomaton, *, tolerance: float = 1e-9) -> WeightedAutoma
     >>> minimise(twice), round(minimise(twice).weight("a"), 9)
     (WeightedAutomaton(1 states, 1 symbols), 1.0)
     """
-    return _minimal(a, _rounding(a), tolerance)[0]
+    return _minimal(a, 4 * EPS, tolerance)
 
 
 def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float = 1e-9) -> bool:
@@ -170,21 +197,36 @@ def equivalent(a: WeightedAutomaton, b: WeightedAutomaton, *, tolerance: float =
     (True, False)
     """
     _same_alphabet(a, b)
-    difference = add(_normalised(a), scale(_normalised(b), -1))
-    basis, _, noise = _reachable_basis(difference, _rounding(difference), tolerance)
+    # A word's letters weigh the same in both; their sizes may be left out.
+    symbols = np.maximum(to_unit(a)[1].symbols, to_unit(b)[1].symbols)
+    difference = _difference(a, b, symbols)[0]
+    basis, noise = _reachable_basis(difference, _rounding(difference, 4 * EPS), tolerance)
     readings = np.abs(basis @ difference.final)
     terms = np.abs(basis) @ np.abs(difference.final)
     unsure = CLEAR * np.sqrt(noise @ difference.final**2)
     return bool((readings <= np.maximum(tolerance * terms, unsure)).all())
 
 
-def _normalised(a: WeightedAutomaton) -> WeightedAutomaton:
-    """Move the size of α₀ to α∞, so that automata can be set beside each other."""
-    size = float(np.linalg.norm(a.initial)) or 1.0
-    return WeightedAutomaton(a.alphabet, a.initial / size, a.transitions, a.final * size)
+def _difference(
+    a: WeightedAutomaton, b: WeightedAutomaton, symbols: IntArray | int = 0
+) -> tuple[WeightedAutomaton, int]:
+    """Return a − b divided by a power of 2, such that its largest weights are near 1; the power."""
+    (a, left), (b, right) = to_unit(a), to_unit(b)
+    exponents = left.initial + left.final, right.initial + right.final
+    # A function without weights has no size.
+    top = max((e for e, x in zip(exponents, (a, b), strict=True) if _has_ends(x)), default=0)
+    a, b = (
+        shifted(x, Powers(0, powers.symbols - symbols, e - top if _has_ends(x) else 0))
+        for x, powers, e in zip((a, b), (left, right), exponents, strict=True)
+    )
+    return add(a, WeightedAutomaton(b.alphabet, -b.initial, b.transitions, b.final)), top
 
 
-def _rounding(a: WeightedAutomaton, error: float = 4 * EPS) -> WeightedAutomaton:
+def _has_ends(a: WeightedAutomaton) -> bool:
+    return bool(a.initial.any() and a.final.any())
+
+
+def _rounding(a: WeightedAutomaton, error: float) -> WeightedAutomaton:
     """Return the variances of rounding errors in an automaton's numbers; an exact 0 has none."""
     parts = ((error * part) ** 2 for part in (a.initial, a.transitions, a.final))
     return WeightedAutomaton(a.alphabet, *parts)
@@ -192,8 +234,8 @@ def _rounding(a: WeightedAutomaton, error: float = 4 * EPS) -> WeightedAutomaton
 
 def _reachable_basis(
     a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return an orthonormal basis of span{α₀M_w}, as rows; their weights; their variances.
+) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis of span{α₀M_w}, as rows, and their variances.
 
     The candidate reached with most weight is always taken next (pivoting), so that directions
     known badly come last. Matrices are scaled to norm 1: a rare symbol is as real as any. What
@@ -204,12 +246,12 @@ def _reachable_basis(
     sizes[sizes == 0] = 1
     matrices, squares = a.transitions / sizes, (a.transitions / sizes) ** 2
     errors = variance.transitions / sizes**2
-    basis, noise, heights = np.empty((0, a.n_states)), np.empty((0, a.n_states)), np.empty(0)
+    basis, noise = np.empty((0, a.n_states)), np.empty((0, a.n_states))
     candidates, doubts = a.initial[None, :] / size, variance.initial[None, :] / size**2
     origins = np.ones(1)
     while len(basis) < a.n_states:
         residuals = np.linalg.norm(candidates, axis=1)
-        clear = (candidates**2 > CLEAR**2 * doubts).any(axis=1) & (residuals > tolerance)
+        clear = (np.abs(candidates) > CLEAR * np.sqrt(doubts)).any(axis=1) & (residuals > tolerance)
         if not clear.any():
             break
         best = int(np.where(clear, residuals * origins, 0).argmax())
@@ -217,14 +259,14 @@ def _reachable_basis(
         found /= np.linalg.norm(found)
         doubt = np.minimum(doubts[best : best + 1] / residuals[best] ** 2, 1)
         basis, noise = np.concatenate([basis, found]), np.concatenate([noise, doubt])
-        heights = np.append(heights, residuals[best] * origins[best])
+        height = residuals[best] * origins[best]
         left = np.arange(len(candidates)) != best
         fresh = _perpendicular((found @ matrices)[:, 0], basis)
         candidates = np.concatenate([_perpendicular(candidates[left], found), fresh])
         fresh = (found**2 @ errors + doubt @ squares)[:, 0]
         doubts = np.concatenate([doubts[left], fresh])
-        origins = np.append(origins[left], np.full(len(fresh), heights[-1]))
-    return basis, heights, noise
+        origins = np.append(origins[left], np.full(len(fresh), height))
+    return basis, noise
 
 
 def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
@@ -233,33 +275,42 @@ def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
     return rows - (rows @ basis.T) @ basis
 
 
-def _minimal(
-    a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
-) -> tuple[WeightedAutomaton, FloatArray]:
-    """Return the minimal automaton, and the weight with which each of its states is reached."""
-    mirrored, variance, _ = _reachable_part(reverse(a), reverse(variance), tolerance)
-    reached, _, heights = _reachable_part(reverse(mirrored), reverse(variance), tolerance)
-    return reached, heights
+def _minimal(a: WeightedAutomaton, error: float, tolerance: float) -> WeightedAutomaton:
+    """Return the minimal automaton, where the numbers of ``a`` have a relative error."""
+    a, powers = to_unit(a)
+    variance = _rounding(a, error)
+    start, symbols, end = powers.initial, powers.symbols, powers.final
+    for _ in range(2):  # what no word tells apart, then what no word reaches
+        a, variance = _reachable_part(reverse(a), reverse(variance), tolerance)
+        start, end = end, start
+        # What is left may be small in all.
+        a, more = to_unit(a)
+        # Variances go with squares; in [1/2, 1) none above 1 says more than 1 does.
+        variances = (
+            times_power(variance.initial, -2 * more.initial),
+            times_power(variance.transitions, -2 * np.reshape(more.symbols, (-1, 1, 1))),
+            times_power(variance.final, -2 * more.final),
+        )
+        variance = WeightedAutomaton(a.alphabet, *(np.minimum(part, 1) for part in variances))
+        start, symbols, end = start + more.initial, symbols + more.symbols, end + more.final
+    return shifted(a, Powers(start, symbols, end))
 
 
 def _reachable_part(
     a: WeightedAutomaton, variance: WeightedAutomaton, tolerance: float
-) -> tuple[WeightedAutomaton, WeightedAutomaton, FloatArray]:
+) -> tuple[WeightedAutomaton, WeightedAutomaton]:
     """Restrict an automaton and its variances to the space that words reach."""
-    basis, heights, noise = _reachable_basis(a, variance, tolerance)
+    basis, noise = _reachable_basis(a, variance, tolerance)
     squares, final = basis**2, basis @ a.final
     doubt = squares @ variance.final + noise @ a.final**2
-    if (final**2 <= CLEAR**2 * doubt).all():
+    if (np.abs(final) <= CLEAR * np.sqrt(doubt)).all():
         zero = WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
-        return zero, zero, np.ones(1)
-    part = WeightedAutomaton(
-        a.alphabet, a.initial @ basis.T, basis @ a.transitions @ basis.T, final
-    )
-    transitions = squares @ variance.transitions @ squares.T
+        return zero, zero
+    initial, transitions = a.initial @ basis.T, basis @ a.transitions @ basis.T
+    variances = (squares @ variance.initial, squares @ variance.transitions @ squares.T, doubt)
     return (
-        part,
-        WeightedAutomaton(a.alphabet, squares @ variance.initial, transitions, doubt),
-        heights,
+        WeightedAutomaton(a.alphabet, initial, transitions, final),
+        WeightedAutomaton(a.alphabet, *variances),
     )
 
 
@@ -273,7 +324,7 @@ def gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray]:
     P = α₀α₀ᵀ + Σσ MσᵀPMσ and Q = α∞α∞ᵀ + Σσ MσQMσᵀ. Where the sums diverge (the spectral radius of
     Σσ Mσ⊗Mσ is not below 1) an `ArgumentError` says so.
 
-    Both are symmetric, of shape ``(n_states, n_states)``.
+    Both are symmetric, of shape ``(n_states, n_states)``. Entries beyond float64 are infinite.
 
     Examples
     --------
@@ -281,7 +332,24 @@ def gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray]:
     >>> reachability.round(9), observability.round(9)
     (array([[12.]]), array([[1.33333333]]))
     """
-    found = _gramians(a)
+    largest = float(np.abs(a.transitions).max())
+    if largest > LARGEST:
+        raise ArgumentError(
+            f"transitions: expected numbers up to {LARGEST:g}, whose squares float64 can sum, got "
+            f"{largest:.3g}"
+        )
+    unit, powers = to_unit(a)
+    unit = WeightedAutomaton(a.alphabet, unit.initial, a.transitions, unit.final)
+    reachability, observability = _summed(unit)
+    return (
+        times_power(reachability, 2 * powers.initial),
+        times_power(observability, 2 * powers.final),
+    )
+
+
+def _summed(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray]:
+    """Return the Gramians, or say that the sums diverge."""
+    found = solve_gramians(a)
     if found is None:
         raise ArgumentError(
             "the squared weights of all words do not sum: expected the spectral radius of "
@@ -302,17 +370,18 @@ def singular_values(a: WeightedAutomaton) -> FloatArray:
     >>> singular_values(WeightedAutomaton("a", [1], [[[0.5]]], [3])).round(9)
     array([4.])
     """
-    return read_only(_balanced(a)[1])
+    _, sizes, exponent = _balanced(a)
+    return read_only(times_power(sizes, exponent))
 
 
 def approximate(a: WeightedAutomaton, n_states: int) -> WeightedAutomaton:
     """Return an automaton of at most ``n_states`` states that is close in L2 distance.
 
     The automaton is balanced (P = Q = diag(σ), the singular value automaton) and its leading
-    states are kept. The squared L2 error is at most C·(σ_{n+1} + … + σ_N), the sum of the
-    `singular_values` dropped, with a constant C that depends on ``a`` alone (Balle, Panangaden
-    and Precup 2015); nothing is lost when none is dropped. The exact error of a result is
-    ``distance(a, result)``.
+    states are kept. Nothing is lost when no `singular_values` are dropped. For other cases no bound
+    on the error is proven here: on random automata it was never above the sum of those dropped.
+    ``distance(a, result)`` is its exact value. The squared weights of the result sum to no more
+    than those of ``a``.
 
     The squared weights of ``a`` must sum, see `gramians`. Asking for more than the minimal number
     of states gives the minimal automaton.
@@ -326,18 +395,21 @@ def approximate(a: WeightedAutomaton, n_states: int) -> WeightedAutomaton:
     """
     if n_states < 1:
         raise RankError(f"n_states: expected 1 or more, got {n_states}")
-    balanced = _balanced(a)[0]
-    return balanced.truncate(min(n_states, balanced.n_states))
+    balanced, _, exponent = _balanced(a)
+    # With D = diag(σ₁ … σₙ), the leading block of P = α₀α₀ᵀ + ΣMσᵀPMσ says D ≥ α₀α₀ᵀ + ΣMσᵀDMσ for
+    # the weights that are kept. So their Gramian is at most D, and α∞ᵀDα∞ at most α∞ᵀPα∞.
+    kept = balanced.truncate(min(n_states, balanced.n_states))
+    return shifted(kept, Powers(exponent // 2, 0, exponent // 2))
 
 
-def _balanced(a: WeightedAutomaton) -> tuple[WeightedAutomaton, FloatArray]:
-    """Return the minimal automaton with P = Q = diag(σ), and σ."""
-    a = minimise(a)
+def _balanced(a: WeightedAutomaton) -> tuple[WeightedAutomaton, FloatArray, int]:
+    """Return the minimal automaton with P = Q = diag(σ), and σ; both without a power of 2."""
+    a, exponent = scale_by_reach(minimise(a))
     sizes = np.zeros(1)
     # P and Q know σ² up to the rounding of σ₁²; once balanced they know σ up to that of σ₁, so
     # balancing a second time doubles the digits of the small ones.
     for _ in range(2):
-        reachability, observability = gramians(a)
+        reachability, observability = _summed(a)
         if not reachability.any():
             break
         right, left = _root(reachability).T, _root(observability)
@@ -349,7 +421,7 @@ def _balanced(a: WeightedAutomaton) -> tuple[WeightedAutomaton, FloatArray]:
         a = WeightedAutomaton(
             a.alphabet, a.initial @ forth, back @ a.transitions @ forth, back @ a.final
         )
-    return a, sizes
+    return a, sizes, exponent
 
 
 def _root(gramian: FloatArray) -> FloatArray:
@@ -377,20 +449,15 @@ def distance(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
     (inf, 0.0)
     """
     _same_alphabet(a, b)
-    difference = add(a, scale(b, -1))
+    difference, top = _difference(a, b)
     # First every digit of a small difference; if that diverges, only what is clear of rounding.
     for error in (0.0, 4 * EPS):
-        smallest, heights = _minimal(difference, _rounding(difference, error), 1e-12)
-        heights = np.maximum(heights, EPS)
-        # In coordinates scaled by the weight with which each state is reached, all states are of
-        # like size, so a small difference keeps its digits. The matrices do not grow: |M_ij| is at
-        # most h_j / h_i times Mσ's norm, or state j would have been taken earlier.
-        initial = smallest.initial / heights
-        transitions = heights[:, None] * smallest.transitions / heights
-        scaled = WeightedAutomaton(a.alphabet, initial, transitions, heights * smallest.final)
-        found = _gramians(scaled)
+        # With states measured by how they are reached, a small difference keeps its digits.
+        scaled, exponent = scale_by_reach(_minimal(difference, error, 1e-12))
+        found = solve_gramians(scaled)
         if found is not None:
-            return float(np.sqrt(max(float(initial @ found[1] @ initial), 0.0)))
+            square = max(float(scaled.initial @ found[1] @ scaled.initial), 0.0)
+            return float(times_power(np.sqrt(square), exponent + top))
     return 0.0 if equivalent(a, b) else float("inf")
 
 
@@ -406,9 +473,10 @@ def inner_product(a: WeightedAutomaton, b: WeightedAutomaton) -> float:
     4.0
     """
     _same_alphabet(a, b)
-    a, b = minimise(a), minimise(b)
-    observability = gramians(add(a, b))[1]
-    return float(a.initial @ observability[: a.n_states, a.n_states :] @ b.initial)
+    (a, left), (b, right) = (scale_by_reach(minimise(x)) for x in (a, b))
+    observability = _summed(add(a, b))[1]
+    product = a.initial @ observability[: a.n_states, a.n_states :] @ b.initial
+    return float(times_power(product, left + right))
 
 
 def _same_alphabet(a: WeightedAutomaton, b: WeightedAutomaton) -> None:

@@ -24,6 +24,13 @@ def hold_memory() -> None:
     np.empty(2**25 - 2**13, np.uint8)
 
 
+def whole_number(name: str, number: object, least: int) -> int:
+    """Return a whole number that is not below ``least`` as an int, or say what is wrong."""
+    if not isinstance(number, (int, np.integer)) or number < least:
+        raise ArgumentError(f"{name}: expected a whole number from {least}, got {number!r}")
+    return int(number)
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a view of ``array`` that cannot be written through."""
     view = array.view()

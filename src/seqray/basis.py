@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from seqray.arrays import whole_number
 from seqray.errors import ArgumentError, BasisError
 from seqray.stepper import PredictingStepper, sample
 from seqray.tree import PrefixTree
@@ -101,7 +102,7 @@ def uniform_words(
     >>> uniform_words(Alphabet("ab"), 3, rng=np.random.default_rng(0), max_length=4)
     Words(3 words over 2 symbols: aaaa, aab, bbb)
     """
-    _check_length(max_length)
+    whole_number("max_length", max_length, 1)
     lengths = rng.integers(1, max_length + 1, n_words)
     codes = rng.integers(0, len(alphabet), int(lengths.sum()), dtype=np.int32)
     return Words(alphabet, codes, np.concatenate([[0], np.cumsum(lengths)]))
@@ -135,8 +136,9 @@ def uniform_basis(
     Basis(20 prefixes, 10 suffixes, uniform up to length 6)
     """
     if max_length is None:
-        max_length = _uniform_length(len(alphabet), max(n_prefixes, n_suffixes))
-    _check_length(max_length)
+        wanted = (whole_number("prefixes", n_prefixes, 1), whole_number("suffixes", n_suffixes, 1))
+        max_length = _uniform_length(len(alphabet), max(wanted))
+    whole_number("max_length", max_length, 1)
     longest = max_length
 
     def draw() -> tuple[Words, int]:
@@ -167,7 +169,7 @@ def sampled_basis(
     >>> sampled_basis(wa, 20, 10, rng=np.random.default_rng(0))
     Basis(20 prefixes, 10 suffixes, sampled from the box)
     """
-    _check_length(max_length)
+    whole_number("max_length", max_length, 1)
 
     def draw() -> tuple[Words, int]:
         return sample(box, _DRAW, rng=rng, max_length=max_length)
@@ -202,11 +204,6 @@ def data_basis(
     return _grow(words.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
 
 
-def _check_length(max_length: int) -> None:
-    if max_length < 1:
-        raise ArgumentError(f"max_length: expected 1 or more, got {max_length}")
-
-
 def _uniform_length(n_symbols: int, n_words: int) -> int:
     if n_symbols == 1:
         return min(n_words, 100)
@@ -227,9 +224,8 @@ def _grow(
     rng: np.random.Generator,
 ) -> Basis:
     """Draw words until there are enough prefixes and suffixes, or nothing new comes."""
-    for name, wanted in (("prefixes", n_prefixes), ("suffixes", n_suffixes)):
-        if not isinstance(wanted, (int, np.integer)) or wanted < 1:
-            raise ArgumentError(f"{name}: expected a whole number from 1, got {wanted!r}")
+    n_prefixes = whole_number("prefixes", n_prefixes, 1)
+    n_suffixes = whole_number("suffixes", n_suffixes, 1)
     if split not in SPLITS:
         raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
     prefixes: dict[Codes, None] = {(): None}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import BoolArray, FloatArray
+from seqray.arrays import BoolArray, FloatArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.protocol import BlackBox
@@ -151,8 +151,9 @@ def extract(
     (2, array([ 1., -1.]))
     """
     _check_box(box)
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ArgumentError(f"seed: expected a whole number from 0, got {seed!r}")
+    seed, max_rank = whole_number("seed", seed, 0), whole_number("max_rank", max_rank, 1)
+    if max_length is not None:
+        max_length = whole_number("max_length", max_length, 1)
     if method not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     rng, held_out_rng = np.random.default_rng(seed).spawn(2)

@@ -1,11 +1,17 @@
-"""Solving for the Gramians of an automaton, which sum squares over all words."""
+"""Solving for the Gramians of an automaton, which sum squares over all words.
+
+And before that, scaling by powers of 2, which rounds nothing, so that squares stay within float64.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from seqray.arrays import FloatArray
+from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
+from seqray.errors import ArgumentError
 
 DIRECT_STATES = 40
 """Up to so many states Gramians come from one dense solve; above, from Krylov iterations."""
@@ -43,6 +49,67 @@ def solve_gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray] | None
     return None if backward is None else (forward[1], backward[0])
 
 
+# Powers of 2 --------------------------------------------------------------------------------------
+
+
+class Powers(NamedTuple):
+    """Exponents of the powers of 2 that an automaton's weights are multiplied by."""
+
+    initial: int = 0
+    symbols: IntArray | int = 0
+    """One for the matrix of each symbol, shape ``(n_symbols,)``, or one for all."""
+    final: int = 0
+
+
+def to_unit(a: WeightedAutomaton) -> tuple[WeightedAutomaton, Powers]:
+    """Bring the largest initial and final weight, and that of each symbol, to [1/2, 1).
+
+    Also return the powers that lead back. What is 0 stays.
+
+    Examples
+    --------
+    >>> unit, powers = to_unit(WeightedAutomaton("a", [3], [[[1e-200]]], [0]))
+    >>> unit.initial, powers
+    (array([0.75]), Powers(initial=2, symbols=array([-664]...), final=0))
+    """
+    start, symbols, end = (
+        np.frexp(np.abs(part).max(axis=-1))[1]
+        for part in (a.initial, a.transitions.reshape(len(a.alphabet), -1), a.final)
+    )
+    powers = Powers(int(start), symbols.astype(int), int(end))
+    return shifted(a, Powers(-powers.initial, -powers.symbols, -powers.final)), powers
+
+
+def shifted(a: WeightedAutomaton, powers: Powers) -> WeightedAutomaton:
+    """Multiply the weights of an automaton by powers of 2.
+
+    Examples
+    --------
+    >>> shifted(WeightedAutomaton("a", [3], [[[0.5]]], [1]), Powers(1, 2, 3)).weights(["", "a"])
+    array([48., 96.])
+    """
+    parts = (
+        times_power(a.initial, powers.initial),
+        times_power(a.transitions, np.reshape(powers.symbols, (-1, 1, 1))),
+        times_power(a.final, powers.final),
+    )
+    if not all(np.isfinite(part).all() for part in parts):
+        raise ArgumentError("the result has weights beyond the largest float64, 1.8e308")
+    return WeightedAutomaton(a.alphabet, *parts)
+
+
+def times_power(numbers: FloatArray, exponent: IntArray | int) -> FloatArray:
+    """Return numbers · 2**exponent, infinite or 0 where float64 ends.
+
+    Examples
+    --------
+    >>> times_power(np.array([3.0, -1e300]), 30)
+    array([3.22122547e+09,           -inf])
+    """
+    with np.errstate(over="ignore"):
+        return np.ldexp(numbers, exponent)
+
+
 def scale_by_reach(a: WeightedAutomaton) -> tuple[WeightedAutomaton, int]:
     """Measure each state by the weight with which words reach it, all weights by the largest.
 
@@ -74,18 +141,18 @@ def scale_by_reach(a: WeightedAutomaton) -> tuple[WeightedAutomaton, int]:
     top = (height + _exponents(a.final)).max()
     top = 2 * int(top // 2) if top > -np.inf else 0
     power = height.astype(int)
-    scaled = WeightedAutomaton(
-        a.alphabet,
-        np.ldexp(a.initial, -power),
-        np.ldexp(a.transitions, power[:, None] - power),
-        np.ldexp(a.final, power - top),
-    )
-    return scaled, top
+    # Cycles may grow beyond float64: then the sums diverge, and any large number says so.
+    transitions = np.nan_to_num(times_power(a.transitions, power[:, None] - power))
+    initial, final = np.ldexp(a.initial, -power), np.ldexp(a.final, power - top)
+    return WeightedAutomaton(a.alphabet, initial, transitions, final), top
 
 
 def _exponents(array: FloatArray) -> FloatArray:
     """Return e with 2**(e − 1) <= |x| < 2**e; -inf for 0."""
     return np.where(array == 0, -np.inf, np.frexp(array)[1])
+
+
+# Solvers ------------------------------------------------------------------------------------------
 
 
 def _solve_directly(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:

@@ -298,8 +298,8 @@ class NextReference(NamedTuple):
         sums = sum(self._sums(predicted, slice(cut, cut + CHUNK)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
         return {
-            "ndcg1": min(1.0, ndcg1 + self.no_gain[1]),  # rounding aside, it is at most 1
-            "ndcg5": min(1.0, ndcg5 + self.no_gain[5]),
+            "ndcg1": float(np.minimum(1, ndcg1 + self.no_gain[1])),  # it is, but for rounding
+            "ndcg5": float(np.minimum(1, ndcg5 + self.no_gain[5])),
             "wer": 1 - right / float(self.follows.sum()),
             "wer_box": self.wer,
             "disagreement": differ,

@@ -67,8 +67,10 @@ def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
         "[3]",
         '"rank"',
         "{}",
+        "[" * 100_000,
         *(json.dumps({"rank": rank}) for rank in (None, 0, -1, 5, "3", 2.5, [3])),
     ],
+    ids=lambda config: str(config)[:20],
 )
 def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
     run = tmp_path / "run"
@@ -77,7 +79,7 @@ def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
     if config is not None:
         (run / "config.json").write_text(config)
     for spec in (f"wa:{run}", run):
-        with pytest.raises(FileError, match=r"run: damaged: config\.json has no usable rank"):
+        with pytest.raises(FileError, match=r"run: .*(damaged|config\.json)"):
             open_black_box(spec)
 
 

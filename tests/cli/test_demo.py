@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,11 @@ def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, capsys):
     assert run.fidelity.at(run.settings["rank"])["ndcg5"] > 0.99
     assert (folder / "automaton.svg").read_text("utf-8").startswith("<svg")
     assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo().alphabet)) == 2000
+    words = str(folder / "words.txt")
+    main(["evaluate", str(folder), "--against", "demo", "--words", words, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["ndcg5"] > 0.99
+    assert found["states"] == run.settings["rank"]
 
 
 def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):

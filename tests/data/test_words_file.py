@@ -180,7 +180,7 @@ def test_a_file_without_symbols_needs_an_alphabet(file):
 def test_what_is_no_utf8_text_or_not_there_is_refused(file, tmp_path):
     with pytest.raises(FileError, match="expected UTF-8 text, byte 1"):
         read_words(file(b"a\xff\n"))
-    with pytest.raises(MissingFileError, match="missing: there is no such file$"):
+    with pytest.raises(MissingFileError, match=r"missing: there is no such file$"):
         read_words(tmp_path / "missing")
 
 

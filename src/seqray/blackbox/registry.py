@@ -113,6 +113,8 @@ def _split(spec: str) -> tuple[str, str]:
         raise ArgumentError(
             f"black box {spec!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
         )
+    if not ADAPTERS[kind].argument:
+        raise ArgumentError(f"black box {spec!r}: nothing follows {kind}: write {kind}")
     if not where:
         raise ArgumentError(
             f"black box {spec!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from seqray.automaton import WeightedAutomaton
 from seqray.data.pautomac import read_machine
-from seqray.errors import FileError, MissingFileError, RankError
-from seqray.files import read_text
+from seqray.errors import FileError, MissingFileError
+from seqray.files import read_text, reading
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -39,8 +39,6 @@ def _open_run(folder: Path) -> WeightedAutomaton:
     """Open the automaton of a run folder, which `seqray.store` knows more about."""
     if not (folder / "automaton.npz").exists():
         raise FileError(f"{folder}: not the folder of an extraction: it has no automaton.npz")
-    automaton = WeightedAutomaton.load(folder / "automaton.npz")
-    try:
-        return automaton.truncate(json.loads(read_text(folder / "config.json"))["rank"])
-    except (ValueError, KeyError, TypeError, RankError) as error:
-        raise FileError(f"{folder}: damaged: config.json has no usable rank") from error
+    with reading(folder, "the folder of an extraction"):
+        rank = json.loads(read_text(folder / "config.json"))["rank"]
+        return WeightedAutomaton.load(folder / "automaton.npz").truncate(rank)

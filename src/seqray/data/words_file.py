@@ -85,8 +85,9 @@ def write_words(words: Words, path: PathLike, *, layout: str = "auto") -> None:
     path
         Where to. An existing file is replaced.
     layout
-        As in `read_words`; ``"auto"`` is jsonl for a name that ends so, pautomac for the symbols
-        0 … k-1 or 1 … k, characters where all symbols are, and text otherwise.
+        As in `read_words`; ``"auto"`` is jsonl for a name that ends so, pautomac for a name with
+        ``pautomac`` or ``spice`` in it and for the symbols 0 … k-1 or 1 … k, characters where all
+        symbols are, and text otherwise.
 
     Examples
     --------
