@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from common import best_of, one_thread, report
+from common import best_of_each, one_thread, report
 
 from seqray.automaton import WeightedAutomaton
 from seqray.fidelity import Reference, compare, compare_ranks
@@ -78,16 +78,20 @@ def main() -> None:
     box, wide = generate(N_STATES, rng), generate(TOP_RANK, rng)
     words = box.sample(N_WORDS, rng=rng)
     assert np.allclose(box.weights(words), loop(box, words), rtol=1e-9)
-    fast = best_of(15, lambda: box.weights(words))
-    plain = best_of(2, lambda: loop(box, words))
     score = network(words)
-    gru = best_of(3, score) if score else None
+    fast, plain, *other = best_of_each(
+        12, lambda: box.weights(words), lambda: loop(box, words), *([score] if score else [])
+    )
+    gru = other[0] if other else None
     reference = Reference.ask(box, words)
-    alone = best_of(3, lambda: reference.compare(wide))
-    asking = best_of(3, lambda: compare(box, wide, words))
     ranks = range(1, TOP_RANK + 1)
-    sweep = best_of(2, lambda: compare_ranks(reference, wide, ranks))
-    whole = best_of(2, lambda: compare_ranks(Reference.ask(box, words), wide, ranks))
+    alone, asking, sweep, whole = best_of_each(
+        3,
+        lambda: reference.compare(wide),
+        lambda: compare(box, wide, words),
+        lambda: compare_ranks(reference, wide, ranks),
+        lambda: compare_ranks(Reference.ask(box, words), wide, ranks),
+    )
     figures = {
         "speedup_torch": gru and gru / fast,
         "speedup_loop": plain / fast,

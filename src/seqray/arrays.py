@@ -55,7 +55,7 @@ def real_array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> F
     if not fits:
         wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise ArgumentError(f"{name}: expected shape {wanted}, got {array.shape}")
-    array = np.array(array, dtype=np.float64)
+    array = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ArgumentError(f"{name}: expected finite numbers, got {array[where]} at {where}")

@@ -380,7 +380,7 @@ class WeightedAutomaton:
         sizes = np.abs(self.transitions)
         smallest = sizes.min(where=sizes > 0, initial=1)
         largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
-        return int(np.clip(100 / (1e-9 + np.log10(largest / smallest)), 1, 16))
+        return int(np.clip(150 / (1e-9 + np.log10(largest / smallest)), 1, 16))
 
     def state_vectors(self, states: AutomatonStates) -> FloatArray:
         """Return the states themselves, shape ``(n, n_states)``."""
@@ -393,18 +393,19 @@ class WeightedAutomaton:
 
     @cached_property
     def _readers(self) -> FloatArray:
-        """Columns that read a state: one a symbol, and the end; together, its prefix weight."""
-        return np.concatenate([self.transitions @ self.prefix_final, [self.final]]).T
+        """Columns that read a state: one a symbol, the end, and all these together."""
+        readers = np.concatenate([self.transitions @ self.prefix_final, [self.final]])
+        return np.concatenate([readers, [readers.sum(axis=0)]]).T
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
-        read: FloatArray = states.vectors @ self._readers
+        read: FloatArray = (states.vectors @ self._readers).take(states.rows, axis=0)
+        read, total = read[:, :-1], read[:, -1:]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            read = read / read.sum(axis=1, keepdims=True)
-        unread = ~np.isfinite(read).all(axis=1)
-        if unread.any():
-            read[unread] = 1 / read.shape[1]
-        return read[states.rows]
+            read = read / total
+        if not np.isfinite(read.sum()):
+            read[~np.isfinite(read).all(axis=1)] = 1 / read.shape[1]
+        return read
 
     # Other automata -----------------------------------------------------------------------------
 

@@ -26,10 +26,12 @@ def scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
 
 
 def too_wide(vectors: FloatArray) -> BoolArray:
-    """Whether the coordinates of each vector may be lost before they are looked at again."""
+    """Whether the coordinates of each rescaled vector may be lost before the next look at them."""
     sizes = np.abs(vectors)
-    smallest = sizes.min(axis=1, where=sizes > 0, initial=np.inf)
-    return np.asarray(smallest < 1e-100 * sizes.max(axis=1))
+    sizes[sizes == 0] = np.inf
+    if sizes.min(initial=np.inf) > 1e-50:  # rescaled, so none is above 1e50
+        return np.zeros(len(vectors), bool)
+    return np.asarray(sizes.min(axis=1) < 1e-100 * np.abs(vectors).max(axis=1))
 
 
 def rescale(vectors: FloatArray, log_scale: FloatArray) -> None:

@@ -189,9 +189,10 @@ def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
 
 
 def sort_codes(codes: IntArray) -> IntArray:
-    """Return the stable order of small non-negative integers; 16 bits sort much faster."""
-    small = codes.max(initial=0) < 2**16
-    return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")
+    """Return the stable order of non-negative integers; few bits sort much faster."""
+    largest = codes.max(initial=0)
+    bits = np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.int64
+    return np.argsort(codes.astype(bits), kind="stable")
 
 
 def walk(
