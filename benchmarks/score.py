@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from common import best_of_each, one_thread, report
 
+from seqray.algebra import change_basis
 from seqray.automaton import WeightedAutomaton
 from seqray.fidelity import Reference, compare, compare_ranks
 from seqray.tree import PrefixTree
@@ -30,13 +31,18 @@ SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 2
 
 
 def generate(n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
-    """Return a stochastic automaton; few symbols and few targets are likely in each state."""
+    """Return a stochastic automaton; few symbols and few targets are likely in each state.
+
+    Its coordinates are turned at random, so that it is dense, as an extracted automaton is.
+    """
     stop = 1 / (MEAN_LENGTH + 1)
     symbols = rng.dirichlet(np.full(N_SYMBOLS, 0.1), size=n_states) * (1 - stop)
     targets = rng.dirichlet(np.full(n_states, 0.1), size=(n_states, N_SYMBOLS))
     transitions = (symbols[:, :, None] * targets).transpose(1, 0, 2)
     initial = rng.dirichlet(np.full(n_states, 0.1))
-    return WeightedAutomaton(range(N_SYMBOLS), initial, transitions, np.full(n_states, stop))
+    final = np.full(n_states, stop)
+    rotation, _ = np.linalg.qr(rng.standard_normal((n_states, n_states)))
+    return change_basis(WeightedAutomaton(range(N_SYMBOLS), initial, transitions, final), rotation)
 
 
 def loop(wa: WeightedAutomaton, words: Words) -> list[float]:

@@ -23,7 +23,7 @@ from seqray.errors import ArgumentError, RankError
 from seqray.files import check_header, read_bytes, reading, writing
 from seqray.precise import precise_log_weight, rescale, scaled, too_wide
 from seqray.stepper import collect, sample
-from seqray.tree import PrefixTree, sort_codes, walk
+from seqray.tree import PrefixTree, grow, sort_codes
 from seqray.words import Alphabet, Symbol, Word, Words
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
@@ -251,31 +251,31 @@ class WeightedAutomaton:
         wide = np.empty(len(words), bool)
         for begin in range(0, len(words), _TOGETHER):
             here = slice(begin, begin + _TOGETHER)
-            fronts, backs = PrefixTree.of_halves(words[here])
-            left, left_scale, left_wide = self._ends(fronts)
-            right, right_scale, right_wide = mirror._ends(backs)
+            some = words[here]
+            half = some.lengths // 2
+            left, left_scale, left_wide = self._ends(some, some.offsets[:-1], half, 1)
+            right, right_scale, right_wide = mirror._ends(
+                some, some.offsets[1:] - 1, some.lengths - half, -1
+            )
             products[here] = np.einsum("ij,ij->i", left, right)
             log_scale[here] = left_scale + right_scale
             wide[here] = left_wide | right_wide
         return products, log_scale, wide
 
-    def _ends(self, tree: PrefixTree) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the state in which each word of a tree ends: vector, log scale, wide or not."""
-        is_end = np.zeros(len(tree), bool)
-        is_end[tree.node_of_word] = True
-        place = np.cumsum(is_end) - 1
-        n_ends = int(place[-1]) + 1
-        vectors, log_scale = np.empty((n_ends, self.n_states)), np.empty(n_ends)
-        wide = np.empty(n_ends, bool)
-        for nodes, states in walk(self, tree, self.start()):
-            ends = np.flatnonzero(is_end[nodes])
-            if len(ends):
-                rows, first = states.rows[ends], place[nodes][ends[0]]
-                here = slice(first, first + len(ends))
-                states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
-                log_scale[here], wide[here] = states.log_scale[rows], states.wide[rows]
-        spots = place[tree.node_of_word]
-        return vectors.take(spots, axis=0), log_scale.take(spots), wide.take(spots)
+    def _ends(
+        self, words: Words, starts: IntArray, lengths: IntArray, direction: int
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the state that reading part of each word leads to: vector, log scale, wide."""
+        vectors = np.empty((len(words), self.n_states))
+        log_scale, wide = np.empty(len(words)), np.empty(len(words), bool)
+        states = self.start()
+        for level in grow(words, starts, lengths, direction=direction, by="symbol"):
+            if level.symbols[0] >= 0:  # not at the root
+                states = self.step(states, level.origins, level.symbols)
+            rows = states.rows[level.ended_at]
+            vectors[level.ended] = states.vectors.take(rows, axis=0)
+            log_scale[level.ended], wide[level.ended] = states.log_scale[rows], states.wide[rows]
+        return vectors, log_scale, wide
 
     def prefix_weight(self, word: Word) -> float:
         """Return the summed weight of all words that begin with ``word``; see `prefix_final`."""
@@ -346,10 +346,10 @@ class WeightedAutomaton:
             return self._arrived(vectors, origins, np.arange(len(parents)), states)
         # Children are kept in the order of their symbols, so that each matrix is used once and
         # its results are written in place; `rows` finds them again.
-        order = sort_codes(symbols)
-        origins = states.rows[parents[order]]
+        order = None if (symbols[1:] >= symbols[:-1]).all() else sort_codes(symbols)
+        origins = states.rows[parents if order is None else parents[order]]
         sizes = np.bincount(symbols, minlength=len(self.alphabet))
-        vectors = np.empty((len(order), self.n_states))
+        vectors = np.empty((len(parents), self.n_states))
         # One symbol's parents are gathered at a time, into one place that stays in the cache;
         # "clip" only spares the check of indices that are known to be right.
         scratch = np.empty((int(sizes.max()), self.n_states))
@@ -360,8 +360,9 @@ class WeightedAutomaton:
                 states.vectors.take(origins[here], axis=0, out=before, mode="clip")
                 np.matmul(before, matrix, out=vectors[here])
                 begin += size
-        rows = np.empty(len(order), np.int64)
-        rows[order] = np.arange(len(order))
+        rows = np.arange(len(parents))
+        if order is not None:
+            rows[order] = np.arange(len(parents))
         return self._arrived(vectors, origins, rows, states)
 
     def _arrived(
@@ -399,13 +400,19 @@ class WeightedAutomaton:
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
-        read: FloatArray = (states.vectors @ self._readers).take(states.rows, axis=0)
+        return self.read_states(states)[1]
+
+    def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
+        """Return `state_weights` and `state_next_symbol` of states that are read only once."""
+        read: FloatArray = states.vectors @ self._readers
+        weights = scaled(read[:, -2].copy(), states.log_scale).take(states.rows)
+        read = read.take(states.rows, axis=0)
         read, total = read[:, :-1], read[:, -1:]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             read = read / total
         if not np.isfinite(read.sum()):
             read[~np.isfinite(read).all(axis=1)] = 1 / read.shape[1]
-        return read
+        return weights, read
 
     # Other automata -----------------------------------------------------------------------------
 

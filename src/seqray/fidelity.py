@@ -296,8 +296,11 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         weights = np.empty(len(tree))
         chances = np.empty((len(tree.alphabet) + 1, len(tree)))
         for nodes, states in walk(box, tree, box.start()):
-            weights[nodes] = box.state_weights(states)
-            chances[:, nodes] = box.state_next_symbol(states).T
+            if isinstance(box, WeightedAutomaton):
+                weights[nodes], chances.T[nodes] = box.read_states(states)
+            else:
+                weights[nodes] = box.state_weights(states)
+                chances.T[nodes] = box.state_next_symbol(states)
         weights = weights[tree.node_of_word]
     elif isinstance(box, Stepper):
         weights = collect(box, tree, box.state_weights)[tree.node_of_word]

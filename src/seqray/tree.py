@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -65,48 +66,15 @@ class PrefixTree:
     @classmethod
     def of(cls, words: Words) -> PrefixTree:
         """Build the tree of all prefixes of ``words``."""
-        return cls._grow(words, words.offsets[:-1], words.lengths, 1)
-
-    @classmethod
-    def of_halves(cls, words: Words) -> tuple[PrefixTree, PrefixTree]:
-        """Cut words in the middle; build the tree of the fronts, and that of the backs reversed.
-
-        Halves are shared by far more words than whole words are.
-
-        >>> front, back = PrefixTree.of_halves(Alphabet("ab").words(["aab", "bab"]))
-        >>> front.words()[front.node_of_word], back.words()[back.node_of_word]
-        (Words(2 words over 2 symbols: a, b), Words(2 words over 2 symbols: ba, ba))
-        """
-        n_front = words.lengths // 2
-        return (
-            cls._grow(words, words.offsets[:-1], n_front, 1),
-            cls._grow(words, words.offsets[1:] - 1, words.lengths - n_front, -1),
-        )
-
-    @classmethod
-    def _grow(cls, words: Words, starts: IntArray, lengths: IntArray, direction: int) -> PrefixTree:
-        """Build the tree of what is read from ``starts`` on, level by level."""
-        n_symbols = len(words.alphabet)
-        node_of_word = np.zeros(len(words), np.int64)
-        parents: list[IntArray] = [np.zeros(1, np.int64)]
-        symbols: list[IntArray] = [np.full(1, -1, np.int32)]
-        level_start, n_nodes = 0, 1
-        # Longest words first, so that those still being read are always a leading slice.
-        order = sort_codes(lengths.max(initial=0) - lengths)
-        lengths, cursor = lengths[order], starts[order]
-        n_longer = len(words) - np.cumsum(np.bincount(lengths))  # words longer than each depth
-        at = np.zeros(len(words), np.int64)  # where each word stands, within its level
-        for depth, n_active in enumerate(n_longer[:-1].tolist()):
-            keys: IntArray = at[:n_active] * n_symbols
-            keys += words.codes.take(cursor[:n_active])
-            cursor[:n_active] += direction
-            keys, at[:n_active] = distinct_keys(keys, (n_nodes - level_start) * n_symbols)
-            origins, letters = np.divmod(keys, n_symbols)
-            parents.append(origins + level_start)
-            symbols.append(letters)
-            level_start, n_nodes = n_nodes, n_nodes + len(keys)
-            done = slice(n_longer[depth + 1], n_active)
-            node_of_word[order[done]] = at[done] + level_start
+        node_of_word = np.empty(len(words), np.int64)
+        parents: list[IntArray] = []
+        symbols: list[IntArray] = []
+        level_start = n_nodes = 0
+        for level in grow(words, words.offsets[:-1], words.lengths):
+            parents.append(level.origins + level_start)
+            symbols.append(level.symbols)
+            level_start, n_nodes = n_nodes, n_nodes + len(level.origins)
+            node_of_word[level.ended] = level.ended_at + level_start
         return cls(
             words.alphabet,
             read_only(np.concatenate(parents)),
@@ -173,6 +141,53 @@ class PrefixTree:
             follows[self.parent[level], self.symbol[level]] = visits[level]
             np.add.at(visits, self.parent[level], visits[level])
         return follows
+
+
+class Level(NamedTuple):
+    """The nodes of one level of a growing tree, and the words that end there."""
+
+    origins: IntArray  # of each node its parent, within the level before
+    symbols: IntArray  # of each node
+    ended: IntArray  # the words that end here
+    ended_at: IntArray  # and at which node, within this level
+
+
+def grow(
+    words: Words, starts: IntArray, lengths: IntArray, *, direction: int = 1, by: str = "origin"
+) -> Iterator[Level]:
+    """Grow a prefix tree level by level, beginning with the root.
+
+    Parameters
+    ----------
+    words
+        Where the letters stand.
+    starts, lengths
+        Of each word where to begin in ``words.codes``, and how many letters to read.
+    direction
+        1 to read forwards, -1 to read backwards.
+    by
+        How the nodes of a level are sorted: ``"origin"``, by parent and then symbol, or
+        ``"symbol"``, the other way round.
+    """
+    hold_memory()
+    n_symbols, n_nodes = len(words.alphabet), 1
+    # Longest words first, so that those still being read are always a leading slice.
+    order = sort_codes(lengths.max(initial=0) - lengths)
+    cursor = starts[order]
+    n_longer = len(words) - np.cumsum(np.bincount(lengths, minlength=1))  # than each depth
+    at = np.zeros(len(words), np.int64)  # where each word stands, within its level
+    done = order[n_longer[0] :]
+    yield Level(np.zeros(1, np.int64), np.full(1, -1), done, at[: len(done)])
+    for n_active, n_left in pairwise(n_longer.tolist()):
+        letters = words.codes.take(cursor[:n_active])
+        cursor[:n_active] += direction
+        here = at[:n_active]
+        keys: IntArray = here * n_symbols + letters if by == "origin" else letters * n_nodes + here
+        keys, at[:n_active] = distinct_keys(keys, n_nodes * n_symbols)
+        first, second = np.divmod(keys, n_symbols if by == "origin" else n_nodes)
+        n_nodes = len(keys)
+        origins, symbols = (first, second) if by == "origin" else (second, first)
+        yield Level(origins, symbols, order[n_left:n_active], at[n_left:n_active])
 
 
 def distinct_keys(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
