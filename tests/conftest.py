@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Examples are small; on a busy machine even these are slow now and then.
-settings.register_profile("seqray", deadline=None)
-settings.load_profile("seqray")
+# Examples are small; on a busy machine even these are slow now and then. Every run tries the same
+# ones; HYPOTHESIS_PROFILE=explore tries others.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 ROOT = Path(__file__).resolve().parents[1]
 
