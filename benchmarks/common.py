@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,10 @@ def machine() -> dict[str, str]:
             name = next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
     except (OSError, StopIteration):
         pass
-    return {"cpu": name, "python": platform.python_version(), "numpy": np.__version__}
+    versions = {"cpu": name, "python": platform.python_version(), "numpy": np.__version__}
+    if torch := sys.modules.get("torch"):
+        versions["torch"] = torch.__version__
+    return versions
 
 
 def best_of(n: int, work: Callable[[], object]) -> float:

@@ -15,9 +15,8 @@ import argparse
 import time
 
 import numpy as np
-import torch
 from common import best_of, one_thread, report
-from paper_network import HIDDEN, Network, padded, to_seqray
+from paper_network import HIDDEN, Network, padded, to_seqray, torch
 
 import seqray
 from seqray.blackbox.rnn import RecurrentLanguageModel

@@ -28,12 +28,16 @@ WEIGHTINGS = {"raw": "none", "weighted": "balanced"}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("SEQRAY_DATA", Path(__file__).parents[2] / "shared" / "data")
+    default = Path(
+        os.environ.get("SEQRAY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+    )
     parser.add_argument("--data", type=Path, default=default, help="folder that holds pautomac/")
     parser.add_argument("--size", type=int, default=400, help="prefixes, and suffixes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="write the table there, as CSV")
     options = parser.parse_args()
+    if not (options.data / "pautomac").is_dir():
+        parser.error(f"no pautomac/ in {options.data}: see 'What you need' in docs/results.md")
     rows = []
     for problem in range(1, 49):
         rows.append(row := measure(problem, options))

@@ -3,8 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
-import torch
-from torch import nn
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    raise SystemExit("this benchmark needs PyTorch: pip install 'seqray[torch]'") from None
 
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
 from seqray.words import Alphabet, Words

@@ -10,8 +10,8 @@ from seqray.errors import ArgumentError, BlackBoxError, RankError
 from seqray.fidelity import MEANINGS, Fidelity, Reference, compare, compare_ranks
 from seqray.tree import PrefixTree
 
-WORD_METRICS = {"zeros", "relative_error", "max_error", "correlation", "sign_agreement"}
-PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl"}
+WORD_METRICS = {"relative_error", "max_error", "correlation", "sign_agreement"}
+PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl", "zeros"}
 
 
 def stochastic(n_states: int, seed: int) -> WeightedAutomaton:

@@ -323,3 +323,14 @@ def test_an_opened_run_is_an_extraction(run):
     assert opened.automaton(2).n_states == 2
     with pytest.raises(RankError, match="rank 9 is outside 1 … 4"):
         opened.automaton(9)
+
+
+def test_an_empty_folder_becomes_a_run(found, tmp_path):
+    save_run(found, tmp_path)
+    assert open_run(tmp_path).max_rank == found.max_rank
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    with pytest.raises(FileError, match="cannot write here"):
+        check_run_target("/proc/run")
+    assert list(tmp_path.iterdir()) == []

@@ -220,13 +220,13 @@ class Reference:
             name: getattr(metrics, name)(box, weights)
             for name in ("relative_error", "max_error", "correlation", "sign_agreement")
         }
-        values["zeros"] = metrics.zeros(weights)
         reference = box if self.target is None else self.target
         if _can_be_distribution(box) and _can_be_distribution(reference):
             values["perplexity"] = metrics.perplexity(reference, weights)
             values["perplexity_box"] = metrics.perplexity(reference, box)
             values["perplexity_ratio"] = values["perplexity_box"] / values["perplexity"]
             values["kl"] = metrics.kl_divergence(reference, weights)
+            values["zeros"] = metrics.zeros(weights)
         return values
 
 
@@ -254,9 +254,9 @@ def compare(
     Returns
     -------
     Fidelity
-        Every metric that makes sense here: the perplexities and ``kl`` only where the weights of
-        the box (and of the target) are not negative and not all 0, the next-symbol metrics only
-        where both sides predict next symbols.
+        Every metric that makes sense here: the perplexities, ``kl`` and ``zeros`` only where the
+        weights of the box (and of the target) are not negative and not all 0, the next-symbol
+        metrics only where both sides predict next symbols.
 
     Examples
     --------

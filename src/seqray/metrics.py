@@ -64,7 +64,7 @@ def kl_divergence(reference: FloatArray, weights: FloatArray) -> float:
     """
     _same_shape(reference, weights)
     p, q = log_distribution(reference), log_distribution(weights)
-    return float(np.exp2(p) @ (p - q))
+    return float(np.maximum(0, np.exp2(p) @ (p - q)))  # it is, but for rounding
 
 
 def zeros(weights: FloatArray) -> float:

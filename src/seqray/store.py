@@ -16,6 +16,7 @@ import csv
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,14 @@ def save_run(
 def check_run_target(folder: str | os.PathLike[str]) -> None:
     """Refuse a place where a run folder cannot go, before any work is done."""
     target = Path(folder)
-    if target.exists() and not _is_run(target):
+    if target.exists() and not _is_run(target) and not _is_empty(target):
         raise ArgumentError(f"{target}: is there already and is no run folder: choose another name")
     if not target.absolute().parent.is_dir():
         raise ArgumentError(f"{target}: there is no folder {target.parent} to put it in")
+    try:
+        tempfile.TemporaryDirectory(prefix=".seqray.", dir=target.absolute().parent).cleanup()
+    except OSError as error:
+        raise FileError(f"{target}: cannot write here: {error.strerror or error}") from error
 
 
 def _keep_others(old: Path, fresh: Path) -> None:
@@ -112,6 +117,10 @@ def _keep_others(old: Path, fresh: Path) -> None:
             shutil.copytree(entry, fresh / entry.name, symlinks=True)
         else:
             shutil.copy2(entry, fresh / entry.name, follow_symlinks=False)
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def _is_run(folder: Path) -> bool:

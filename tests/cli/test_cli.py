@@ -552,3 +552,21 @@ def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
     assert "λ" in text
     assert "-0.5" in text
     assert "ab" * 30 not in text
+
+
+def test_evaluate_says_when_the_alphabets_differ(tmp_path, capsys):
+    other = tmp_path / "other.json"
+    seqray.WeightedAutomaton("xy", [1], [[[0.25]], [[0.25]]], [0.5]).save(other)
+    (tmp_path / "words.txt").write_text("ab\n")
+    words = str(tmp_path / "words.txt")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["evaluate", str(other), "--against", "demo", "--words", words])
+    assert stopped.value.code == 2
+    assert "expected the same symbols" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1, "1"), (0.999998, "0.999998"), (0.98765432, "0.9877")]
+)
+def test_what_is_not_one_is_not_shown_as_one(value, text):
+    assert common.show_number(value, 4) == text

@@ -28,6 +28,7 @@ def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, capsys):
 
 def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):
     (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "letter.txt").write_text("mine")
     with pytest.raises(SystemExit) as stopped:
         main(["demo", "-o", str(tmp_path / "demo")])
     assert stopped.value.code == 2

@@ -88,7 +88,7 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
     for name, value in fidelity.as_dict().items():
-        table.add_row(name, f"{value:.5g}", MEANINGS[name])
+        table.add_row(name, show_number(value, 5), MEANINGS[name])
     console = Console()
     console.print(table)
     console.print(
@@ -109,21 +109,29 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         shown.add_column(name, justify="right")
     for rank in ranks:
         fidelity = table.at(rank)
-        cells = [f"{fidelity[name]:.4g}" for name in names]
+        cells = [show_number(fidelity[name], 4) for name in names]
         mark, style = ("→ ", "bold green") if rank == best else ("", "")
         shown.add_row(f"{mark}{rank}", *cells, style=style)
     Console().print(shown)
+    if len(ranks) < len(table):
+        click.echo("All ranks are in the run folder's fidelity.csv.")
+
+
+def show_number(value: float, digits: int) -> str:
+    """Write a number with a few digits, but never 1 for what is not 1."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.9g}" if text == "1" and value != 1 else text
 
 
 def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> None:
-    """Print what both say of the most probable words, and of the worst disagreement among all."""
+    """Print what both say of the most probable words, and where their ratio is furthest from 1."""
     distinct, which = words.unique()
     first = np.full(len(distinct), len(words))
     np.minimum.at(first, which, np.arange(len(words)))
     order = first[np.argsort(-box[first], kind="stable")]
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(np.maximum(automaton, 1e-300)) - np.log(np.maximum(box, 1e-300)))
-    shown = Table(title="The most probable words, and the worst disagreement", title_justify="left")
+    shown = Table(title="The most probable words, and the largest ratio", title_justify="left")
     shown.add_column("word")
     for name in ("box", "automaton"):
         shown.add_column(name, justify="right")
@@ -139,6 +147,8 @@ def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> Non
 def some_ranks(max_rank: int, best: int) -> list[int]:
     """Choose about ten ranks to show: small ones, the best, the largest."""
     wanted = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, best, max_rank}
+    if max_rank <= 10:
+        wanted = set(range(1, max_rank + 1))
     return sorted(rank for rank in wanted if rank <= max_rank)
 
 

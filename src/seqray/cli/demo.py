@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -71,13 +74,14 @@ def command(output: Path, seed: int) -> None:
     seqray.save_run(found, output, about={"box": "demo"})
     write_text(output / "automaton.svg", to_svg(found.automaton(min(READABLE, found.max_rank))))
     seqray.write_words(words, output / "words.txt")
+    me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
     console.print(
         f"[bold]5. Look at it[/]  {output / 'automaton.svg'}: the automaton at {READABLE} states"
     )
     console.print(
-        f"   and go on:       seqray evaluate {output} --against demo --words {output}/words.txt\n"
-        f"                    seqray draw {output} -o automaton.svg --rank 8\n"
-        f"                    seqray convert {output} automaton.json"
+        f"   and go on:       {me} evaluate {output} --against demo --words {output}/words.txt\n"
+        f"                    {me} draw {output} -o automaton.svg --rank 8\n"
+        f"                    {me} convert {output} automaton.json"
     )
 
 

@@ -14,6 +14,7 @@ from seqray.cli.common import (
     rank_option,
     show_fidelity,
 )
+from seqray.errors import ArgumentError
 
 
 @click.command()
@@ -41,6 +42,11 @@ def command(
     """
     opened = seqray.open_black_box(box)
     copy = open_automaton(automaton, rank)
+    if copy.alphabet != opened.alphabet:
+        raise ArgumentError(
+            f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
+            "expected the same symbols in the same order"
+        )
     evaluated = seqray.read_words(words, alphabet=opened.alphabet)
     aim = seqray.open_black_box(target) if target else None
     fidelity = seqray.compare(opened, copy, evaluated, target=aim)
