@@ -394,24 +394,22 @@ class WeightedAutomaton:
 
     @cached_property
     def _readers(self) -> FloatArray:
-        """Columns that read a state: one a symbol, the end, and all these together."""
+        """Rows that read a state: one a symbol, the end, and all these together."""
         readers = np.concatenate([self.transitions @ self.prefix_final, [self.final]])
-        return np.concatenate([readers, [readers.sum(axis=0)]]).T
+        return np.concatenate([readers, [readers.sum(axis=0)]])
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
-        return self.read_states(states)[1]
+        return self.read_states(states)[1].T
 
     def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
-        """Return `state_weights` and `state_next_symbol` of states that are read only once."""
-        read: FloatArray = states.vectors @ self._readers
-        weights = scaled(read[:, -2].copy(), states.log_scale).take(states.rows)
-        read = read.take(states.rows, axis=0)
-        read, total = read[:, :-1], read[:, -1:]
+        """Return `state_weights`, and `state_next_symbol` with a column a state, read at once."""
+        read: FloatArray = (self._readers @ states.vectors.T).take(states.rows, axis=1)
+        weights = scaled(read[-2].copy(), states.log_scale.take(states.rows))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            read = read / total
+            read = read[:-1] / read[-1]
         if not np.isfinite(read.sum()):
-            read[~np.isfinite(read).all(axis=1)] = 1 / read.shape[1]
+            read[:, ~np.isfinite(read).all(axis=0)] = 1 / len(read)
         return weights, read
 
     # Other automata -----------------------------------------------------------------------------

@@ -297,7 +297,7 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         chances = np.empty((len(tree.alphabet) + 1, len(tree)))
         for nodes, states in walk(box, tree, box.start()):
             if isinstance(box, WeightedAutomaton):
-                weights[nodes], chances.T[nodes] = box.read_states(states)
+                weights[nodes], chances[:, nodes] = box.read_states(states)
             else:
                 weights[nodes] = box.state_weights(states)
                 chances.T[nodes] = box.state_next_symbol(states)
