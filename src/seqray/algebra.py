@@ -117,7 +117,7 @@ def reverse(a: WeightedAutomaton) -> WeightedAutomaton:
     >>> wa.weights(["ab", "ba"]), reverse(wa).weights(["ab", "ba"])
     (array([1., 0.]), array([0., 1.]))
     """
-    return WeightedAutomaton(a.alphabet, a.final, a.transitions.transpose(0, 2, 1), a.initial)
+    return a.mirror
 
 
 def change_basis(a: WeightedAutomaton, matrix: ArrayLike) -> WeightedAutomaton:

@@ -102,7 +102,7 @@ class WeightedAutomaton:
         transitions: ArrayLike,
         final: ArrayLike,
     ) -> None:
-        alphabet = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
+        alphabet = Alphabet.of(alphabet)
         start = real_array("initial", initial, (None,))
         n = len(start)
         if n == 0:
@@ -130,7 +130,7 @@ class WeightedAutomaton:
         >>> WeightedAutomaton.from_edges("a", 2, {0: 1}, [(0, "a", 1, 0.5)], {1: 1}).weight("a")
         0.5
         """
-        alphabet = alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
+        alphabet = Alphabet.of(alphabet)
 
         def check(state: int, where: str) -> int:
             if not 0 <= state < n_states:
@@ -197,6 +197,12 @@ class WeightedAutomaton:
         """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
         return float(self.initial @ self.prefix_final)
 
+    @cached_property
+    def mirror(self) -> WeightedAutomaton:
+        """The automaton that gives each word the weight of the reversed word."""
+        flipped = self.transitions.transpose(0, 2, 1)
+        return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
+
     @property
     def is_distribution(self) -> bool:
         """Whether the weights of all words sum to about 1: only then do predictions make sense."""
@@ -245,8 +251,6 @@ class WeightedAutomaton:
         A word is read from both ends to its middle, (α₀ᵀ M_u) · (M_v α∞): far more words share a
         half than a prefix of full length.
         """
-        flipped = self.transitions.transpose(0, 2, 1)
-        mirror = WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
         products, log_scale = np.empty(len(words)), np.empty(len(words))
         wide = np.empty(len(words), bool)
         for begin in range(0, len(words), _TOGETHER):
@@ -254,7 +258,7 @@ class WeightedAutomaton:
             some = words[here]
             half = some.lengths // 2
             left, left_scale, left_wide = self._ends(some, some.offsets[:-1], half, 1)
-            right, right_scale, right_wide = mirror._ends(
+            right, right_scale, right_wide = self.mirror._ends(
                 some, some.offsets[1:] - 1, some.lengths - half, -1
             )
             products[here] = np.einsum("ij,ij->i", left, right)

@@ -97,9 +97,15 @@ class Plan:
         keys = row[unknown] * len(mirror) + tail[unknown]
         _, one, column[unknown] = np.unique(keys, return_index=True, return_inverse=True)
         row[unknown] = -1
-        extra = _pairs(basis.prefixes, unknown[0][one], basis.suffixes, lonely[unknown[1][one]])
+        chosen = lonely[unknown[1][one]]
+        extra = basis.prefixes.joined(unknown[0][one], basis.suffixes, chosen)
         leaves = np.flatnonzero(~goes_on)
         return cls(basis, tree, leaves, first, rest, lonely, row, column, extra)
+
+    @property
+    def empty(self) -> int:
+        """The column of the empty suffix."""
+        return int(self.first.argmin())
 
     @property
     def n_questions(self) -> int:
@@ -174,11 +180,10 @@ def _fill_by_states(
     prefix_tree, suffix_tree = PrefixTree.of(basis.prefixes), PrefixTree.of(basis.suffixes)
     row_of_node = np.empty(len(prefix_tree), np.int64)
     row_of_node[prefix_tree.node_of_word] = tree.node_of_word
-    empty = int(np.flatnonzero(plan.first < 0)[0])
     children = np.arange(len(basis.alphabet))
     for nodes, states in walk(box, prefix_tree, box.start()):
         rows = row_of_node[nodes]
-        values[rows, empty] = _finite(box.state_weights(states), tree, rows)
+        values[rows, plan.empty] = _finite(box.state_weights(states), tree, rows)
         answered(len(rows))
         below = tree.first_child[rows][:, None] + children
         parents, symbols = np.nonzero(tree.first_child[below] == tree.first_child[below + 1])
@@ -218,8 +223,7 @@ def _fill_by_words(
         words = plan.tree.words(leaves).followed_by(suffixes)
         values[leaves] = _ask(box, words).reshape(len(leaves), -1)
         answered(len(words))
-    empty = int(np.flatnonzero(plan.first < 0)[0])
-    values[plan.tree.node_of_word, empty] = ask_all(box, plan.basis.prefixes, answered)
+    values[plan.tree.node_of_word, plan.empty] = ask_all(box, plan.basis.prefixes, answered)
     return ask_all(box, plan.extra, answered)
 
 
@@ -255,13 +259,6 @@ def _ask(box: BlackBox, words: Words) -> FloatArray:
 
 def _checked(box: BlackBox | Stepper, answers: FloatArray, words: Words) -> FloatArray:
     return checked_answers(answers, words, (len(words),), f"the {type(box).__name__}")
-
-
-def _pairs(left: Words, first: IntArray, right: Words, second: IntArray) -> Words:
-    """Return the words ``left[first[i]]`` followed by ``right[second[i]]``."""
-    both = Words.concatenate([left, right])
-    pairs = both[np.stack([first, second + len(left)], axis=1).ravel()]
-    return Words(pairs.alphabet, pairs.codes, pairs.offsets[::2])
 
 
 def _finite(weights: FloatArray, tree: PrefixTree, rows: IntArray) -> FloatArray:

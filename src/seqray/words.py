@@ -65,6 +65,15 @@ class Alphabet:
                 )
         object.__setattr__(self, "symbols", symbols)
 
+    @classmethod
+    def of(cls, symbols: Alphabet | Iterable[Symbol]) -> Alphabet:
+        """Return an alphabet as it is, or make one of symbols.
+
+        >>> Alphabet.of("ab") == Alphabet.of(Alphabet("ab"))
+        True
+        """
+        return symbols if isinstance(symbols, Alphabet) else cls(symbols)
+
     @cached_property
     def codes(self) -> dict[Symbol, int]:
         """The code of each symbol."""
@@ -362,9 +371,17 @@ class Words:
         Words(4 words over 2 symbols: a, aba, b, bba)
         """
         first = np.repeat(np.arange(len(self)), len(other))
-        second = np.tile(np.arange(len(other)), len(self)) + len(self)
+        return self.joined(first, other, np.tile(np.arange(len(other)), len(self)))
+
+    def joined(self, first: IntArray, other: Words, second: IntArray) -> Words:
+        """Return word ``first[i]`` followed by word ``second[i]`` of ``other``, for every i.
+
+        >>> a = Alphabet("ab")
+        >>> a.words(["a", "b"]).joined(np.array([1]), a.words(["", "ba"]), np.array([1]))
+        Words(1 words over 2 symbols: bba)
+        """
         both = Words.concatenate([self, other])
-        pairs = both[np.stack([first, second], axis=1).ravel()]
+        pairs = both[np.stack([first, second + len(self)], axis=1).ravel()]
         return self._trusted(self.alphabet, pairs.codes, pairs.offsets[::2])
 
     def unique(self) -> tuple[Words, IntArray]:

@@ -35,7 +35,7 @@ def black_box(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> Func
     >>> box.weights(["", "a", "abb"])
     array([1.   , 0.5  , 0.125])
     """
-    return FunctionBox(function, _alphabet(alphabet))
+    return FunctionBox(function, Alphabet.of(alphabet))
 
 
 def language_model(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> FunctionModel:
@@ -55,7 +55,7 @@ def language_model(function: Function, alphabet: Alphabet | Iterable[Symbol]) ->
     >>> box.weights(["", "a", "ab"])
     array([0.25   , 0.125  , 0.03125])
     """
-    return FunctionModel(function, _alphabet(alphabet))
+    return FunctionModel(function, Alphabet.of(alphabet))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +135,6 @@ class FunctionModel:
     def state_next_symbol(self, states: PrefixStates) -> FloatArray:
         """Return what follows each prefix, the end last."""
         return states.next_symbol
-
-
-def _alphabet(alphabet: Alphabet | Iterable[Symbol]) -> Alphabet:
-    return alphabet if isinstance(alphabet, Alphabet) else Alphabet(alphabet)
 
 
 def _name(function: Function) -> str:

@@ -104,8 +104,7 @@ class RecurrentNetwork:
     start_id: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.alphabet, Alphabet):
-            object.__setattr__(self, "alphabet", Alphabet(self.alphabet))
+        object.__setattr__(self, "alphabet", Alphabet.of(self.alphabet))
         object.__setattr__(self, "layers", tuple(self.layers))
         object.__setattr__(self, "dense", tuple(self.dense))
         if not self.layers or not self.dense:

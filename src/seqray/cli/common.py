@@ -125,12 +125,9 @@ def show_number(value: float, digits: int) -> str:
 
 def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> None:
     """Print what both say of the most probable words, and where their ratio is furthest from 1."""
-    distinct, which = words.unique()
-    first = np.full(len(distinct), len(words))
-    np.minimum.at(first, which, np.arange(len(words)))
+    first = np.unique(words.unique()[1], return_index=True)[1]  # each distinct word once
     order = first[np.argsort(-box[first], kind="stable")]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(np.log(np.maximum(automaton, 1e-300)) - np.log(np.maximum(box, 1e-300)))
+    apart = np.abs(np.log(np.maximum(automaton, 1e-300)) - np.log(np.maximum(box, 1e-300)))
     shown = Table(title="The most probable words, and the largest ratio", title_justify="left")
     shown.add_column("word")
     for name in ("box", "automaton"):

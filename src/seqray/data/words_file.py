@@ -66,8 +66,7 @@ def read_words(
     ...     read_words(path)
     Words(3 words over 2 symbols: 0 1, λ, 1)
     """
-    if alphabet is not None and not isinstance(alphabet, Alphabet):
-        alphabet = Alphabet(alphabet)
+    alphabet = None if alphabet is None else Alphabet.of(alphabet)
     _check_layout(layout)
     lines = text_lines(path)
     if layout == "auto":
