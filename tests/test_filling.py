@@ -141,8 +141,8 @@ def test_words_with_several_readings_are_asked_once(kind, prefixes, suffixes):
     blocks = fill(box, Basis(wa.alphabet.words(prefixes), wa.alphabet.words(suffixes)))
     check_every_cell(wa, blocks)
     if kind is as_function:
-        assert set(box.function.words.values()) == {1}
-        assert box.function.words.total() == blocks.n_questions
+        assert set(box.asker.function.words.values()) == {1}
+        assert box.asker.function.words.total() == blocks.n_questions
 
 
 @settings(max_examples=30)
@@ -153,16 +153,16 @@ def test_no_word_is_asked_twice_and_none_for_nothing(seed, draw):
     blocks = fill(box, basis)
     rows = [*basis.prefixes, *((*u, s) for u in basis.prefixes for s in basis.alphabet)]
     needed = {u + v for u in rows for v in basis.suffixes}
-    assert set(box.function.words) == needed
-    assert box.function.words.total() == len(needed) == blocks.n_questions
+    assert set(box.asker.function.words) == needed
+    assert box.asker.function.words.total() == len(needed) == blocks.n_questions
     assert blocks.n_steps == 0
 
 
 def test_no_prefix_is_asked_twice_of_a_language_model():
     box = as_model(machine())
     blocks = fill(box, closed_basis(0, sizes=(60, 60)))
-    assert set(box.function.words.values()) == {1}
-    assert box.function.words.total() == blocks.n_steps + 1
+    assert set(box.asker.function.words.values()) == {1}
+    assert box.asker.function.words.total() == blocks.n_steps + 1
 
 
 @settings(max_examples=30)
@@ -212,7 +212,7 @@ def test_a_function_is_asked_in_batches(monkeypatch):
     monkeypatch.setattr(filling, "QUESTIONS", 100)
     box = as_function(machine())
     fill(box, closed_basis(0, sizes=(50, 40)))
-    assert max(box.function.batches) <= 100
+    assert max(box.asker.function.batches) <= 100
 
 
 class NotANumber(Reader):

@@ -13,6 +13,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -87,6 +88,26 @@ class Basis:
     def alphabet(self) -> Alphabet:
         """The symbols of the words."""
         return self.prefixes.alphabet
+
+    def share(self, share: float) -> Basis:
+        """Return a smaller basis: a share of the prefixes and of the suffixes, the first found.
+
+        >>> a = Alphabet("ab")
+        >>> Basis(a.words(["", "a", "b", "ab"]), a.words(["", "b"])).share(0.5)
+        Basis(2 prefixes, 1 suffixes, given)
+        """
+        n_prefixes, n_suffixes = (
+            max(1, math.ceil(share * len(words))) for words in (self.prefixes, self.suffixes)
+        )
+        # A prefix comes as late as the last of its own prefixes, so that any first ones are closed.
+        tree = PrefixTree.of(self.prefixes)
+        turn = np.empty(len(tree), np.int64)
+        turn[tree.node_of_word] = np.arange(len(tree))
+        for begin, end in pairwise(tree.levels[1:].tolist()):
+            turn[begin:end] = np.maximum(turn[begin:end], turn[tree.parent[begin:end]])
+        nodes = np.lexsort((tree.depth, turn))[:n_prefixes]
+        suffixes = self.suffixes[np.argsort(self.suffixes.lengths > 0, kind="stable")]
+        return Basis(tree.words(nodes), suffixes[:n_suffixes], self.source, self.n_cut)
 
     def __repr__(self) -> str:
         return f"Basis({len(self.prefixes)} prefixes, {len(self.suffixes)} suffixes, {self.source})"

@@ -9,7 +9,9 @@
     │   └── RankError               a number of states
     ├── FileError                   a file is damaged, cut short, newer or cannot be written
     │   └── MissingFileError        there is none (also an ArgumentError)
-    └── BlackBoxError               the box gave an answer that cannot be used
+    ├── BlackBoxError               the box failed, or gave an answer that cannot be used
+    ├── MissingExtraError           a package that this part needs is not installed
+    └── Stopped                     a limit was reached, or somebody said stop
 """
 
 
@@ -42,4 +44,12 @@ class MissingFileError(FileError, ArgumentError):
 
 
 class BlackBoxError(SeqrayError):
-    """A black box gave an answer that cannot be used."""
+    """A black box failed, or gave an answer that cannot be used."""
+
+
+class MissingExtraError(SeqrayError):
+    """A package that this part of seqray needs is not installed."""
+
+
+class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
+    """Asking has to end: a budget is used up, time is over, or somebody said stop."""

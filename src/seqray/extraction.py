@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
+import math
+import os
 import platform
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,16 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from seqray.answers import AnswerStore, opened_store
 from seqray.arrays import BoolArray, FloatArray, whole_number
+from seqray.asking import NOISE, KeptBlocks, Meter, Noise, attended, measure_noise, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.asked import AskedModel
+from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
-from seqray.filling import Progress, fill
+from seqray.filling import Progress, ask_all, fill_within
 from seqray.spectral import Decomposition, decompose
-from seqray.stepper import predicts, sample
+from seqray.stepper import Stepper, predicts, sample
 from seqray.words import Alphabet, Word, Words
+
+logger = logging.getLogger(__name__)
 
 METHODS = {
     "auto": "the best that the box allows; now the same as weighted",
@@ -30,6 +40,9 @@ METHODS = {
 
 N_HELD_OUT = 1000
 """Words on which the rank is chosen."""
+
+N_PROBED = 16
+"""Words that are asked once more, to see whether a box changes its mind."""
 
 TOLERANCE = 1e-3
 """How much worse than the best rank a smaller one may be, to be chosen instead."""
@@ -116,6 +129,11 @@ def extract(
     method: str = "auto",
     basis: Basis | Words | Iterable[Word] | str | None = None,
     max_length: int | None = None,
+    store: AnswerStore | str | os.PathLike[str] | None = None,
+    budget: int | None = None,
+    seconds: float | None = None,
+    repeat: int = 1,
+    stop: threading.Event | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Extraction:
@@ -137,6 +155,19 @@ def extract(
         of your own, or a data set of words to draw from. By default what the method says.
     max_length
         The longest word to draw. A box that never stops is cut there.
+    store
+        A file where answers are kept: what is in there is not asked again, in this run or any
+        other. A box made of a function needs a name for that.
+    budget
+        The most questions: distinct words, or prefixes, or steps of a box with states. The basis
+        is made small enough.
+    seconds
+        The most time for asking. When it is over, the automaton is made of the largest part of the
+        basis that is known by then.
+    repeat
+        How often to ask the same of a box that answers differently each time; the mean counts.
+    stop
+        Asking ends soon after this event is set, as if time were over.
     seed
         Of all chance in it: the same seed gives the same automaton.
     progress
@@ -156,22 +187,48 @@ def extract(
         max_length = whole_number("max_length", max_length, 1)
     if method not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
-    rng, held_out_rng = np.random.default_rng(seed).spawn(2)
-    clock = [time.perf_counter()]
-    chosen = _basis(box, basis, method, prefixes, suffixes, max_length, rng)
+    meter = Meter(budget, seconds, stop)
+    with opened_store(store) as kept:
+        asked = attended(box, meter, store=kept, repeat=repeat)
+        by_states = isinstance(asked, Stepper) and not isinstance(asked, AskedModel)
+        blocks_kept = KeptBlocks.of(box, kept) if kept is not None and by_states else None
+        rng, held_out_rng = np.random.default_rng(seed).spawn(2)
+        clock = [time.perf_counter()]
+        chosen = _basis(asked, basis, method, prefixes, suffixes, max_length, rng)
+        clock.append(time.perf_counter())
+        held_out = _held_out(asked, chosen, max_length, held_out_rng, meter)
+        reference = Reference.ask(asked, held_out)
+        noise = _noise(box, asked, chosen, repeat, kept, meter)
+        clock.append(time.perf_counter())
+        blocks, cut = fill_within(asked, chosen, meter, progress=progress, kept=blocks_kept)
     clock.append(time.perf_counter())
-    blocks = fill(box, chosen, progress=progress)
-    clock.append(time.perf_counter())
+    if cut:
+        logger.warning(
+            "%s: %d × %d of %d × %d prefixes and suffixes were asked",
+            cut,
+            len(blocks.basis.prefixes),
+            len(blocks.basis.suffixes),
+            len(chosen.prefixes),
+            len(chosen.suffixes),
+        )
+    chosen = blocks.basis
     weighting = "none" if method == "paper" else "balanced"
-    decomposition = decompose(blocks, max_rank=max_rank, weighting=weighting, seed=seed)
+    # Noise that was measured on few words may be larger: two standard errors of its level.
+    sure = (1 + 2 / math.sqrt(2 * N_PROBED)) / math.sqrt(repeat)
+    heard = Noise(noise.level * sure, noise.relative)
+    decomposition = decompose(
+        blocks, max_rank=max_rank, weighting=weighting, noise=heard, seed=seed
+    )
     clock.append(time.perf_counter())
-    reference = Reference.ask(box, _held_out(box, chosen, max_length, held_out_rng))
     ranks = range(1, decomposition.max_rank + 1)
     table = compare_ranks(reference, decomposition.largest, ranks)
     clock.append(time.perf_counter())
+    basis_time, ask_time, fill_time, svd_time, compare_time = np.diff(clock).tolist()
+    times = (basis_time, fill_time, svd_time, ask_time + compare_time)
     phases = ("basis", "fill", "svd", "choose")
     settings = {
         "method": method,
+        "asked": way_of(asked),
         "basis": chosen.source,
         "prefixes": len(chosen.prefixes),
         "suffixes": len(chosen.suffixes),
@@ -183,7 +240,10 @@ def extract(
         "questions": blocks.n_questions,
         "steps": blocks.n_steps,
         "held_out_words": len(reference.weights),
-        "seconds": {p: round(t, 3) for p, t in zip(phases, np.diff(clock).tolist(), strict=True)},
+        "stopped": cut,
+        "noise": dataclasses.asdict(noise),
+        "repeat": repeat,
+        "seconds": {p: round(t, 3) for p, t in zip(phases, times, strict=True)},
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
@@ -234,14 +294,55 @@ def _basis(
     return sampled_basis(box, n_prefixes, n_suffixes, rng=rng, max_length=longest, split=split)
 
 
+def _noise(
+    box: BlackBox,
+    asked: BlackBox,
+    basis: Basis,
+    repeat: int,
+    store: AnswerStore | None,
+    meter: Meter,
+) -> Noise:
+    """Ask a few words once more, to see whether the box says the same."""
+    asker = getattr(box, "asker", None)
+    if isinstance(box, WeightedAutomaton) or getattr(asker, "deterministic", False):
+        return Noise(0.0, relative=False)
+    kept = None if store is None else KeptBlocks.of(box, store)
+    if kept is not None and (found := kept.find(NOISE)) is not None:
+        return Noise(float(found[0]), relative=bool(found[1]))
+    rng = np.random.default_rng(0)
+    n = min(N_PROBED, len(basis.prefixes), len(basis.suffixes))
+    fronts, backs = (
+        rng.choice(len(words), n, replace=False) for words in (basis.prefixes, basis.suffixes)
+    )
+    words = basis.prefixes.joined(fronts, basis.suffixes, backs)
+    meter.check()
+    noise = measure_noise(asked.weights(words), ask_all(box, words), repeat=repeat)
+    if noise.level > 0:
+        logger.warning(
+            "%s answers differently each time, by %s: ask more than once (repeat) for more",
+            name_of(box),
+            noise,
+        )
+    if kept is not None:
+        kept.add(NOISE, np.array([noise.level, noise.relative]))
+    return noise
+
+
 def _held_out(
-    box: BlackBox, basis: Basis, max_length: int | None, rng: np.random.Generator
+    box: BlackBox,
+    basis: Basis,
+    max_length: int | None,
+    rng: np.random.Generator,
+    meter: Meter,
 ) -> Words:
     """Draw words to choose the rank on: from the box where it predicts, else uniform.
 
     Words that the blocks hold are left out, unless there are hardly any others.
     """
     n_drawn = 4 * N_HELD_OUT
+    if meter.budget is not None:  # a quarter of it, at most
+        length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
+        n_drawn = min(n_drawn, max(20, int(meter.budget / 4 / length)))
     if predicts(box):
         words, _ = sample(box, n_drawn, rng=rng, max_length=max_length or 100)
     else:

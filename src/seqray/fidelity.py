@@ -13,7 +13,7 @@ import numpy as np
 from seqray import metrics
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox, checked_answers
+from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import ArgumentError, RankError
 from seqray.filling import ask_all
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts
@@ -309,7 +309,7 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         return _Answers(ask_all(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
         return _Answers(np.clip(weights, -HUGE, HUGE), chances)
-    who, words = f"the {type(box).__name__}", tree.words(tree.node_of_word)
+    who, words = name_of(box), tree.words(tree.node_of_word)
     if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
         checked_answers(chances.T, tree.words(), chances.T.shape, who)
     return _Answers(checked_answers(weights, words, (len(words),), who), chances)

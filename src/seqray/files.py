@@ -1,6 +1,7 @@
 """Writing files so that a failure leaves nothing half-written behind."""
 
 import csv
+import hashlib
 import os
 import shutil
 import struct
@@ -101,3 +102,14 @@ def check_header(document: object, name: str, version: int) -> None:
             f"written by a newer seqray (version {found} of {name!r}, this one reads up to "
             f"{version}): pip install --upgrade seqray"
         )
+
+
+def fingerprint(*paths: str | os.PathLike[str]) -> str:
+    """Return a digest of files, and of all files in folders: it changes when one of them does."""
+    digest = hashlib.sha256()
+    for path in map(Path, paths):
+        inside = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
+        for file in inside:
+            content = hashlib.sha256(read_bytes(file)).digest()
+            digest.update(file.relative_to(path).as_posix().encode() + b"\0" + content)
+    return digest.hexdigest()

@@ -7,6 +7,8 @@ row once and goes on from its state into the tree of suffixes; any other box is 
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,11 +16,14 @@ from typing import TypeAlias
 import numpy as np
 
 from seqray.algebra import reverse
+from seqray.answers import word_keys
 from seqray.arrays import FloatArray, IntArray
+from seqray.asking import KeptBlocks, Meter
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
-from seqray.blackbox.protocol import BlackBox, checked_answers
-from seqray.errors import BlackBoxError
+from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
+from seqray.errors import BlackBoxError, Stopped
 from seqray.hankel import HankelBlocks, row_tree
 from seqray.stepper import Stepper, collect
 from seqray.tree import PrefixTree, States, walk
@@ -26,6 +31,8 @@ from seqray.words import Words
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many questions are answered, and how many there are."""
+
+logger = logging.getLogger(__name__)
 
 LANES = 64
 """Rows that go through the tree of suffixes together: few, so that siblings share a batch."""
@@ -113,8 +120,22 @@ class Plan:
         answered = len(self.leaves) * len(self.basis.suffixes) + len(self.basis.prefixes)
         return answered + len(self.extra)
 
+    @property
+    def n_steps(self) -> int:
+        """How many steps a box with states takes, or how many prefixes a model is asked about."""
+        n_suffixes, n_extra = (
+            len(PrefixTree.of(words)) for words in (self.basis.suffixes, self.extra)
+        )
+        return len(self.basis.prefixes) + n_extra - 2 + len(self.leaves) * n_suffixes
 
-def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> HankelBlocks:
+
+def fill(
+    box: BlackBox,
+    basis: Basis,
+    *,
+    progress: Progress | None = None,
+    kept: KeptBlocks | None = None,
+) -> HankelBlocks:
     """Ask a black box for all values of the Hankel blocks of a basis.
 
     Parameters
@@ -125,6 +146,8 @@ def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> Ha
         The prefixes and suffixes.
     progress
         Called as answers come in.
+    kept
+        Where the answers of a box with states are kept, and are looked for first.
 
     Examples
     --------
@@ -150,11 +173,93 @@ def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> Ha
         n_steps = _fill_by_product(box, plan, values, answered)
     else:
         if isinstance(box, Stepper):
-            extra, n_steps = _fill_by_states(box, plan, values, answered)
+            extra = _fill_by_states(box, plan, values, answered, kept)
+            n_steps = plan.n_steps
         else:
             extra, n_steps = _fill_by_words(box, plan, values, answered), 0
         _complete(plan, values, extra)
     return HankelBlocks(basis, values, done, n_steps)
+
+
+STAGES = {"words": (1 / 8, 2**-2.5, 1 / 4, 2**-1.5, 1 / 2, 2**-0.5, 1), "states": (1 / 4, 1 / 2, 1)}
+"""How large a part of the basis is filled first where time may be short, and next, and last.
+
+Answers that are kept cost nothing the second time, so that a box that is asked takes small steps;
+states are computed again, which makes three stages a third dearer than the last one alone.
+"""
+
+
+def fill_within(
+    box: BlackBox,
+    basis: Basis,
+    meter: Meter,
+    *,
+    progress: Progress | None = None,
+    kept: KeptBlocks | None = None,
+) -> tuple[HankelBlocks, str]:
+    """Fill the blocks of a basis, or of as large a part of it as the limits allow.
+
+    Parameters
+    ----------
+    box
+        What to ask, as `seqray.asking.attended` returned it.
+    basis, progress, kept
+        As for `fill`.
+    meter
+        The limits. A budget is planned with; time that runs out, or somebody who says stop, ends
+        the filling of a part, and the part before it is returned.
+
+    Returns
+    -------
+    blocks, reason
+        What was filled, and why it is not all; empty where it is.
+    """
+    basis, reason = _affordable(box, basis, meter)
+    asked = isinstance(box, AskedBox | AskedModel)
+    patient = meter.seconds is None and not (asked and meter.stop)
+    stages = (1,) if patient else STAGES["words" if asked else "states"]
+    filled: HankelBlocks | None = None
+    n_questions, furthest = Plan.of(basis).n_questions, 0
+
+    def report(done: int, _: int) -> None:
+        nonlocal furthest
+        furthest = max(furthest, done)
+        if progress is not None:
+            progress(furthest, n_questions)
+        if done < n_questions:
+            meter.check()
+
+    for stage in stages:
+        part = basis if stage == 1 else basis.share(stage)
+        try:
+            filled = fill(box, part, progress=report, kept=kept)
+        except Stopped as stopped:
+            if filled is None:
+                raise
+            return filled, str(stopped)
+    assert filled is not None
+    return filled, reason
+
+
+def _affordable(box: BlackBox, basis: Basis, meter: Meter) -> tuple[Basis, str]:
+    """Return the largest share of a basis that the budget allows."""
+    if meter.budget is None or isinstance(box, WeightedAutomaton):
+        return basis, ""
+
+    def cost(part: Basis) -> int:
+        plan = Plan.of(part)
+        return plan.n_steps if isinstance(box, Stepper) else plan.n_questions
+
+    if cost(basis) <= meter.left:
+        return basis, ""
+    low, high = 0.0, 1.0
+    while (high - low) * max(len(basis.prefixes), len(basis.suffixes)) > 1:
+        middle = (low + high) / 2
+        low, high = (middle, high) if cost(basis.share(middle)) <= meter.left else (low, middle)
+    reason = f"the budget of {meter.budget:,} questions allows no more"
+    if low == 0:
+        raise Stopped(f"the budget of {meter.budget} questions is too small to fill any block")
+    return basis.share(low), reason
 
 
 def _fill_by_product(
@@ -173,8 +278,12 @@ def _fill_by_product(
 
 
 def _fill_by_states(
-    box: Stepper, plan: Plan, values: FloatArray, answered: Callable[[int], None]
-) -> tuple[FloatArray, int]:
+    box: Stepper,
+    plan: Plan,
+    values: FloatArray,
+    answered: Callable[[int], None],
+    kept: KeptBlocks | None,
+) -> FloatArray:
     """Fill the leaf rows, and the empty suffix of the others, from states; return the extra."""
     basis, tree = plan.basis, plan.tree
     prefix_tree, suffix_tree = PrefixTree.of(basis.prefixes), PrefixTree.of(basis.suffixes)
@@ -190,10 +299,15 @@ def _fill_by_states(
         for begin in range(0, len(parents), LANES):
             lanes = slice(begin, begin + LANES)
             leaves = below[parents[lanes], symbols[lanes]]
-            roots = box.step(states, parents[lanes], symbols[lanes])
-            values[leaves] = _finite(
-                _read_suffixes(box, roots, len(leaves), suffix_tree), tree, leaves
-            )
+            name = b"" if kept is None else _block_name(tree.words(leaves), basis.suffixes)
+            found = None if kept is None else kept.find(name)
+            if found is None:
+                roots = box.step(states, parents[lanes], symbols[lanes])
+                found = _read_suffixes(box, roots, len(leaves), suffix_tree)
+                _finite(found, tree, leaves)
+                if kept is not None:
+                    kept.add(name, found)
+            values[leaves] = found.reshape(len(leaves), -1)
             answered(len(leaves) * len(basis.suffixes))
     extra_tree = PrefixTree.of(plan.extra)
     extra: FloatArray = np.empty(0)
@@ -201,13 +315,24 @@ def _fill_by_states(
         extra = collect(box, extra_tree, box.state_weights)[extra_tree.node_of_word]
         _checked(box, extra, plan.extra)
         answered(len(extra))
-    return extra, len(prefix_tree) + len(extra_tree) - 2 + len(plan.leaves) * len(suffix_tree)
+    return extra
+
+
+def _block_name(rows: Words, suffixes: Words) -> bytes:
+    """Return a digest of what a block is about."""
+    digest = hashlib.sha256()
+    for words in (rows, suffixes):
+        digest.update(b"%d:" % len(words))
+        for key in word_keys(words):
+            digest.update(b"%d:" % len(key) + key)
+    return digest.digest()
 
 
 def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree) -> FloatArray:
     """Return the weight of every suffix from every root state, ``(width, n_suffixes)``."""
     weights = np.empty((len(suffixes), width))
-    for nodes, states in walk(box, suffixes, roots, width=width, batch=STATES):
+    batch = min(STATES, getattr(box, "max_states", None) or STATES)
+    for nodes, states in walk(box, suffixes, roots, width=width, batch=batch):
         weights[nodes] = box.state_weights(states).reshape(-1, width)
     return weights[suffixes.node_of_word].T
 
@@ -258,7 +383,7 @@ def _ask(box: BlackBox, words: Words) -> FloatArray:
 
 
 def _checked(box: BlackBox | Stepper, answers: FloatArray, words: Words) -> FloatArray:
-    return checked_answers(answers, words, (len(words),), f"the {type(box).__name__}")
+    return checked_answers(answers, words, (len(words),), name_of(box))
 
 
 def _finite(weights: FloatArray, tree: PrefixTree, rows: IntArray) -> FloatArray:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.arrays import FloatArray, read_only
+from seqray.asking import Noise
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import RankError
 from seqray.hankel import HankelBlocks
@@ -67,7 +68,12 @@ class Decomposition:
 
 
 def decompose(
-    blocks: HankelBlocks, *, max_rank: int = 100, weighting: str = "balanced", seed: int = 0
+    blocks: HankelBlocks,
+    *,
+    max_rank: int = 100,
+    weighting: str = "balanced",
+    noise: Noise | None = None,
+    seed: int = 0,
 ) -> Decomposition:
     """Factor Hankel blocks into weighted automata of every rank up to ``max_rank``.
 
@@ -79,14 +85,22 @@ def decompose(
         The largest number of states wanted. The numerical rank of the block may be smaller.
     weighting
         How rows and columns are weighted, see `HankelBlocks.weights`; ``"none"`` is the paper's.
+    noise
+        Of each answer in the blocks. Ranks whose singular value is no larger than noise alone
+        would make it are left out.
     seed
-        Of the random projection that large blocks need.
+        Of the random projection that large blocks need, and of the noise.
     """
     if max_rank < 1:
         raise RankError(f"max_rank: expected 1 or more, got {max_rank}")
     rows, columns = blocks.weights(weighting)
     weighted = rows[:, None] * blocks.block() * columns
     left, sizes, right = truncated_svd(weighted, max_rank, rng=np.random.default_rng(seed))
+    if noise is not None and noise.level > 0:
+        drawn = _draw_noise(blocks, noise, np.random.default_rng(seed))
+        drawn *= rows[:, None] * columns
+        n_heard = max(1, int((sizes > np.linalg.norm(drawn, 2)).sum()))
+        left, sizes, right = left[:, :n_heard], sizes[:n_heard], right[:n_heard]
     n = len(sizes)
     nodes = blocks.rows
     # Every row of P ∪ PΣ times C V, once; the blocks of H and Hσ are rows of that.
@@ -103,6 +117,14 @@ def decompose(
         back @ blocks.values[nodes[0], blocks.empty_suffix],
     )
     return Decomposition(read_only(sizes), largest)
+
+
+def _draw_noise(blocks: HankelBlocks, noise: Noise, rng: np.random.Generator) -> FloatArray:
+    """Draw noise for every answer; a word that stands in several cells has the same in each."""
+    words = blocks.basis.prefixes.followed_by(blocks.basis.suffixes)
+    distinct, which = words.unique()
+    drawn = rng.standard_normal(len(distinct))[which].reshape(blocks.block().shape)
+    return drawn * noise.of(blocks.block())
 
 
 def truncated_svd(

@@ -1,4 +1,5 @@
 import collections
+import threading
 from decimal import Decimal
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ import pytest
 from seqray import Alphabet
 from seqray.blackbox.function import black_box, language_model
 from seqray.blackbox.protocol import BlackBox
-from seqray.errors import BlackBoxError, SymbolError
+from seqray.errors import ArgumentError, BlackBoxError, SymbolError
 from seqray.stepper import PredictingStepper, Stepper
 
 CHANCES = {"": [0.5, 0.25, 0.25], "a": [0.1, 0.2, 0.7], "b": [0, 0, 1], "ab": [0.3, 0.3, 0.4]}
@@ -90,14 +91,64 @@ def test_an_answer_that_cannot_be_used_is_refused(answers, message):
     assert "the function 'answer'" in str(caught.value)
 
 
-def test_a_function_that_fails_is_named_with_its_batch():
-    def broken(words):
-        raise KeyError("x")
+def test_a_function_that_fails_on_one_word_is_named_with_that_word():
+    asked = []
 
-    with pytest.raises(BlackBoxError, match=r"'broken' failed on a batch of 2 words") as caught:
-        black_box(broken, "ab").weights(["", "b"])
-    assert "begins with 'λ': KeyError: 'x'" in str(caught.value)
+    def broken(words):
+        asked.append(words)
+        return [{"aa": 1, "ab": 2, "ba": 3}[word] for word in words]
+
+    with pytest.raises(
+        BlackBoxError, match=r"'broken' failed on the word 'bb': KeyError"
+    ) as caught:
+        black_box(broken, "ab").weights(["aa", "ab", "ba", "bb", "aa"])
     assert isinstance(caught.value.__cause__, KeyError)
+    assert asked == [
+        ["aa", "ab", "ba", "bb", "aa"],
+        ["aa", "ab"],
+        ["ba", "bb", "aa"],
+        ["ba"],
+        ["bb", "aa"],
+        ["bb"],
+    ]
+
+
+def test_a_function_that_fails_on_large_batches_answers_small_ones():
+    def small(words):
+        if len(words) > 2:
+            raise MemoryError
+        return [len(word) for word in words]
+
+    assert black_box(small, "ab").weights(["", "a", "b", "ab", "aba"]).tolist() == [0, 1, 1, 2, 3]
+
+
+def test_a_batch_size_is_kept():
+    sizes = []
+    box = black_box(lambda words: sizes.append(len(words)) or [1] * len(words), "ab", batch_size=2)
+    box.weights(["", "a", "b", "ab", "aba"])
+    assert sizes == [2, 2, 1]
+
+
+def test_a_function_that_hangs_is_left_after_its_timeout():
+    forever = threading.Event()
+    box = black_box(lambda words: forever.wait(), "ab", timeout=0.05)
+    with pytest.raises(
+        BlackBoxError, match=r"gave no answer in 0.05 s to 2 words that begin with 'a'"
+    ):
+        box.weights(["a", "b"])
+    forever.set()
+
+
+def test_a_function_in_time_answers_and_fails_as_without_a_timeout():
+    assert black_box(lambda words: [1] * len(words), "ab", timeout=9).weights(["a"]).tolist() == [1]
+    with pytest.raises(BlackBoxError, match="ZeroDivisionError"):
+        black_box(lambda words: 1 / 0, "ab", timeout=9).weights(["a"])
+
+
+@pytest.mark.parametrize("option", ["timeout", "batch_size"])
+def test_sizes_and_times_are_positive(option):
+    with pytest.raises(ArgumentError, match=f"{option}: expected more than 0, got 0"):
+        black_box(len, "ab", **{option: 0})
 
 
 def test_the_projects_own_errors_and_interrupts_pass_through():

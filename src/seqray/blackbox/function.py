@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray
-from seqray.blackbox.protocol import checked_answers
-from seqray.errors import BlackBoxError, SeqrayError
-from seqray.stepper import collect
-from seqray.tree import PrefixTree
-from seqray.words import Alphabet, Symbol, Word, Words
+from seqray.arrays import IntArray
+from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
+from seqray.words import Alphabet, Symbol, Words
 
 Function = Callable[[list[Any]], Any]
 
+BATCH = 1024
+"""Words in one call of a function."""
 
-def black_box(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> FunctionBox:
+
+def black_box(
+    function: Function,
+    alphabet: Alphabet | Iterable[Symbol],
+    *,
+    name: str | None = None,
+    batch_size: int = BATCH,
+    timeout: float | None = None,
+) -> AskedBox:
     """Turn a function on words into a black box.
 
     Parameters
@@ -28,6 +37,13 @@ def black_box(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> Func
         symbols are single characters, and a tuple of symbols otherwise.
     alphabet
         The symbols of the words.
+    name
+        What its answers are kept under, where they are kept: change it when the function changes.
+    batch_size
+        The most words in one call. What was answered before a failure is never lost, so that
+        calls of a second or so are best.
+    timeout
+        The most seconds that one call may take; by default any time.
 
     Examples
     --------
@@ -35,10 +51,17 @@ def black_box(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> Func
     >>> box.weights(["", "a", "abb"])
     array([1.   , 0.5  , 0.125])
     """
-    return FunctionBox(function, Alphabet.of(alphabet))
+    return AskedBox(FunctionAsker(function, name, batch_size, timeout), Alphabet.of(alphabet))
 
 
-def language_model(function: Function, alphabet: Alphabet | Iterable[Symbol]) -> FunctionModel:
+def language_model(
+    function: Function,
+    alphabet: Alphabet | Iterable[Symbol],
+    *,
+    name: str | None = None,
+    batch_size: int = BATCH,
+    timeout: float | None = None,
+) -> AskedModel:
     """Turn a function that predicts the next symbol into a black box.
 
     Parameters
@@ -48,6 +71,8 @@ def language_model(function: Function, alphabet: Alphabet | Iterable[Symbol]) ->
         order of the alphabet, and last that the word ends: shape ``(n, n_symbols + 1)``.
     alphabet
         The symbols of the words.
+    name, batch_size, timeout
+        As for `black_box`.
 
     Examples
     --------
@@ -55,103 +80,80 @@ def language_model(function: Function, alphabet: Alphabet | Iterable[Symbol]) ->
     >>> box.weights(["", "a", "ab"])
     array([0.25   , 0.125  , 0.03125])
     """
-    return FunctionModel(function, Alphabet.of(alphabet))
+    return AskedModel(FunctionAsker(function, name, batch_size, timeout), Alphabet.of(alphabet))
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionBox:
-    """A function that gives a number to each word; see `black_box`."""
-
-    function: Function
-    alphabet: Alphabet
-
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Ask the function for the number of each word, in one call."""
-        words = self.alphabet.words(words)
-        if not len(words):
-            return np.empty(0)  # functions are not asked about nothing: many fail on it
-        return checked_answers(
-            _ask(self.function, words), words, (len(words),), _name(self.function)
-        )
-
-
-class PrefixStates(NamedTuple):
-    """The state of a model without states is the prefix itself."""
-
-    prefixes: Words
-    log_weight: FloatArray
-    next_symbol: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class FunctionModel:
-    """A function that predicts the next symbol; see `language_model`.
-
-    It is a stepper whose state is the prefix read so far, so that a walk asks each prefix once.
-    """
+@dataclass(frozen=True)
+class FunctionAsker:
+    """Asks a function; see `black_box`."""
 
     function: Function
-    alphabet: Alphabet
+    fingerprint: str | None = None
+    batch_size: int = BATCH
+    timeout: float | None = None
+    deterministic: bool = False
 
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return each word's probability: the product of its symbols' and its end's."""
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, self.state_weights)[tree.node_of_word]
+    def __post_init__(self) -> None:
+        for name, number in (("batch_size", self.batch_size), ("timeout", self.timeout)):
+            if number is not None and number <= 0:
+                raise ArgumentError(f"{name}: expected more than 0, got {number}")
 
-    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Ask the function what follows each word as a prefix."""
-        words = self.alphabet.words(words)
-        who = _name(self.function)
-        shape = (len(words), len(self.alphabet) + 1)
-        if not len(words):
-            return np.empty(shape)
-        chances = checked_answers(_ask(self.function, words), words, shape, who)
-        wrong = (chances < 0).any(axis=1) | (np.abs(chances.sum(axis=1) - 1) > 1e-3)
-        if wrong.any():
-            at = int(wrong.argmax())
+    @property
+    def who(self) -> str:
+        """The function's name."""
+        return f"the function {getattr(self.function, '__name__', repr(self.function))!r}"
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+        """Call the function; where it fails, look for the word on which it does."""
+        size = self.batch_size
+        for begin in range(0, len(words), size):
+            yield from self._ask(words, np.arange(begin, min(begin + size, len(words))))
+
+    def _ask(self, words: Words, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
+        try:
+            answers = self._call(words[which])
+        except (SeqrayError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if len(which) > 1:  # the half that works is answered, the other one shows the word
+                half = len(which) // 2
+                yield from self._ask(words, which[:half])
+                yield from self._ask(words, which[half:])
+                return
             raise BlackBoxError(
-                f"{who} returned {chances[at].tolist()} for the prefix "
-                f"{self.alphabet.show(words[at])!r}: expected probabilities that sum to 1, "
-                f"one for each of {len(self.alphabet)} symbols and last the end"
+                f"{self.who} failed on the word {words.alphabet.show(words[int(which[0])])!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        yield which, answers
+
+    def _call(self, words: Words) -> Any:
+        """Call the function with words as the user knows them."""
+        plain: list[Any] = list(words)
+        if words.alphabet.has_characters:
+            plain = ["".join(word) for word in plain]
+        if self.timeout is None:
+            return self.function(plain)
+        return self._call_in_time(plain, words)
+
+    def _call_in_time(self, plain: list[Any], words: Words) -> Any:
+        """Call the function on a thread of its own: one that hangs is left behind."""
+        outcome: dict[str, Any] = {}
+
+        def call() -> None:
+            try:
+                outcome["answers"] = self.function(plain)
+            except BaseException as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(self.timeout)
+        if thread.is_alive():
+            raise BlackBoxError(
+                f"{self.who} gave no answer in {self.timeout:g} s to {len(words)} words that begin "
+                f"with {words.alphabet.show(words[0])!r}: expected one in that time; ask about "
+                "fewer words at once (batch_size) or wait longer (timeout)"
             )
-        return chances
-
-    def start(self) -> PrefixStates:
-        """Return a batch of one: the empty prefix."""
-        empty = self.alphabet.words([()])
-        return PrefixStates(empty, np.zeros(1), self.next_symbol(empty))
-
-    def step(self, states: PrefixStates, parents: IntArray, symbols: IntArray) -> PrefixStates:
-        """Return the prefixes with one more symbol."""
-        prefixes = states.prefixes[parents].extended(symbols)
-        with np.errstate(divide="ignore"):
-            logs = states.log_weight[parents] + np.log(states.next_symbol[parents, symbols])
-        return PrefixStates(prefixes, logs, self.next_symbol(prefixes))
-
-    def state_weights(self, states: PrefixStates) -> FloatArray:
-        """Return the probability of the word that leads to each state."""
-        return np.exp(states.log_weight) * states.next_symbol[:, -1]
-
-    def state_next_symbol(self, states: PrefixStates) -> FloatArray:
-        """Return what follows each prefix, the end last."""
-        return states.next_symbol
-
-
-def _name(function: Function) -> str:
-    return f"the function {getattr(function, '__name__', repr(function))!r}"
-
-
-def _ask(function: Function, words: Words) -> Any:
-    """Call a user's function with words as the user knows them."""
-    plain: list[Any] = list(words)
-    if words.alphabet.has_characters:
-        plain = ["".join(word) for word in plain]
-    try:
-        return function(plain)
-    except SeqrayError:
-        raise
-    except Exception as error:
-        raise BlackBoxError(
-            f"{_name(function)} failed on a batch of {len(words)} words that begins with "
-            f"{words.alphabet.show(words[0])!r}: {type(error).__name__}: {error}"
-        ) from error
+        if "error" in outcome:
+            raise outcome["error"]
+        return outcome["answers"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from seqray.arrays import FloatArray
+from seqray.arrays import FloatArray, IntArray
 from seqray.errors import BlackBoxError
 from seqray.words import Alphabet, Words
 
@@ -26,6 +27,46 @@ class BlackBox(Protocol):
 
     def weights(self, words: Words, /) -> FloatArray:
         """Return one real number a word, shape ``(n_words,)``."""
+
+
+class Asker(Protocol):
+    """What asks a model: takes words as they are, and hands on its answers as they come.
+
+    `seqray.blackbox.asked` makes a black box of it, whose answers can be kept, counted and
+    averaged on their way.
+    """
+
+    @property
+    def who(self) -> str:
+        """Who answers, for people: ``the function 'f'``."""
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What is the same as long as its answers are; None where nothing can say that."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether it is known to give the same answer always."""
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+        """Yield which of the words are answered, and an array with an entry or a row for each.
+
+        An answer that has been yielded is kept, whatever happens later: so a long question is
+        best answered in pieces. Every word is answered once; nothing is checked yet.
+        """
+
+
+def name_of(box: object) -> str:
+    """Say who a box is, for error messages.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> name_of(seqray.black_box(len, "ab"))
+    "the function 'len'"
+    """
+    who = getattr(getattr(box, "asker", box), "who", None)
+    return who if isinstance(who, str) else f"the {type(box).__name__}"
 
 
 def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str) -> FloatArray:

@@ -7,6 +7,7 @@ word, a `RecurrentLanguageModel` also says what comes next.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -149,6 +150,14 @@ class RecurrentNetwork:
         parts += [f"{layer.cell} {layer.n_inputs} -> {layer.n_outputs}" for layer in self.layers]
         parts += [f"dense {layer.n_inputs} -> {layer.n_outputs}" for layer in self.dense]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all its weights: what its answers are kept under."""
+        digest = hashlib.sha256(json.dumps(self._config()).encode())
+        for name, tensor in self._tensors().items():
+            digest.update(name.encode() + tensor.tobytes())
+        return f"rnn {digest.hexdigest()}"
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the number of each word, float64, shape ``(n_words,)``."""

@@ -7,6 +7,9 @@ from pathlib import Path
 import click
 
 import seqray
+from seqray.answers import opened_store
+from seqray.asking import Meter, attended
+from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import (
     automaton_argument,
     json_line,
@@ -28,9 +31,18 @@ from seqray.errors import ArgumentError
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
 @rank_option
+@store_option
+@option_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 def command(
-    automaton: str, box: str, words: Path, target: str | None, rank: int | None, as_json: bool
+    automaton: str,
+    box: str,
+    words: Path,
+    target: str | None,
+    rank: int | None,
+    store: str | None,
+    options: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Measure how faithful an automaton is to a black box on a file of words.
 
@@ -40,7 +52,7 @@ def command(
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
     """
-    opened = seqray.open_black_box(box)
+    opened = open_box(box, options)
     copy = open_automaton(automaton, rank)
     if copy.alphabet != opened.alphabet:
         raise ArgumentError(
@@ -49,7 +61,9 @@ def command(
         )
     evaluated = seqray.read_words(words, alphabet=opened.alphabet)
     aim = seqray.open_black_box(target) if target else None
-    fidelity = seqray.compare(opened, copy, evaluated, target=aim)
+    with opened_store(store_path(box, store)) as kept:
+        asked = attended(opened, Meter(), store=kept)
+        fidelity = seqray.compare(asked, copy, evaluated, target=aim)
     if as_json:
         extra = {
             "states": copy.n_states,

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 import seqray
-from seqray.blackbox.registry import known_black_boxes
+from seqray.cli.boxes import (
+    box_list,
+    interruptible,
+    open_box,
+    option_option,
+    store_option,
+    store_path,
+)
 from seqray.cli.common import notes, progress_bar, show_ranks, some_ranks
 from seqray.errors import RankError
 from seqray.store import check_run_target
@@ -29,14 +37,15 @@ Examples:
   seqray extract rnn:model.safetensors -o run
   seqray extract wa:24.pautomac_model.txt -o run --prefixes 400 --suffixes 400
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
+  seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
+
+Every answer of a box that is not seqray's own is kept, see `seqray store --help`: after an
+interruption, run the same command again, and only what is missing is asked. Ctrl-C once finishes
+the batch and extracts from what is known by then; twice stops at once.
 """
 
 
-@click.command(
-    help=HELP.format(
-        boxes="\n".join(f"  {form:<14} {what}" for form, what in known_black_boxes().items())
-    )
-)
+@click.command(help=HELP.format(boxes=box_list()))
 @click.argument("box")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Run folder.")
 @click.option(
@@ -66,6 +75,28 @@ Examples:
 @click.option(
     "--max-length", type=click.IntRange(1), help="Longest word drawn; longer ones are cut."
 )
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="QUESTIONS",
+    help="The most words, prefixes or steps to ask; the basis is made small enough.",
+)
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="The longest time to ask; the automaton is made of what is known by then.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How often to ask the same of a box that answers differently each time.",
+)
+@store_option
+@option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def command(
     box: str,
@@ -77,6 +108,11 @@ def command(
     max_rank: int,
     rank: str,
     max_length: int | None,
+    budget: int | None,
+    seconds: float | None,
+    repeat: int,
+    store: str | None,
+    options: tuple[str, ...],
     seed: int,
 ) -> None:
     """Extract."""
@@ -88,7 +124,7 @@ def command(
             param_hint="--rank",
         )
     check_run_target(output)
-    opened = seqray.open_black_box(box)
+    opened, answers = open_box(box, options), store_path(box, store)
     source: str | Words | None = basis
     if basis is not None and basis not in ("sampled", "uniform"):
         if not Path(basis).exists():
@@ -97,7 +133,7 @@ def command(
                 param_hint="--basis",
             )
         source = seqray.read_words(basis, alphabet=opened.alphabet)
-    with notes(), progress_bar("asking the box") as progress:
+    with notes(), interruptible() as stop, progress_bar("asking the box") as progress:
         found = seqray.extract(
             opened,
             prefixes=prefixes,
@@ -106,6 +142,11 @@ def command(
             method=method,
             basis=source,
             max_length=max_length,
+            store=answers,
+            budget=budget,
+            seconds=seconds,
+            repeat=repeat,
+            stop=stop,
             seed=seed,
             progress=progress,
         )
@@ -114,9 +155,11 @@ def command(
     settings = found.settings
     click.echo(
         f"Asked {settings['questions']:,} words ({settings['prefixes']} prefixes × "
-        f"{settings['suffixes']} suffixes, {settings['basis']}) in "
+        f"{settings['suffixes']} suffixes, {settings['basis']}) by {settings['asked']} in "
         f"{settings['seconds']['fill']:.1f} s."
     )
+    if answers is not None:
+        click.echo(f"The answers are kept in {answers}.")
     show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(
@@ -124,6 +167,9 @@ def command(
             f"the answers are not lost: {output} was saved with rank {chosen}"
         )
     click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
+    if stop.is_set():
+        click.echo("Interrupted: the same command asks what is missing.", err=True)
+        sys.exit(130)
 
 
 def _rank(text: str) -> int | None:

@@ -1,0 +1,473 @@
+"""Asking politely: within limits, never twice, and again where a box is not sure of itself.
+
+`attended` puts these between a black box and whoever asks it, and returns a black box of the same
+abilities. What a box can do decides how:
+
+- a box that is *asked* (whole words, or what follows a prefix): every answer goes through a store;
+- a box with *states* is stepped anew, which is cheap: only its steps are counted, and blocks of
+  answers can be kept, see `KeptBlocks`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from seqray.answers import AnswerStore, word_keys
+from seqray.arrays import FloatArray, IntArray, whole_number
+from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.asked import AskedBox, AskedModel, gathered
+from seqray.blackbox.protocol import BlackBox, name_of
+from seqray.errors import ArgumentError, BlackBoxError, Stopped
+from seqray.stepper import PredictingStepper, Stepper
+from seqray.tree import States
+from seqray.words import Alphabet, Word, Words
+
+N_CHECKED = 8
+"""Kept answers that are asked again, to see whether a box is still the one of before."""
+
+CHANGED = 1e-4
+"""By how much of itself an answer has to differ for that."""
+
+DROWNED = 0.5
+"""Above this share of an answer, noise no longer grows with it: the answer is mostly noise."""
+
+NOISE = b"noise"
+"""The block in which the store keeps how noisy a box is."""
+
+
+@dataclass
+class Meter:
+    """Counts questions, and says when to stop.
+
+    Parameters
+    ----------
+    budget
+        The most questions; None: any number.
+    seconds
+        The most time from now; None: any time.
+    stop
+        Asking ends soon after this event is set.
+
+    Examples
+    --------
+    >>> meter = Meter(budget=10)
+    >>> meter.allow(8), meter.allow(8)
+    (8, 2)
+    >>> meter.left
+    0
+    """
+
+    budget: int | None = None
+    seconds: float | None = None
+    stop: threading.Event | None = None
+    n_asked: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            self.budget = whole_number("budget", self.budget, 1)
+        if self.seconds is not None and not self.seconds > 0:
+            raise ArgumentError(f"seconds: expected more than 0, got {self.seconds}")
+
+    @property
+    def limits(self) -> bool:
+        """Whether asking can come to an end before all is asked."""
+        return not (self.budget is None and self.seconds is None and self.stop is None)
+
+    @property
+    def left(self) -> float:
+        """How many questions may still be asked."""
+        return np.inf if self.budget is None else self.budget - self.n_asked
+
+    def allow(self, n: int) -> int:
+        """Count ``n`` questions, or as many as are left, and return how many."""
+        allowed = int(min(n, self.left))
+        self.n_asked += allowed
+        return allowed
+
+    def refuse(self) -> NoReturn:
+        """Raise `Stopped`: more was asked than is left."""
+        raise Stopped(f"the budget of {self.budget:,} questions is used up")
+
+    def check(self) -> None:
+        """Raise `Stopped` where time is over, or somebody said stop."""
+        if self.stop is not None and self.stop.is_set():
+            raise Stopped("interrupted")
+        if self.seconds is not None and time.monotonic() - self.began > self.seconds:
+            raise Stopped(f"the time of {self.seconds:g} s is over")
+
+
+def attended(
+    box: BlackBox, meter: Meter, *, store: AnswerStore | None = None, repeat: int = 1
+) -> BlackBox:
+    """Return a box that answers the same, but counts, keeps and averages.
+
+    Parameters
+    ----------
+    box
+        Any black box.
+    meter
+        Counts the questions: distinct words or prefixes, or steps of a box with states.
+    store
+        Where answers are kept. None: as long as the box, and only where the same could be asked
+        twice or counted twice.
+    repeat
+        How often to ask the same, to answer with the mean.
+    """
+    repeat = whole_number("repeat", repeat, 1)
+    if repeat > 1:
+        box = _repeating(box, repeat)
+    if isinstance(box, AskedBox | AskedModel):
+        if isinstance(box, AskedBox) and store is None and not meter.limits:
+            return box
+        return _remembering(box, meter, store, repeat)
+    if isinstance(box, WeightedAutomaton) or not isinstance(box, Stepper) or not meter.limits:
+        return box
+    return (MeteredModel if isinstance(box, PredictingStepper) else MeteredBox)(box, meter)
+
+
+def way_of(box: BlackBox) -> str:
+    """Say how a box is asked: the cheapest way that it allows.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> way_of(seqray.black_box(lambda words: [0] * len(words), "ab"))
+    'whole words'
+    """
+    if isinstance(box, WeightedAutomaton):
+        return "as an automaton"
+    if isinstance(box, AskedModel):
+        return "next symbols"
+    return "states" if isinstance(box, Stepper) else "whole words"
+
+
+def fingerprint_of(box: BlackBox) -> str:
+    """Return what the answers of a box are kept under, or say how to give it a name."""
+    asker = getattr(box, "asker", box)
+    found: str | None = getattr(asker, "fingerprint", None)
+    if found is None:
+        raise ArgumentError(
+            "store: the answers of this box have no name to be kept under: give it one, as in "
+            "black_box(function, alphabet, name='my model 1')"
+        )
+    return found
+
+
+# Noise --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much the answers of a box differ from one time to the next.
+
+    Parameters
+    ----------
+    level
+        The standard deviation of an answer.
+    relative
+        Whether that is a share of the answer, or the same for all answers.
+    """
+
+    level: float
+    relative: bool
+
+    def __str__(self) -> str:
+        return f"{self.level:.2g}{' of the answer' if self.relative else ''}"
+
+    def of(self, answers: FloatArray) -> FloatArray:
+        """Return the standard deviation of each answer."""
+        return self.level * (np.abs(answers) if self.relative else np.ones_like(answers))
+
+
+def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> Noise:
+    """Measure noise from two answers to each of some words.
+
+    The first may be the mean of several. Whichever explains the differences better is taken: noise
+    that grows with the answer, or noise that does not.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> values = 10.0 ** np.arange(-50, 50)
+    >>> noisy = [values * (1 + 0.1 * rng.normal(size=100)) for _ in range(2)]
+    >>> noise = measure_noise(*noisy)
+    >>> noise.relative, round(noise.level, 2)
+    (True, 0.1)
+    """
+    apart = first - second
+    if not apart.any():
+        return Noise(0.0, relative=False)
+    share = 1 + 1 / repeat  # how much more the variance of a difference is
+    same = Noise(float(np.sqrt(np.mean(apart**2) / share)), relative=False)
+    size = (np.abs(first) + np.abs(second)) / 2
+    if not size.all():
+        return same
+    growing = Noise(float(np.sqrt(np.mean((apart / size) ** 2) / share)), relative=True)
+    if growing.level > DROWNED:
+        return same
+    # Both explain the sum of squares equally; the likelier one expects smaller deviations.
+    return min(same, growing, key=lambda noise: float(np.log(noise.of(size)).sum()))
+
+
+# Boxes that are asked -----------------------------------------------------------------------------
+
+
+def _remembering(
+    box: AskedBox | AskedModel, meter: Meter, store: AnswerStore | None, repeat: int
+) -> AskedBox | AskedModel:
+    kind = "value" if isinstance(box, AskedBox) else "next"
+    if repeat > 1:
+        kind += f", mean of {repeat}"
+    if store is None:
+        kept, codes = AnswerStore(), Alphabet(range(len(box.alphabet)))
+        number = kept.box("this run", kind, codes)  # of symbols that need not fit into a file
+    else:
+        kept, number = store, store.box(fingerprint_of(box), kind, box.alphabet)
+    if store is not None and not box.asker.deterministic:
+        _check_kept(box, store, number)
+    return dataclasses.replace(box, asker=RememberingAsker(box, kept, number, meter))
+
+
+def _check_kept(box: AskedBox | AskedModel, store: AnswerStore, number: int) -> None:
+    """Refuse kept answers that the box would not give any more: it has changed."""
+    words, kept = store.some(number, N_CHECKED, box.alphabet)
+    if not len(words):
+        return
+    now = gathered(box.answers(words), np.empty_like(kept), box.asker.who)
+    noise = KeptBlocks.of(box, store).find(NOISE)
+    if noise is not None and noise[0] > 0:  # it never says the same twice
+        return
+    apart = np.abs(now - kept) > CHANGED * np.maximum(np.abs(now), np.abs(kept))
+    if apart.any():
+        at = np.argwhere(apart)[0]
+        raise BlackBoxError(
+            f"{box.asker.who} has changed: for the word {box.alphabet.show(words[int(at[0])])!r} "
+            f"it answers {now[tuple(at)]:g}, and {kept[tuple(at)]:g} was kept of it: forget the "
+            f"kept answers (seqray store prune --box {fingerprint_of(box)!r}), or ask without the "
+            "store"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RememberingAsker:
+    """Asks a box only what the store does not know, and keeps what it answers at once."""
+
+    box: AskedBox | AskedModel
+    store: AnswerStore
+    number: int
+    meter: Meter
+    seen: set[bytes] = field(default_factory=set)
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return self.box.asker.who
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What the answers are kept under."""
+        return self.box.asker.fingerprint
+
+    @property
+    def deterministic(self) -> bool:
+        """Always: what was answered once stays."""
+        return True
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield what is known, then what the box answers."""
+        self.meter.check()
+        unique, place = words.unique()
+        allowed = self._allowed(unique)
+        wanted = unique[allowed]
+        known, answers = self.store.find(self.number, wanted)
+
+        def spread(which: IntArray, answers: FloatArray) -> tuple[IntArray, FloatArray]:
+            row = np.full(len(unique), -1)
+            row[which] = np.arange(len(which))
+            at = np.flatnonzero(row[place] >= 0)
+            return at, answers[row[place[at]]]
+
+        if known.any():
+            yield spread(allowed[known], answers)
+        missing = np.flatnonzero(~known)
+        for which, answers in self.box.answers(wanted[missing]):
+            here = missing[which]
+            self.store.add(self.number, wanted[here], answers)
+            yield spread(allowed[here], answers)
+            if len(here) < len(missing):  # what is complete is handed over before the end
+                self.meter.check()
+        if len(allowed) < len(unique):
+            self.meter.refuse()
+
+    def _allowed(self, words: Words) -> IntArray:
+        """Return which words the budget allows: those of before, and the first new ones."""
+        if self.meter.budget is None:
+            self.meter.n_asked += len(words)
+            return np.arange(len(words))
+        keys = word_keys(words)
+        is_new = np.fromiter((key not in self.seen for key in keys), bool, len(keys))
+        new = np.flatnonzero(is_new)[: self.meter.allow(int(is_new.sum()))]
+        self.seen.update(keys[i] for i in new.tolist())
+        return np.union1d(np.flatnonzero(~is_new), new)
+
+
+def _repeating(box: BlackBox, repeat: int) -> AskedBox | AskedModel:
+    """Return a box that is asked several times; one with states is asked about words then."""
+    if isinstance(box, AskedBox | AskedModel):
+        return dataclasses.replace(box, asker=RepeatingAsker(box, repeat))
+    if isinstance(box, PredictingStepper):
+        model = AskedModel(_Whole(box, "next_symbol"), box.alphabet, leaks=True)
+        return dataclasses.replace(model, asker=RepeatingAsker(model, repeat))
+    whole = AskedBox(_Whole(box, "weights"), box.alphabet)
+    return dataclasses.replace(whole, asker=RepeatingAsker(whole, repeat))
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatingAsker:
+    """Asks a box several times and answers with the mean."""
+
+    box: AskedBox | AskedModel
+    repeat: int
+    deterministic: bool = False
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return self.box.asker.who
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What the answers are kept under."""
+        return self.box.asker.fingerprint
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield means, in batches of 1024 words."""
+        shape = () if isinstance(self.box, AskedBox) else (len(words.alphabet) + 1,)
+        for begin in range(0, len(words), 1024):
+            some = words[begin : begin + 1024]
+            total = np.zeros((len(some), *shape))
+            for _ in range(self.repeat):
+                total += gathered(self.box.answers(some), np.empty_like(total), self.who)
+            yield np.arange(begin, begin + len(some)), total / self.repeat
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """Asks a box with states about whole words."""
+
+    box: Any
+    method: str
+    deterministic: bool = False
+
+    @property
+    def who(self) -> str:
+        return name_of(self.box)
+
+    @property
+    def fingerprint(self) -> str | None:
+        found: str | None = getattr(self.box, "fingerprint", None)
+        return found
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        yield np.arange(len(words)), getattr(self.box, self.method)(words)
+
+
+# Boxes with states --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MeteredBox:
+    """A box with states whose steps are counted."""
+
+    box: Any
+    meter: Meter
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return name_of(self.box)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What the answers are kept under."""
+        found: str | None = getattr(self.box, "fingerprint", None)
+        return found
+
+    @property
+    def max_states(self) -> int | None:
+        """How many states may be stepped at once."""
+        found: int | None = getattr(self.box, "max_states", None)
+        return found
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        alphabet: Alphabet = self.box.alphabet
+        return alphabet
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return one real number a word."""
+        weights: FloatArray = self.box.weights(words)
+        return weights
+
+    def start(self) -> States:
+        """Return a batch of one: the state before the first symbol."""
+        return self.box.start()
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        """Return the states after a symbol, if there may be more steps."""
+        self.meter.check()
+        if self.meter.allow(len(parents)) < len(parents):
+            self.meter.refuse()
+        return self.box.step(states, parents, symbols)
+
+    def state_weights(self, states: States) -> FloatArray:
+        """Return the weight of the word that leads to each state."""
+        weights: FloatArray = self.box.state_weights(states)
+        return weights
+
+
+class MeteredModel(MeteredBox):
+    """A box with states that predicts, and whose steps are counted."""
+
+    def state_next_symbol(self, states: States) -> FloatArray:
+        """Return what follows each state, the end last."""
+        chances: FloatArray = self.box.state_next_symbol(states)
+        return chances
+
+
+@dataclass(frozen=True, eq=False)
+class KeptBlocks:
+    """Blocks of answers of a box with states, in a store.
+
+    Parameters
+    ----------
+    store
+        Where they are.
+    number
+        Under which number the store knows the box.
+    """
+
+    store: AnswerStore
+    number: int
+
+    @classmethod
+    def of(cls, box: BlackBox, store: AnswerStore) -> KeptBlocks:
+        """Return the blocks of a box."""
+        return cls(store, store.box(fingerprint_of(box), "blocks", box.alphabet))
+
+    def find(self, name: bytes) -> FloatArray | None:
+        """Return the answers that were kept under a name, flat, or None."""
+        return self.store.find_block(self.number, name)
+
+    def add(self, name: bytes, answers: FloatArray) -> None:
+        """Keep answers under a name."""
+        self.store.add_block(self.number, name, answers)

@@ -1,0 +1,294 @@
+"""What a model file does not say: which symbols it reads, as which ids, and what it answers.
+
+A *card* is a small JSON file beside the model, ``model.seqray.json`` beside ``model.onnx`` and
+``seqray.json`` inside a model's folder. docs/cards.md explains every field.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray, whole_number
+from seqray.errors import ArgumentError, MissingFileError, SeqrayError
+from seqray.files import read_text, reading, writing
+from seqray.words import Alphabet, Words
+
+ANSWERS = ("next", "value")
+SCORES = ("logits", "log-probabilities", "probabilities", "values")
+
+
+@dataclass(frozen=True)
+class Card:
+    """How words go into a network, and how answers come out of it.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols of the words.
+    answers
+        ``"next"``: the network scores every next symbol; ``"value"``: it gives one number to the
+        whole word.
+    scores
+        What its outputs are. ``"logits"`` go through a softmax over all outputs,
+        ``"log-probabilities"`` through an exponential, ``"probabilities"`` and ``"values"`` are
+        taken as they are. A single logit goes through the logistic function. By default logits
+        for ``"next"``, values for ``"value"``.
+    ids
+        The input id of each symbol; None: its place in the alphabet.
+    start, stop
+        The input id that is read before, and after, every word; None: nothing is.
+    columns
+        The output of each next symbol; None: its place in the alphabet.
+    end
+        The output that says that the word ends; None: the one after the last symbol's.
+    renormalise
+        Whether next-symbol probabilities are divided by their sum over the symbols and the end,
+        for a network that has other outputs too (padding, say).
+    column
+        The output that is the value, where the network has several.
+    pad
+        The input id that fills short words up, for a network that does not mind it. None: words
+        of different lengths are never asked together.
+    empty
+        The value of the empty word, for a network that cannot read nothing.
+    limit
+        The most ids that the network can read at once.
+    network
+        What the layers are, where the file holds nothing but arrays (`seqray.blackbox.torch`).
+
+    Examples
+    --------
+    >>> card = Card(Alphabet("ab"), "next", start=2)
+    >>> card.log_next(np.zeros((1, 4))).round(3)
+    array([[-1.099, -1.099, -1.099]])
+    """
+
+    alphabet: Alphabet
+    answers: str
+    scores: str = ""
+    ids: Sequence[int] | None = None
+    start: int | None = None
+    stop: int | None = None
+    columns: Sequence[int] | None = None
+    end: int | None = None
+    renormalise: bool = True
+    column: int = 0
+    pad: int | None = None
+    empty: float | None = None
+    limit: int | None = None
+    network: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("answers", self.answers, ANSWERS)
+        if not self.scores:
+            object.__setattr__(self, "scores", "logits" if self.answers == "next" else "values")
+        _check_choice("scores", self.scores, SCORES)
+        if self.answers == "next" and self.scores == "values":
+            raise ArgumentError('scores: "values" say nothing of the next symbol: expected logits')
+        if self.answers == "next" and self.stop is not None:
+            raise ArgumentError("stop: a network that predicts the next symbol reads no end")
+        if self.answers == "next" and self.empty is not None:
+            raise ArgumentError("empty: only a network that answers a value needs it")
+        for name in ("ids", "columns"):
+            object.__setattr__(self, name, self._numbers(name))
+        if self.end is None:
+            object.__setattr__(self, "end", len(self.alphabet))
+        for name in ("start", "stop", "end", "column", "pad", "limit"):
+            self._keep_number(name)
+        self._check_others()
+        if len(set(self.outputs)) < len(self.outputs):
+            raise ArgumentError(
+                f"columns and end: expected all different, got {list(self.outputs)}"
+            )
+
+    def _keep_number(self, name: str) -> None:
+        number, optional = getattr(self, name), name not in ("end", "column")
+        if number is not None or not optional:
+            number = _whole_number(name, number, least=1 if name == "limit" else 0)
+        object.__setattr__(self, name, number)
+
+    def _check_others(self) -> None:
+        if not isinstance(self.renormalise, bool):
+            raise ArgumentError(f"renormalise: expected true or false, got {self.renormalise!r}")
+        if self.empty is not None:
+            object.__setattr__(self, "empty", _finite_number("empty", self.empty))
+        if self.network is not None and not isinstance(self.network, Mapping):
+            raise ArgumentError(f"network: expected an object, got {self.network!r}")
+
+    def _numbers(self, name: str) -> tuple[int, ...]:
+        """Return what a field says of each symbol: by default its place in the alphabet."""
+        numbers, n = getattr(self, name), len(self.alphabet)
+        if numbers is None:
+            return tuple(range(n))
+        if isinstance(numbers, str) or not isinstance(numbers, Iterable):
+            raise ArgumentError(f"{name}: expected a list of {n} numbers, got {numbers!r}")
+        numbers = tuple(numbers)
+        if len(numbers) != n:
+            raise ArgumentError(
+                f"{name}: expected one for each of the {n} symbols, got {len(numbers)}"
+            )
+        return tuple(_whole_number(name, number) for number in numbers)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The outputs that count: each next symbol's, and last the end's; or the value's."""
+        if self.answers == "value":
+            return (self.column,)
+        assert self.columns is not None
+        assert self.end is not None
+        return (*self.columns, self.end)
+
+    def of_words(self, words: Words) -> IntArray:
+        """Return the input ids of words that are all of one length, ``(n_words, n_ids)``."""
+        rows = [np.asarray(self.ids)[words.codes].reshape(len(words), -1)]
+        if self.start is not None:
+            rows.insert(0, np.full((len(words), 1), self.start))
+        if self.stop is not None:
+            rows.append(np.full((len(words), 1), self.stop))
+        return np.concatenate(rows, axis=1)
+
+    def log_next(self, scores: FloatArray) -> FloatArray:
+        """Return the logarithm of each next symbol's probability, ``(n, n_symbols + 1)``.
+
+        ``scores`` has a row a prefix and a column an output.
+        """
+        logs = self._logs(self._checked(scores))[:, list(self.outputs)]
+        return _minus_log_sum(logs) if self.renormalise else logs
+
+    def values(self, scores: FloatArray) -> FloatArray:
+        """Return the value of each word, ``(n,)``, from a row of outputs each."""
+        scores = self._checked(scores)
+        if self.scores in ("values", "probabilities"):
+            return scores[:, self.column]
+        if self.scores == "logits" and scores.shape[1] == 1:  # against nothing: yes or no
+            scores = np.pad(scores, ((0, 0), (0, 1)))
+        return np.exp(self._logs(scores)[:, self.column])
+
+    def _logs(self, scores: FloatArray) -> FloatArray:
+        if self.scores == "logits":
+            return _minus_log_sum(scores)
+        if self.scores == "log-probabilities":
+            return scores
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(scores)
+
+    def _checked(self, scores: FloatArray) -> FloatArray:
+        scores = np.asarray(scores, np.float64)
+        if scores.ndim == 1:
+            scores = scores[:, None]
+        if scores.ndim != 2 or scores.shape[1] <= max(self.outputs):
+            raise ArgumentError(
+                f"the network answered shape {scores.shape}, which has no output "
+                f"{max(self.outputs)}: alphabet and model disagree, see the card's columns and end"
+            )
+        return scores
+
+    @property
+    def leaks(self) -> bool:
+        """Whether next-symbol probabilities may sum to less than 1."""
+        return not self.renormalise
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a card's file holds."""
+        document = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**document, "alphabet": self.alphabet.to_json()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Card:
+        """Make a card of what its file holds; unknown fields are named."""
+        known = [field.name for field in fields(cls)]
+        for name in document:
+            if name not in known:
+                near = get_close_matches(name, known, n=1) or known
+                raise ArgumentError(f"unknown field {name!r}: expected {' or '.join(near)}")
+        for name in ("alphabet", "answers"):
+            if name not in document:
+                raise ArgumentError(f"the field {name!r} is missing")
+        symbols = document["alphabet"]
+        if not isinstance(symbols, (str, list)):
+            raise ArgumentError(f"alphabet: expected a list of symbols, got {symbols!r}")
+        return cls(**{**document, "alphabet": Alphabet(symbols)})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the card to a file."""
+        text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
+        with writing(path) as fresh:
+            fresh.write_text(text + "\n", "utf-8")
+
+
+def card_path(model: str | os.PathLike[str]) -> Path:
+    """Return where the card of a model belongs."""
+    home = Path(model)
+    return home / "seqray.json" if home.is_dir() else home.with_suffix(".seqray.json")
+
+
+def load_card(model: str | os.PathLike[str]) -> Card:
+    """Read the card that lies beside a model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = Path(folder, "net.onnx")
+    ...     model.touch()
+    ...     Card(Alphabet("ab"), "value").save(card_path(model))
+    ...     load_card(model).alphabet
+    Alphabet(['a', 'b'])
+    """
+    path = card_path(model)
+    if not Path(model).exists():
+        raise MissingFileError(f"{model}: there is no such file or folder")
+    if not path.exists():
+        raise MissingFileError(
+            f"{model}: its card {path} is missing: a JSON file that says which symbols the model "
+            'reads and what it answers, such as {"alphabet": ["a", "b"], "answers": "next", '
+            '"start": 2}; see docs/cards.md'
+        )
+    return read_card(read_text(path), path)
+
+
+def read_card(text: str, where: str | os.PathLike[str]) -> Card:
+    """Make a card of JSON text, which was found at ``where``."""
+    with reading(where, "a card of seqray"):
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError(f"expected an object, got {type(document).__name__}")
+    try:
+        return Card.from_json(document)
+    except SeqrayError as error:
+        raise ArgumentError(f"{where}: {error}") from error
+
+
+def _minus_log_sum(logs: FloatArray) -> FloatArray:
+    top = logs.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):  # no output is possible: that is nan
+        shifted = logs - top
+        rest: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return rest
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+
+
+def _whole_number(name: str, number: object, least: int = 0) -> int:
+    if isinstance(number, bool):  # true is 1 in Python, but not to whoever wrote it
+        raise ArgumentError(f"{name}: expected a whole number from {least}, got {number}")
+    return whole_number(name, number, least)
+
+
+def _finite_number(name: str, number: Any) -> float:
+    if not isinstance(number, (int, float, np.number)) or isinstance(number, bool):
+        raise ArgumentError(f"{name}: expected a number, got {number!r}")
+    if not np.isfinite(number):
+        raise ArgumentError(f"{name}: expected a finite number, got {number!r}")
+    return float(number)

@@ -1,0 +1,199 @@
+"""Networks that are stepped from state to state by a framework's own code, as black boxes.
+
+An adapter brings two functions, `Steps`; the rest is the same for every framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray
+from seqray.blackbox.card import Card
+from seqray.blackbox.scores import checked_scores
+from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
+from seqray.stepper import collect
+from seqray.tree import PrefixTree, States
+from seqray.words import Alphabet, Word, Words
+
+
+class Steps(Protocol):
+    """What an adapter knows of a network with states."""
+
+    def begin(self) -> tuple[Any, Any]:
+        """Return the scores ``(1, n_outputs)`` and the state before anything is read.
+
+        The scores may be None where the card has a start: they are then not needed.
+        """
+
+    def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[Any, Any]:
+        """Return scores ``(n, n_outputs)`` and states after reading ``ids[i]`` in ``parents[i]``.
+
+        ``state`` is a batch, ``parents`` say which of it; it must be left as it is.
+        """
+
+
+class ValueStates(NamedTuple):
+    """A batch of states of a network that answers a value."""
+
+    inner: Any
+    value: FloatArray
+
+
+class NextStates(NamedTuple):
+    """A batch of states of a network that predicts, with logarithms of probabilities."""
+
+    inner: Any
+    log_weight: FloatArray
+    log_next: FloatArray
+
+
+def stepped_box(
+    steps: Steps, card: Card, *, who: str, fingerprint: str | None = None
+) -> SteppedBox:
+    """Make a black box of a network with states.
+
+    Parameters
+    ----------
+    steps
+        How the network begins and goes on.
+    card
+        How symbols become ids, and scores answers.
+    who
+        Who answers, for error messages.
+    fingerprint
+        What its answers are kept under.
+    """
+    if card.stop is not None:
+        raise ArgumentError(
+            f"{who}: an id that is read after every word cannot be read from state to state: "
+            "ask about whole words instead"
+        )
+    kind = SteppedBox if card.answers == "value" else SteppedModel
+    return kind(steps, card, who, fingerprint)
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedBox:
+    """A network with states that gives a number to each word; see `stepped_box`."""
+
+    steps: Steps
+    card: Card
+    who: str
+    fingerprint: str | None
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        return self.card.alphabet
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the number of each word, float64, shape ``(n_words,)``."""
+        return self._read(words, self.state_weights)
+
+    def _read(
+        self, words: Words | Iterable[Word], read: Callable[[States], FloatArray]
+    ) -> FloatArray:
+        tree = PrefixTree.of(self.alphabet.words(words))
+        return collect(self, tree, read)[tree.node_of_word]
+
+    def start(self) -> States:
+        """Return a batch of one: the state before the first symbol."""
+        scores, inner = self._begin()
+        if self.card.empty is not None:
+            return ValueStates(inner, np.full(1, self.card.empty))
+        return ValueStates(inner, self.card.values(self._checked(scores)))
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        scores, inner = self._advance(states.inner, parents, symbols)
+        return ValueStates(inner, self.card.values(self._checked(scores, symbols)))
+
+    def state_weights(self, states: States) -> FloatArray:
+        """Return the weight of the word that leads to each state."""
+        value: FloatArray = states.value
+        return value
+
+    def _begin(self) -> tuple[Any, Any]:
+        with self._asked("the start"):
+            scores, inner = self.steps.begin()
+            if self.card.start is not None:
+                return self.steps.advance(inner, np.zeros(1, np.int64), np.array([self.card.start]))
+        if scores is None and self.card.empty is None:
+            raise ArgumentError(
+                f"{self.who} says nothing before it has read an id: give its card a start"
+            )
+        return scores, inner
+
+    def _advance(self, inner: Any, parents: IntArray, symbols: IntArray) -> tuple[Any, Any]:
+        with self._asked(f"{len(symbols)} states and symbols"):
+            return self.steps.advance(inner, parents, np.asarray(self.card.ids)[symbols])
+
+    @contextmanager
+    def _asked(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (SeqrayError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise BlackBoxError(
+                f"{self.who} failed on {what}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _checked(self, scores: Any, symbols: IntArray | None = None) -> FloatArray:
+        def place(row: int) -> str:
+            if symbols is None:
+                return "for the empty word"
+            return f"after the symbol {self.alphabet.symbols[symbols[row]]!r}"
+
+        n = 1 if symbols is None else len(symbols)
+        return checked_scores(scores, self.card, n, self.who, place)
+
+
+@dataclass(frozen=True, eq=False)
+class SteppedModel(SteppedBox):
+    """A network with states that predicts the next symbol; see `stepped_box`."""
+
+    def log_weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the natural logarithm of each word's probability; nothing underflows."""
+        return self._read(words, self._state_log_weights)
+
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
+        return self._read(words, self.state_next_symbol)
+
+    def start(self) -> NextStates:
+        """Return a batch of one: the state before the first symbol."""
+        scores, inner = self._begin()
+        return NextStates(inner, np.zeros(1), self._log_next(scores))
+
+    def step(self, states: NextStates, parents: IntArray, symbols: IntArray) -> NextStates:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        scores, inner = self._advance(states.inner, parents, symbols)
+        log_weight = states.log_weight[parents] + states.log_next[parents, symbols]
+        return NextStates(inner, log_weight, self._log_next(scores, symbols))
+
+    def _log_next(self, scores: Any, symbols: IntArray | None = None) -> FloatArray:
+        logs = self.card.log_next(self._checked(scores, symbols))
+        if np.isnan(logs).any():
+            raise BlackBoxError(
+                f"{self.who} gave no chance to any symbol nor to the end: expected probabilities "
+                "of the next symbol; see the card's columns and end"
+            )
+        return logs
+
+    def _state_log_weights(self, states: NextStates) -> FloatArray:
+        logs: FloatArray = states.log_weight + states.log_next[:, -1]
+        return logs
+
+    def state_weights(self, states: NextStates) -> FloatArray:
+        """Return the probability of the word that leads to each state."""
+        return np.exp(self._state_log_weights(states))
+
+    def state_next_symbol(self, states: NextStates) -> FloatArray:
+        """Return what follows each state, the end last."""
+        return np.exp(states.log_next)

@@ -1,0 +1,83 @@
+"""What commands that ask a black box share: its options, its store, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+import seqray
+from seqray.answers import default_store
+from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.registry import is_native, known_black_boxes
+
+
+def box_list() -> str:
+    """Return the kinds of black boxes, for ``--help``."""
+    known = known_black_boxes()
+    width = max(map(len, known))
+    return "\n".join(f"  {form:<{width}}  {what}" for form, what in known.items())
+
+
+option_option = click.option(
+    "-O",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the box, such as timeout=60; may be given again. docs/boxes/ lists them.",
+)
+
+store_option = click.option(
+    "--store",
+    metavar="FILE|none",
+    help="Where answers are kept, so that none is asked twice.  [default: SEQRAY_STORE, or a "
+    "file in the user's cache; none for demo, rnn, taysir and wa, which are fast]",
+)
+
+
+def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
+    """Open a black box with options as they stand on the command line."""
+    return seqray.open_black_box(spec, **dict(map(_option, options)))
+
+
+def store_path(spec: str, store: str | None) -> Path | None:
+    """Return where the answers of a box are kept, or None."""
+    if store is None:
+        return None if is_native(spec) else default_store()
+    return None if store == "none" else Path(store)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint="--option")
+    try:
+        return name.replace("-", "_"), json.loads(value)
+    except ValueError:
+        return name.replace("-", "_"), value
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets; the second one interrupts at once."""
+    stop = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        click.echo("Finishing this batch; Ctrl-C again stops at once.", err=True)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

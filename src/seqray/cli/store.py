@@ -1,0 +1,117 @@
+"""``seqray store``."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from seqray.answers import AnswerStore, KeptBox, default_store
+from seqray.errors import ArgumentError, MissingFileError
+
+DAY = 24 * 3600
+
+file_argument = click.option(
+    "--store",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file.  [default: SEQRAY_STORE, or a file in the user's cache]",
+)
+box_option = click.option(
+    "--box", "pattern", metavar="TEXT", help="Only boxes whose name has this in it."
+)
+
+
+@click.group()
+def command() -> None:
+    """Look at the answers that are kept, remove or export them.
+
+    Every question to a box that is not seqray's own is asked once: the answer is kept in a file,
+    and every later run finds it there.
+
+    \b
+    Examples:
+      seqray store info
+      seqray store export --box my-model > answers.jsonl
+      seqray store prune --box my-model
+      seqray store prune --older-than 90
+    """
+
+
+@command.command()
+@file_argument
+def info(path: Path | None) -> None:
+    """Show which boxes have answers here, and how many."""
+    where = _existing(path)
+    with AnswerStore(where) as store:
+        boxes = store.boxes()
+    size = sum(f.stat().st_size for f in where.parent.glob(f"{where.name}*"))
+    click.echo(f"{where}: {size / 1e6:,.1f} MB")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("box", overflow="fold")
+    for name in ("answers", "symbols", "single", "blocks", "days unused"):
+        table.add_column(name, justify="left" if name == "answers" else "right", no_wrap=True)
+    for box in boxes:
+        unused = f"{(time.time() - box.used) / DAY:.0f}"
+        counts = (f"{len(box.alphabet)}", f"{box.n_answers:,}", f"{box.n_blocks:,}", unused)
+        table.add_row(box.fingerprint, box.kind, *counts)
+    Console().print(table)
+
+
+@command.command()
+@file_argument
+@box_option
+@click.option(
+    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Not used for so long."
+)
+@click.option("--all", "everything", is_flag=True, help="Everything.")
+def prune(
+    path: Path | None, pattern: str | None, older_than: float | None, everything: bool
+) -> None:
+    """Forget the answers of some boxes, and give the room back."""
+    if pattern is None and older_than is None and not everything:
+        raise click.UsageError("say what to forget: --box TEXT, --older-than DAYS or --all")
+    with AnswerStore(_existing(path)) as store:
+        chosen = _matching(store.boxes(), pattern)
+        if older_than is not None:
+            chosen = [box for box in chosen if time.time() - box.used > older_than * DAY]
+        store.forget(chosen)
+    click.echo(
+        f"Forgot {sum(b.n_answers for b in chosen):,} answers and "
+        f"{sum(b.n_blocks for b in chosen):,} blocks of {len(chosen)} boxes."
+    )
+
+
+@command.command()
+@file_argument
+@box_option
+def export(path: Path | None, pattern: str | None) -> None:
+    """Write answers to standard output, one line of JSON a word.
+
+    Blocks, which only boxes with states have, are left out.
+    """
+    with AnswerStore(_existing(path)) as store:
+        boxes = _matching(store.boxes(), pattern)
+        if pattern is not None and not boxes:
+            raise ArgumentError(f"no box has {pattern!r} in its name: see seqray store info")
+        for box in boxes:
+            for words, answers in store.answers(box):
+                for word, row in zip(words, answers.tolist(), strict=True):
+                    answer = row[0] if box.kind.startswith("value") else row
+                    line = {"box": box.fingerprint, "word": list(word), "answer": answer}
+                    click.echo(json.dumps(line, ensure_ascii=False))
+
+
+def _existing(path: Path | None) -> Path:
+    where = default_store() if path is None else path
+    if not where.is_file():
+        raise MissingFileError(f"{where}: there is no store yet")
+    return where
+
+
+def _matching(boxes: list[KeptBox], pattern: str | None) -> list[KeptBox]:
+    return [box for box in boxes if pattern is None or pattern in box.fingerprint]

@@ -1,0 +1,239 @@
+"""Extraction within limits, from kept answers, and from noisy boxes."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import seqray
+from same_gru import native
+from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
+from seqray.answers import AnswerStore
+from seqray.asking import Meter, Noise, attended
+from seqray.basis import uniform_basis
+from seqray.errors import ArgumentError, Stopped
+from seqray.filling import Plan, fill, fill_within
+from seqray.spectral import decompose
+
+MACHINE = WeightedAutomaton(  # Figure 1 of Ayache, Eyraud and Goudian (2018)
+    "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]
+)
+SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}
+
+
+class Asked:
+    """Answers of the machine, all words counted."""
+
+    def __init__(self, method="weights", pause=0.0):
+        self.words, self.method, self.pause = [], method, pause
+
+    def __call__(self, words):
+        time.sleep(self.pause * len(words))
+        self.words.extend(words)
+        return getattr(MACHINE, self.method)(words)
+
+
+def boxes(asked):
+    if asked.method == "weights":
+        return black_box(asked, "ab", name="figure 1", batch_size=64)
+    return language_model(asked, "ab", name="figure 1", batch_size=64)
+
+
+def same(one, other):
+    left, right = one.automaton(one.max_rank), other.automaton(other.max_rank)
+    return all(
+        np.array_equal(getattr(left, name), getattr(right, name))
+        for name in ("initial", "transitions", "final")
+    )
+
+
+# Kept answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_a_second_run_asks_nothing_new_and_finds_the_same(tmp_path, method):
+    store = tmp_path / "answers.sqlite"
+    first, second = Asked(method), Asked(method)
+    found = extract(boxes(first), **SIZES, store=store)
+    again = extract(boxes(second), **SIZES, store=store)
+    assert same(found, again)
+    assert len(second.words) <= 8  # that it has not changed
+    assert same(found, extract(boxes(Asked(method)), **SIZES))
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_nothing_is_asked_twice_but_to_see_that_the_answer_is_the_same(tmp_path, method):
+    asked = Asked(method)
+    extract(boxes(asked), **SIZES, store=tmp_path / "answers.sqlite")
+    twice = len(asked.words) - len(set(asked.words))
+    assert 0 < twice < 400
+    longest = max(map(len, asked.words))
+    assert twice <= 16 * (1 if method == "weights" else longest)
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_a_run_that_broke_goes_on_where_it_was(tmp_path, method):
+    store = tmp_path / "answers.sqlite"
+    whole = extract(boxes(Asked(method)), **SIZES)
+
+    class Dies(Asked):
+        def __call__(self, words):
+            if len(self.words) > 900:
+                raise KeyboardInterrupt
+            return super().__call__(words)
+
+    first, second = Dies(method), Asked(method)
+    with pytest.raises(KeyboardInterrupt):
+        extract(boxes(first), **SIZES, store=store)
+    again = extract(boxes(second), **SIZES, store=store)
+    assert same(again, whole)
+    repeated = set(first.words) & set(second.words)
+    assert len(repeated) <= 8 + 16 * max(map(len, second.words))
+
+
+def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path, monkeypatch):
+    network = native()
+    whole = extract(network, **SIZES)
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        found = extract(network, **SIZES, store=store)
+        assert same(found, whole)
+        n_blocks = sum(box.n_blocks for box in store.boxes())
+        assert n_blocks > 1
+        monkeypatch.setattr(seqray.filling, "_read_suffixes", lambda *_: pytest.fail("computed"))
+        assert same(extract(network, **SIZES, store=store), whole)
+        assert sum(box.n_blocks for box in store.boxes()) == n_blocks
+
+
+# Budget -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+@pytest.mark.parametrize("budget", [1000, 3000, 10_000])
+def test_no_more_is_asked_than_the_budget(method, budget, caplog):
+    asked = Asked(method)
+    found = extract(boxes(asked), **SIZES, budget=budget)
+    probes = 16 * max(map(len, asked.words))
+    assert len(asked.words) <= budget + probes
+    assert len(asked.words) > budget / 3
+    assert len(set(asked.words)) <= budget
+    assert found.settings["stopped"] == (
+        f"the budget of {budget:,} questions allows no more" if budget < 10_000 else ""
+    )
+    assert found.settings["prefixes"] < 60 or budget == 10_000
+    np.testing.assert_allclose(found.best().weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]))
+
+
+def test_steps_are_the_questions_to_a_network():
+    found = extract(native(), **SIZES, budget=6000)
+    assert found.settings["steps"] < 6000
+    assert found.settings["prefixes"] < 60
+
+
+def test_a_budget_for_nothing_is_refused():
+    with pytest.raises(Stopped, match="budget of 30"):
+        extract(boxes(Asked()), **SIZES, budget=30)
+    with pytest.raises(ArgumentError, match="budget"):
+        extract(boxes(Asked()), budget=0)
+
+
+def test_an_automaton_costs_nothing():
+    assert extract(MACHINE, **SIZES, budget=1).settings["prefixes"] == 60
+
+
+# Time and stop ------------------------------------------------------------------------------------
+
+
+def test_when_time_is_over_the_automaton_is_made_of_what_is_known():
+    asked = Asked(pause=1e-4)
+    found = extract(boxes(asked), **SIZES, seconds=0.5)
+    assert found.settings["stopped"] == "the time of 0.5 s is over"
+    assert 2 <= found.settings["prefixes"] < 60
+    assert len(asked.words) > found.settings["questions"]
+    np.testing.assert_allclose(found.best().weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]))
+
+
+def test_enough_time_makes_no_difference():
+    assert same(extract(boxes(Asked()), **SIZES, seconds=1000), extract(boxes(Asked()), **SIZES))
+    assert same(extract(native(), **SIZES, seconds=1000), extract(native(), **SIZES))
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_somebody_who_says_stop_gets_an_automaton_of_what_is_known(method):
+    stop = threading.Event()
+    basis = uniform_basis(Alphabet("ab"), 60, 60, rng=np.random.default_rng(0))
+    n = Plan.of(basis).n_questions
+
+    def progress(done, total):
+        assert total == n
+        if done > n / 2:
+            stop.set()
+
+    found = extract(boxes(Asked(method)), basis=basis, stop=stop, progress=progress)
+    assert found.settings["stopped"] == "interrupted"
+    assert 20 < found.settings["prefixes"] < 60
+
+
+def test_stop_before_anything_is_known_is_an_error():
+    stop = threading.Event()
+    stop.set()
+    for box in (boxes(Asked()), boxes(Asked("next_symbol")), native()):
+        with pytest.raises(Stopped, match="interrupted"):
+            extract(box, **SIZES, stop=stop)
+
+
+def test_parts_of_a_basis_hold_what_the_whole_holds():
+    box = boxes(Asked())
+    basis = uniform_basis(box.alphabet, 40, 30, rng=np.random.default_rng(0))
+    whole, reason = fill_within(attended(box, Meter(seconds=100)), basis, Meter(seconds=100))
+    assert reason == ""
+    assert np.array_equal(whole.values, fill(box, basis).values)
+
+
+# Noise --------------------------------------------------------------------------------------------
+
+
+def noisy(level, seed=0):
+    rng = np.random.default_rng(seed)
+    return lambda words: MACHINE.weights(words) + level * rng.normal(size=len(words))
+
+
+def test_a_box_that_changes_its_mind_is_detected(caplog):
+    found = extract(black_box(noisy(1e-3), "ab"), **SIZES)
+    assert found.settings["noise"]["level"] == pytest.approx(1e-3, rel=0.6)
+    assert not found.settings["noise"]["relative"]
+    assert "answers differently each time" in caplog.text
+
+
+def test_noise_reaches_the_rank():
+    calm = extract(black_box(MACHINE.weights, "ab"), **SIZES, method="paper")
+    assert calm.settings["noise"]["level"] == 0
+    assert calm.max_rank == 2
+    found = extract(black_box(noisy(1e-4), "ab"), **SIZES, method="paper")
+    assert found.max_rank <= 4
+    basis = found.basis
+    blocks = fill(black_box(noisy(1e-4), "ab"), basis)
+    assert decompose(blocks, weighting="none").max_rank > 40
+    heard = decompose(blocks, weighting="none", noise=Noise(1e-4, relative=False))
+    assert heard.max_rank == 2
+
+
+def test_asking_again_makes_it_better():
+    words = ["", "a", "b", "ab", "ba", "bb", "bab"]
+    errors = []
+    for repeat in (1, 50):
+        box = black_box(noisy(3e-3), "ab")
+        found = extract(box, **SIZES, method="paper", repeat=repeat)
+        assert found.settings["repeat"] == repeat
+        errors.append(np.abs(found.best().weights(words) - MACHINE.weights(words)).max())
+    assert errors[1] < errors[0] / 3
+
+
+def test_a_noisy_box_keeps_its_answers_and_its_noise(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    found = [
+        extract(black_box(noisy(1e-3, seed), "ab", name="noisy"), **SIZES, store=store)
+        for seed in (0, 1)
+    ]
+    assert same(*found)
+    assert found[0].settings["noise"] == found[1].settings["noise"]
