@@ -215,7 +215,7 @@ def test_noise_reaches_the_rank():
     blocks = fill(black_box(noisy(1e-4), "ab"), basis)
     assert decompose(blocks, weighting="none").max_rank > 40
     heard = decompose(blocks, weighting="none", noise=Noise(1e-4, relative=False))
-    assert heard.max_rank == 2
+    assert heard.max_rank <= 3
 
 
 def test_asking_again_makes_it_better():

@@ -86,6 +86,11 @@ class Meter:
         """How many questions may still be asked."""
         return np.inf if self.budget is None else self.budget - self.n_asked
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the meter was made."""
+        return time.monotonic() - self.began
+
     def allow(self, n: int) -> int:
         """Count ``n`` questions, or as many as are left, and return how many."""
         allowed = int(min(n, self.left))
@@ -100,7 +105,7 @@ class Meter:
         """Raise `Stopped` where time is over, or somebody said stop."""
         if self.stop is not None and self.stop.is_set():
             raise Stopped("interrupted")
-        if self.seconds is not None and time.monotonic() - self.began > self.seconds:
+        if self.seconds is not None and self.elapsed > self.seconds:
             raise Stopped(f"the time of {self.seconds:g} s is over")
 
 

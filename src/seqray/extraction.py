@@ -20,7 +20,7 @@ from seqray.arrays import BoolArray, FloatArray, whole_number
 from seqray.asking import NOISE, KeptBlocks, Meter, Noise, attended, measure_noise, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
-from seqray.blackbox.asked import AskedModel
+from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
@@ -197,7 +197,7 @@ def extract(
         chosen = _basis(asked, basis, method, prefixes, suffixes, max_length, rng)
         clock.append(time.perf_counter())
         held_out = _held_out(asked, chosen, max_length, held_out_rng, meter)
-        reference = Reference.ask(asked, held_out)
+        reference = Reference.ask(asked, _in_time(asked, held_out, meter))
         noise = _noise(box, asked, chosen, repeat, kept, meter)
         clock.append(time.perf_counter())
         blocks, cut = fill_within(asked, chosen, meter, progress=progress, kept=blocks_kept)
@@ -350,6 +350,17 @@ def _held_out(
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
     new = words[np.flatnonzero(~_asked_before(words, basis))]
     return new[:N_HELD_OUT] if len(new) >= N_HELD_OUT // 10 else words[:N_HELD_OUT]
+
+
+def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
+    """Return the words that can be asked in a quarter of the time; their answers are kept."""
+    if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
+        return words
+    for end in range(100, len(words), 100):
+        box.weights(words[end - 100 : end])
+        if meter.elapsed > meter.seconds / 4:
+            return words[:end]
+    return words
 
 
 def _asked_before(words: Words, basis: Basis) -> BoolArray:

@@ -1,0 +1,225 @@
+"""A self-test for black boxes: whether one keeps the promises that extraction builds on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.arrays import FloatArray
+from seqray.asking import measure_noise, way_of
+from seqray.basis import uniform_basis, uniform_words
+from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
+from seqray.errors import SeqrayError
+from seqray.filling import Plan
+from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
+from seqray.tree import PrefixTree
+from seqray.words import Words
+
+CLOSE = 1e-5
+"""How far two answers to the same word may be apart, relative to the largest."""
+
+N_WORDS, LONGEST, BASIS = 40, 10, 800
+PATIENCE = 1.0
+"""Seconds that measuring the speed may take."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Parameters
+    ----------
+    name
+        What was checked.
+    ok
+        Whether the box passed. None: nothing to pass, or good to know.
+    found
+        What was seen.
+    therefore
+        What extraction does about it, or what to do.
+    """
+
+    name: str
+    ok: bool | None
+    found: str
+    therefore: str = ""
+
+
+def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
+    """Check a black box: a few hundred questions, and what they say about the others.
+
+    Parameters
+    ----------
+    box
+        Any black box.
+    seed
+        Of the words that are asked about.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: [len(word) for word in words], "ab")
+    >>> [finding.name for finding in check(box) if finding.ok is False]
+    []
+    """
+    rng = np.random.default_rng(seed)
+    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST)
+    checks: list[Callable[[BlackBox, Words], Finding]] = [
+        _empty_word,
+        _finite,
+        _single,
+        _padded,
+        _order,
+        _deterministic,
+    ]
+    if isinstance(box, Stepper):
+        checks.append(_states)
+    if predicts(box):
+        checks += [_sums, _ends]
+    checks.append(_speed)
+    return [_abilities(box), *(_attempt(each, box, words) for each in checks)]
+
+
+def _attempt(each: Callable[[BlackBox, Words], Finding], box: BlackBox, words: Words) -> Finding:
+    try:
+        return each(box, words)
+    except SeqrayError as error:
+        name = each.__name__.removeprefix("_").replace("_", " ")
+        return Finding(name, False, str(error), "extraction would stop with this error")
+
+
+def _ask(box: BlackBox, words: Words) -> FloatArray:
+    return checked_answers(box.weights(words), words, (len(words),), name_of(box))
+
+
+def _abilities(box: BlackBox) -> Finding:
+    therefore = {
+        "as an automaton": "blocks are products of its states",
+        "states": "no prefix is read twice",
+        "next symbols": "each prefix is asked once",
+        "whole words": "each word is asked once",
+    }[way_of(box)]
+    basis = "the basis is sampled from the box" if predicts(box) else "the basis is uniform"
+    found = f"{way_of(box)}; {len(box.alphabet)} symbols"
+    return Finding("can be asked for", None, found, f"{therefore}; {basis}")
+
+
+def _empty_word(box: BlackBox, words: Words) -> Finding:
+    value = _ask(box, box.alphabet.words([()]))[0]
+    return Finding("empty word", True, f"has the weight {value:.4g}")
+
+
+def _finite(box: BlackBox, words: Words) -> Finding:
+    values = _ask(box, words)
+    if (values < 0).any():
+        kind = f"{(values < 0).mean():.0%} of the answers are negative: no distribution"
+    else:
+        kind = f"from {values.min():.3g} to {values.max():.3g}"
+    therefore = "" if values.any() else "all words weigh nothing: is it the right alphabet?"
+    return Finding("answers", bool(values.any()), kind, therefore)
+
+
+def _single(box: BlackBox, words: Words) -> Finding:
+    together = _ask(box, words)
+    alone = np.concatenate([_ask(box, words[i : i + 1]) for i in range(len(words))])
+    return _agreement("batch = single", together, alone, "ask with a batch size of 1")
+
+
+def _padded(box: BlackBox, words: Words) -> Finding:
+    """Ask short words once with long ones and once among their like."""
+    together = _ask(box, words)
+    apart = np.empty(len(words))
+    for length in np.unique(words.lengths):
+        alike = np.flatnonzero(words.lengths == length)
+        apart[alike] = _ask(box, words[alike])
+    remedy = "padding changes its answers: ask words of one length at a time"
+    return _agreement("padded = unpadded", together, apart, remedy)
+
+
+def _order(box: BlackBox, words: Words) -> Finding:
+    forwards = _ask(box, words)
+    backwards = _ask(box, words[::-1])[::-1]
+    remedy = "answers do not come in the order of the words"
+    return _agreement("order kept", forwards, backwards, remedy)
+
+
+def _deterministic(box: BlackBox, words: Words) -> Finding:
+    first, second = _ask(box, words), _ask(box, words)
+    noise = measure_noise(first, second)
+    if noise.level == 0:
+        return Finding("deterministic", True, "the same answers twice")
+    return Finding(
+        "deterministic",
+        False,
+        f"answers differ by {noise}",
+        "ranks below the noise are left out; --repeat N asks N times and takes the mean",
+    )
+
+
+def _states(box: BlackBox, words: Words) -> Finding:
+    assert isinstance(box, Stepper)
+    tree = PrefixTree.of(words)
+    stepped = collect(box, tree, box.state_weights)[tree.node_of_word]
+    return _agreement("states = words", _ask(box, words), stepped, "its states are not to be used")
+
+
+def _sums(box: BlackBox, words: Words) -> Finding:
+    assert isinstance(box, PredictingStepper)
+    chances = collect(box, PrefixTree.of(words), box.state_next_symbol)
+    low, high = chances.sum(axis=1).min(), chances.sum(axis=1).max()
+    negative = chances.min() < -1e-9
+    ok = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
+    found = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
+    if negative:
+        found += f", the least is {chances.min():.3g}"
+    therefore = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
+    return Finding("Σp = 1", ok, found, therefore)
+
+
+def _ends(box: BlackBox, words: Words) -> Finding:
+    assert isinstance(box, PredictingStepper)
+    drawn, n_cut = sample(box, 200, rng=np.random.default_rng(0), max_length=100)
+    found = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
+    if not n_cut:
+        return Finding("words end", True, found)
+    cut = f"; {n_cut} of 200 have not ended after 100"
+    return Finding("words end", None, found + cut, "longer ones are cut: see --max-length")
+
+
+def _speed(box: BlackBox, words: Words) -> Finding:
+    rng = np.random.default_rng(1)
+    n, seconds, some = 16, 0.0, words
+    while seconds < PATIENCE / 4 and n < 20_000:
+        n *= 4
+        some = uniform_words(box.alphabet, n, rng=rng, max_length=LONGEST)
+        begin = time.perf_counter()
+        _ask(box, some)
+        seconds = time.perf_counter() - begin
+    plan = Plan.of(uniform_basis(box.alphabet, BASIS, BASIS, rng=rng))
+    shares = isinstance(box, Stepper)  # then it is steps that cost, and equal prefixes are shared
+    cost = plan.n_steps / len(PrefixTree.of(some)) if shares else plan.n_questions / n
+    return Finding(
+        "speed",
+        None,
+        f"{n / max(seconds, 1e-9):,.0f} words a second",
+        f"{BASIS} × {BASIS} blocks ask {plan.n_questions:,} words: about "
+        f"{_duration(cost * seconds)}",
+    )
+
+
+def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> Finding:
+    apart = float(np.abs(one - other).max() / max(np.abs(one).max(), np.finfo(float).tiny))
+    ok = apart <= CLOSE
+    return Finding(
+        name, ok, f"largest difference {apart:.2g} of the largest answer", "" if ok else remedy
+    )
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds > 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from listing import names
+from seqray import WeightedAutomaton, open_run
+from seqray.data.fst import from_fst_text
+from seqray.data.pautomac import write_machine
+
+RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+SMALL = ("--prefixes", "60", "--suffixes", "60")
+
+
+@pytest.mark.parametrize("ending", ["json", "npz", "pautomac"])
+def test_formats_that_can_be_read_come_back(folder, run, machine, ending):
+    assert run("convert", "machine.json", f"wa.{ending}") == f"wa.{ending}: 4 states, 3 symbols\n"
+    run("convert", f"wa.{ending}", "back.json")
+    back = WeightedAutomaton.load("back.json")
+    assert back.allclose(machine, rtol=1e-12, atol=1e-15)
+    if ending != "pautomac":
+        assert (folder / "back.json").read_bytes() == (folder / "machine.json").read_bytes()
+
+
+def test_a_machine_of_pautomac_is_converted(folder, run, machine):
+    write_machine(machine, "24.pautomac_model.txt")
+    run("convert", "24.pautomac_model.txt", "24.json")
+    assert WeightedAutomaton.load("24.json").allclose(machine)
+
+
+def test_openfst_text_has_its_symbols_beside_it(folder, run, machine):
+    run("convert", "machine.json", "wa.fst")
+    assert names(folder) == ["machine.json", "wa.fst", "wa.syms", "words.txt"]
+    back = from_fst_text((folder / "wa.fst").read_text(), (folder / "wa.syms").read_text())
+    words = machine.sample(30, rng=np.random.default_rng(4))
+    texts = [tuple(map(str, word)) for word in words]
+    np.testing.assert_allclose(back.weights(texts), machine.weights(words))
+
+
+def test_openfst_text_is_written_with_its_symbols_or_not_at_all(folder, fails):
+    (folder / "wa.syms").mkdir()
+    before = names(folder)
+    assert "wa.syms: cannot be written" in fails(1, "convert", "machine.json", "wa.fst")
+    assert names(folder) == before
+
+
+def test_dot_keeps_every_transition(folder, run, machine):
+    run("convert", "machine.json", "wa.dot")
+    text = (folder / "wa.dot").read_text("utf-8")
+    pairs = {(origin, target) for origin, _, target, _ in machine.edges()}
+    assert text.count(" -> ") >= len(pairs)
+    for origin, target in pairs:
+        assert f"    {origin} -> {target} [" in text
+
+
+def test_convert_takes_a_run_at_a_rank(extracted, run):
+    run("convert", "run", "wa.npz", "--rank", "2")
+    wa = WeightedAutomaton.load("wa.npz")
+    assert wa.allclose(open_run("run").automaton(2), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .dot .fst .pautomac"),
+        (2, ["machine.json", "missing/wa.npz"], "there is no folder missing to put it in"),
+        (2, ["missing.json", "wa.npz"], "missing.json: there is no such file or folder"),
+        (2, ["run", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),
+        (2, ["signed.json", "wa.pautomac"], "PAutomaC"),
+        (2, ["signed.json", "wa.fst"], "symbol 'a b' cannot be written as FST text"),
+        (2, ["machine.json"], "Missing argument 'OUTPUT'"),
+    ],
+)
+def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, message):
+    folder = extracted
+    WeightedAutomaton(["a b", "c"], [1], [[[-0.5]], [[1]]], [2]).save("signed.json")
+    before = names(folder)
+    assert message in fails(code, "convert", *arguments)
+    assert names(folder) == before

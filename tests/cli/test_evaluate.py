@@ -1,0 +1,98 @@
+import json
+
+import numpy as np
+import pytest
+
+import seqray
+from listing import names
+from seqray import WeightedAutomaton, open_run
+
+RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+SMALL = ("--prefixes", "60", "--suffixes", "60")
+
+
+def test_evaluate_shows_a_table(extracted, run):
+    text = run("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
+    assert "against wa:machine.json" in text
+    for name in ("ndcg5", "perplexity_ratio", "wer"):
+        assert name in text
+    assert "on 50 words with" in text
+
+
+def test_evaluate_prints_json_that_is_right(extracted, run, machine):
+    arguments = ("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
+    found = json.loads(run(*arguments, "--json", "--rank", "2"))
+    words = seqray.read_words("words.txt", alphabet=machine.alphabet)
+    fidelity = seqray.compare(machine, open_run("run").automaton(2), words)
+    assert found == {
+        **fidelity.as_dict(),
+        "states": 2,
+        "words": 50,
+        "prefixes": fidelity.n_prefixes,
+    }
+
+
+def test_evaluate_uses_the_rank_of_the_run(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "3", *SMALL)
+    arguments = ("evaluate", "run", "--against", "machine.json", "--words", "words.txt", "--json")
+    assert json.loads(run(*arguments))["states"] == 3
+
+
+def test_evaluate_takes_an_automaton_file_and_a_target(folder, run):
+    arguments = ("evaluate", "machine.json", "--against", "machine.json", "--words", "words.txt")
+    found = json.loads(run(*arguments, "--target", "machine.json", "--json"))
+    assert found["perplexity_ratio"] == pytest.approx(1)
+    assert found["states"] == 4
+
+
+def test_evaluate_against_a_run_takes_its_rank(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "2", *SMALL)
+    for against in ("run", "wa:run"):
+        arguments = ("evaluate", "run", "--against", against, "--words", "words.txt", "--json")
+        found = json.loads(run(*arguments))
+        assert found["states"] == 2
+        assert found["max_error"] == 0
+        assert json.loads(run(*arguments, "--rank", "4"))["max_error"] > 0
+
+
+def no_constant(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_evaluate_prints_null_for_what_is_no_number(folder, run):
+    (folder / "one.txt").write_text("1 3\n2 0 1\n")  # over one word there is no correlation
+    arguments = ("evaluate", "machine.json", "--against", "machine.json", "--words", "one.txt")
+    found = json.loads(run(*arguments, "--json"), parse_constant=no_constant)
+    assert found["correlation"] is None
+    assert [name for name, value in found.items() if value is None] == ["correlation"]
+    assert found["words"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (
+            2,
+            ["missing", "--against", "machine.json", "--words", "words.txt"],
+            "missing: there is no such file or folder",
+        ),
+        (2, ["machine.json", "--against", "machine.json", "--words", "missing"], "'missing'"),
+        (2, ["machine.json", "--against", "machine.json"], "Missing option '--words'"),
+        (2, ["machine.json", "--words", "words.txt"], "Missing option '--against'"),
+        (
+            2,
+            ["machine.json", "--against", "wa:x.json", "--words", "words.txt"],
+            "x.json: there is no such file or folder",
+        ),
+        (1, ["empty", "--against", "machine.json", "--words", "words.txt"], "a run folder"),
+        (2, ["other.json", "--against", "machine.json", "--words", "words.txt"], "same symbols"),
+        (2, ["machine.json", "--against", "machine.json", "--words", "ab.txt"], "ab.txt:1: symbol"),
+    ],
+)
+def test_evaluate_that_fails_says_why(folder, fails, code, arguments, message):
+    (folder / "empty").mkdir()
+    (folder / "ab.txt").write_text("a b\n")
+    WeightedAutomaton("xyz", [1], np.zeros((3, 1, 1)), [1]).save("other.json")
+    before = names(folder)
+    assert message in fails(code, "evaluate", *arguments)
+    assert names(folder) == before

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+
+import seqray
+from listing import names
+from seqray import WeightedAutomaton, cli, open_run
+from seqray.blackbox.registry import known_black_boxes
+from seqray.extraction import TOLERANCE
+
+RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+SMALL = ("--prefixes", "60", "--suffixes", "60")
+
+
+def test_extract_writes_a_run_folder(folder, run, machine):
+    text = run("extract", "wa:machine.json", "-o", "run", *SMALL)
+    assert names(folder) == ["machine.json", "run", "words.txt"]
+    assert names(folder / "run") == RUN
+    found = open_run("run")
+    words = machine.sample(100, rng=np.random.default_rng(3))
+    np.testing.assert_allclose(found.automaton(4).weights(words), machine.weights(words), atol=1e-9)
+    assert found.settings["box"] == "wa:machine.json"
+    assert found.settings["rank"] == found.best_rank()
+    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in text
+    assert "Fidelity by rank, on held-out words" in text
+    assert f"→ {found.best_rank()}" in text
+    assert "next: seqray draw run -o automaton.svg" in text
+
+
+def test_extract_takes_all_it_is_told(folder, run):
+    options = "--method weighted --basis uniform --prefixes 40 --suffixes 30 --max-rank 3"
+    run("extract", "machine.json", "-o", "run", *options.split(), "--max-length=9", "--seed=5")
+    settings = open_run("run").settings
+    wanted = {
+        "method": "weighted",
+        "basis": "uniform up to length 9",
+        "prefixes": 40,
+        "suffixes": 30,
+        "max_rank": 3,
+        "max_length": 9,
+        "seed": 5,
+    }
+    assert wanted.items() <= settings.items()
+
+
+def test_extract_takes_a_file_of_words_as_basis(folder, run):
+    run("extract", "wa:machine.json", "-o", "run", "--basis", "words.txt", *SMALL)
+    found = open_run("run")
+    words = seqray.read_words("words.txt", alphabet=range(3))
+    assert found.settings["basis"] == "from a data set"
+    assert set(found.basis.prefixes) <= {w[:n] for w in words for n in range(len(w) + 1)}
+
+
+def test_extract_keeps_the_rank_it_is_told(folder, run):
+    text = run("extract", "wa:machine.json", "-o", "run", "--rank", "2", *SMALL)
+    assert open_run("run").settings["rank"] == 2
+    assert "→ 2" in text
+    run("extract", "wa:machine.json", "-o", "run", "--rank", "3", "--max-rank", "3", *SMALL)
+    assert open_run("run").max_rank == open_run("run").settings["rank"] == 3
+    assert open_run("run").best().n_states == 3
+
+
+@pytest.mark.parametrize(
+    ("rank", "options", "limit"),
+    [
+        (3, ["--max-rank", "2"], 2),
+        (101, [], 100),
+        (61, SMALL, 60),
+        (11, ["--prefixes", "10"], 10),
+        (8, ["--suffixes", "7"], 7),
+    ],
+)
+def test_a_rank_that_cannot_be_is_refused_before_the_box_is_asked(
+    folder, fails, monkeypatch, rank, options, limit
+):
+    def never(*arguments, **settings):
+        raise AssertionError("the box was opened")
+
+    monkeypatch.setattr(seqray, "open_black_box", never)
+    monkeypatch.setattr(seqray, "extract", never)
+    before = names(folder)
+    error = fails(2, "extract", "machine.json", "-o", "run", "--rank", rank, *options)
+    assert f"Invalid value for --rank: {rank} is more than {limit}, the least of" in error
+    assert names(folder) == before
+
+
+def test_a_rank_above_that_of_the_block_fails_but_the_answers_are_kept(folder, fails):
+    error = fails(2, "extract", "machine.json", "-o", "run", "--rank", "60", *SMALL)
+    found = open_run("run")
+    best = found.best_rank(tolerance=TOLERANCE)
+    assert found.max_rank == 4
+    assert found.settings["rank"] == best
+    assert "Error: rank 60 is above 4, the rank of the block" in error
+    assert f"run was saved with rank {best}" in error
+    assert names(folder) == ["machine.json", "run", "words.txt"]
+    assert names(folder / "run") == RUN
+    assert seqray.open_black_box("run").n_states == best
+
+
+def test_extract_takes_the_network_that_ships_with_seqray(folder, run):
+    options = ("--prefixes", "30", "--suffixes", "30", "--max-rank", "3", "--rank", "2")
+    run("extract", "demo", "-o", "run", *options)
+    assert open_run("run").settings["box"] == "demo"
+    assert open_run("run").basis.alphabet == seqray.Alphabet("abcd")
+
+
+def test_extract_takes_a_run_as_a_box_at_its_rank(folder, run):
+    run("extract", "machine.json", "-o", "run", "--rank", "2", *SMALL)
+    for box in ("run", "wa:run"):
+        run("extract", box, "-o", "again", "--basis", "uniform", *SMALL)
+        assert open_run("again").max_rank == 2
+
+
+def test_extract_lists_the_boxes_as_they_are_written(run):
+    lines = [line.split(maxsplit=1) for line in run("extract", "-h").splitlines()]
+    for form, what in known_black_boxes().items():
+        assert [form, what] in lines
+
+
+def test_extract_says_what_the_library_warns_of(folder, capsys):
+    cli.main(["extract", "machine.json", "-o", "run", "--basis", "words.txt", "--prefixes", "9999"])
+    error = capsys.readouterr().err
+    assert "Note: asked for 9999 prefixes, found only" in error
+
+
+def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):
+    WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1]).save("d.npz")
+    for basis in ([], ["--basis", "uniform"]):
+        text = run("extract", "d.npz", "-o", "run", *basis, *SMALL)
+        assert "relative_error" in text
+        assert "ndcg5" not in text
+        assert open_run("run").settings["basis"].startswith("uniform up to length")
+        assert abs(open_run("run").automaton(2).weight("aab") - 1) < 1e-9
+
+
+def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
+    run("draw", "run", "-o", "run/wa.svg")
+    drawing = (extracted / "run" / "wa.svg").read_bytes()
+    run("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
+    assert open_run("run").settings["seed"] == 9
+    assert names(extracted / "run") == [*RUN, "wa.svg"]
+    assert (extracted / "run" / "wa.svg").read_bytes() == drawing
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["wo:machine.json", "-o", "run"], "unknown kind 'wo': did you mean wa?"),
+        (2, ["machine", "-o", "run"], "expected KIND:WHERE"),
+        (2, ["wa:missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (2, ["missing.json", "-o", "run"], "missing.json: there is no such file or folder"),
+        (2, ["rnn:missing", "-o", "run"], "missing: there is no such file"),
+        (2, ["taysir:missing", "-o", "run"], "missing/config.json: there is no such file"),
+        (2, ["demo:words.txt", "-o", "run"], "black box 'demo:words.txt'"),
+        (1, ["wa:words.txt", "-o", "run"], "words.txt"),
+        (2, ["machine.json"], "Missing option '-o' / '--output'"),
+        (2, ["machine.json", "-o", "run", "--rank", "0"], "expected 'auto' or a number from 1"),
+        (2, ["machine.json", "-o", "run", "--rank", "few"], "got 'few'"),
+        (2, ["machine.json", "-o", "run", "--rank", "²"], "got '²'"),
+        (2, ["machine.json", "-o", "run", "--rank", "9" * 5000], "a number from 1"),
+        (2, ["machine.json", "-o", "run", "--rank", "-1"], "got '-1'"),
+        (2, ["machine.json", "-o", "run", *SMALL, "--rank", "99"], "99 is more than 60, the least"),
+        (2, ["machine.json", "-o", "run", "--max-rank", "0"], "--max-rank"),
+        (2, ["machine.json", "-o", "run", "--prefixes", "0"], "--prefixes"),
+        (2, ["machine.json", "-o", "run", "--method", "best"], "--method"),
+        (2, ["machine.json", "-o", "run", "--seed", "-1"], "--seed"),
+        (2, ["machine.json", "-o", "missing/run"], "there is no folder missing to put it in"),
+        (2, ["machine.json", "-o", "words.txt"], "words.txt: is there already"),
+        (2, ["machine.json", "-o", "."], "is there already and is no run folder"),
+        (
+            2,
+            ["machine.json", "-o", "run", "--basis", "smapled"],
+            "--basis: expected sampled, uniform or a file of words, and there is no file 'smapled'",
+        ),
+    ],
+)
+def test_extract_that_fails_leaves_nothing(folder, fails, code, arguments, message):
+    before = names(folder)
+    assert message in fails(code, "extract", *arguments)
+    assert names(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "message"),
+    [
+        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, found 2"),
+        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, found 1"),
+        (2, "1 9\n2 0 8\n", "words.pautomac:2: letter 8 at position 1 is outside"),
+        (1, "", "words.pautomac: the file is empty"),
+    ],
+)
+def test_a_damaged_file_of_words_is_reported_with_its_line(extracted, fails, code, text, message):
+    (extracted / "words.pautomac").write_text(text)
+    before = names(extracted)
+    assert message in fails(code, "extract", "machine.json", "-o", "new", "--basis=words.pautomac")
+    evaluate = ("evaluate", "run", "--against", "machine.json", "--words", "words.pautomac")
+    assert message in fails(code, *evaluate)
+    assert names(extracted) == before
+
+
+def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seqray, "extract", interrupted)
+    before = names(folder)
+    assert "Interrupted: nothing was written." in fails(130, "extract", "machine.json", "-o", "run")
+    assert names(folder) == before
