@@ -26,7 +26,7 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/tested: $(VENV)/installed dev-requirements.txt
+$(VENV)/tested: $(VENV)/installed dev-requirements.txt constraints.txt
 	$(BIN)/python -m pip install --quiet --requirement dev-requirements.txt
 	@touch $@
 
