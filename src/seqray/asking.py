@@ -32,6 +32,9 @@ from seqray.words import Alphabet, Word, Words
 N_CHECKED = 8
 """Kept answers that are asked again, to see whether a box is still the one of before."""
 
+ROUNDING = 1e-5
+"""Differences up to this share of an answer are no noise: a word's batch alters that much."""
+
 CHANGED = 1e-4
 """By how much of itself an answer has to differ for that."""
 
@@ -208,7 +211,7 @@ def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> 
     (True, 0.1)
     """
     apart = first - second
-    if not apart.any():
+    if (np.abs(apart) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))).all():
         return Noise(0.0, relative=False)
     share = 1 + 1 / repeat  # how much more the variance of a difference is
     same = Noise(float(np.sqrt(np.mean(apart**2) / share)), relative=False)
