@@ -6,6 +6,16 @@ import numpy as np
 import pytest
 
 import seqray
+from same_gru.asked import cmd_next, http_next, http_values, python_object
+from same_gru.keras import keras_sequences, keras_steps
+from same_gru.onnx import onnx_sequences, onnx_steps
+from same_gru.torch import (
+    padded_torch_module,
+    torch_both_ways,
+    torch_module,
+    torch_stack,
+    torch_steps,
+)
 from seqray import Alphabet, WeightedAutomaton, Words, open_black_box
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
@@ -71,6 +81,19 @@ BOXES = {
         "rnn", network(RecurrentLanguageModel, "lstm", "gru"), folder / "model.safetensors"
     ),
     "demo": lambda _: open_black_box("demo"),
+    "torch module": lambda _: torch_module(),
+    "torch module, padded": lambda _: padded_torch_module(),
+    "torch module with states": lambda _: torch_steps(),
+    "torch arrays": torch_stack,
+    "torch arrays, bidirectional": torch_both_ways,
+    "onnx": onnx_sequences,
+    "onnx with states": onnx_steps,
+    "keras": keras_sequences,
+    "keras with states": keras_steps,
+    "server with next symbols": http_next,
+    "server with values": http_values,
+    "child process": cmd_next,
+    "python object": python_object,
     "taysir": None,
 }
 

@@ -104,19 +104,28 @@ def test_an_adapter_may_be_a_method(monkeypatch, tmp_path):
     assert COIN.allclose(open_black_box(f"mine:{tmp_path / 'coin.json'}"))
 
 
-def test_safetensors_are_networks():
-    assert registry._split("model.safetensors") == ("rnn", "model.safetensors")
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("model.safetensors", "rnn"),
+        ("model.keras", "keras"),
+        ("model.onnx", "onnx"),
+        ("model.pt", "torch"),
+    ],
+)
+def test_files_of_networks_are_known_by_their_ending(path, kind):
+    assert registry._split(path) == (kind, path)
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("model.bin", "black box 'model.bin': expected KIND:WHERE, one of demo, rnn:PATH"),
+        ("model.bin", "black box 'model.bin': expected KIND:WHERE, one of .*demo, .*rnn:PATH"),
         ("", "expected KIND:WHERE"),
-        ("tasir:folder", r"unknown kind 'tasir': did you mean taysir\? expected one of demo, "),
+        ("tasir:folder", r"unknown kind 'tasir': did you mean taysir\? expected one of .*demo, "),
         ("WA:x.json", r"unknown kind 'WA': did you mean wa\?"),
-        ("xyzzy:x.json", "'xyzzy': expected one of demo, rnn:PATH, taysir:FOLDER, wa:PATH$"),
-        ("demos", "black box 'demos': expected KIND:WHERE, one of demo, "),
+        ("xyzzy:x.json", "'xyzzy': expected one of .*demo, .*taysir:FOLDER, .*wa:PATH"),
+        ("demos", "black box 'demos': expected KIND:WHERE, one of .*demo, "),
         ("demo:x", "black box 'demo:x': nothing follows demo"),
         (":x.json", "unknown kind ''"),
         ("wa:", "say where it is: wa:PATH"),
@@ -129,7 +138,7 @@ def test_a_specification_that_cannot_be_used_is_refused(spec, message):
 
 def test_every_known_kind_has_one_line_of_description():
     known = known_black_boxes()
-    assert set(known) == {"demo", "rnn:PATH", "taysir:FOLDER", "wa:PATH"}
+    assert set(known) >= {"demo", "http://URL", "rnn:PATH", "taysir:FOLDER", "wa:PATH"}
     assert all(text and "\n" not in text for text in known.values())
 
 
@@ -152,3 +161,12 @@ def test_what_holds_no_automaton_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("hello\n")
     with pytest.raises(FileError, match="expected a section"):
         open_wa(tmp_path / "notes.txt")
+
+
+def test_options_reach_the_adapter_and_unknown_ones_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match=r"timeout: expected seconds, more than 0, got -1"):
+        open_black_box("http://localhost:1", timeout=-1)
+    with pytest.raises(ArgumentError, match=r"the cmd adapter has no option 'time': expected one"):
+        open_black_box("cmd:true", time=3)
+    with pytest.raises(ArgumentError, match=r"the demo adapter has no option 'x': it takes none"):
+        open_black_box("demo", x=3)

@@ -21,6 +21,13 @@ pip install 'seqray[onnx]'
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        broken = "" if is_absent(module, error) else f", which cannot be loaded ({error})"
         raise MissingExtraError(
-            f"the {extra} adapter needs {module}: pip install 'seqray[{extra}]'"
+            f"the {extra} adapter needs {module}{broken}: pip install 'seqray[{extra}]'"
         ) from error
+
+
+def is_absent(module: str, error: BaseException | None) -> bool:
+    """Whether an import failed because the package is not there, and not because it is broken."""
+    names = (module, module.partition(".")[0])
+    return isinstance(error, ModuleNotFoundError) and error.name in names

@@ -111,16 +111,6 @@ def http_box(
     return description.box(asker)
 
 
-def open_http(where: str) -> AskedBox | AskedModel:
-    """Open what follows ``http:`` in a specification."""
-    return http_box(f"http:{where}")
-
-
-def open_https(where: str) -> AskedBox | AskedModel:
-    """Open what follows ``https:`` in a specification."""
-    return http_box(f"https:{where}")
-
-
 def _describe(line: Line, retries: int, backoff: float) -> Description:
     """Ask a server what it is."""
     attempt, turn = 0, Turn(opening=True)

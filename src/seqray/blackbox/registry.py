@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import inspect
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +30,38 @@ class Adapter(NamedTuple):
 
 
 ADAPTERS = {
+    "cmd": Adapter(
+        "seqray.blackbox.cmd:cmd_box",
+        "COMMAND",
+        "a program that reads words and writes answers as lines of JSON (docs/boxes/cmd.md)",
+    ),
     "demo": Adapter(
         "seqray.blackbox.demo:open_demo", "", "the small trained GRU that ships with seqray"
+    ),
+    "http": Adapter(
+        "seqray.blackbox.http:http_box",
+        "//URL",
+        "a server that is asked in JSON (docs/boxes/http.md)",
+    ),
+    "https": Adapter(
+        "seqray.blackbox.http:http_box",
+        "//URL",
+        "the same over TLS, with the token in SEQRAY_TOKEN if it wants one",
+    ),
+    "keras": Adapter(
+        "seqray.blackbox.keras:open_keras",
+        "PATH",
+        "a Keras model in a .keras file, with its card (docs/boxes/keras.md)",
+    ),
+    "onnx": Adapter(
+        "seqray.blackbox.onnx:open_onnx",
+        "PATH",
+        "an ONNX model, with its card (docs/boxes/onnx.md)",
+    ),
+    "python": Adapter(
+        "seqray.blackbox.python:open_python",
+        "MODULE:OBJECT",
+        "a box in a Python module of yours; this runs the module's code (docs/boxes/python.md)",
     ),
     "rnn": Adapter(
         "seqray.blackbox.rnn:RecurrentNetwork.load",
@@ -42,6 +73,12 @@ ADAPTERS = {
         "FOLDER",
         "a language model of the TAYSIR competition, in a folder of plain arrays",
     ),
+    "torch": Adapter(
+        "seqray.blackbox.torch:open_torch",
+        "PATH",
+        "an RNN, GRU or LSTM of PyTorch: .safetensors or a state dictionary, with its card "
+        "(docs/boxes/torch.md)",
+    ),
     "wa": Adapter(
         "seqray.blackbox.wa:open_wa",
         "PATH",
@@ -49,19 +86,33 @@ ADAPTERS = {
     ),
 }
 
-SUFFIXES = {".safetensors": "rnn", ".json": "wa", ".npz": "wa", "_model.txt": "wa"}
+NATIVE = ("demo", "rnn", "taysir", "wa")
+"""The kinds that seqray computes itself."""
+
+SUFFIXES = {
+    ".safetensors": "rnn",
+    ".json": "wa",
+    ".npz": "wa",
+    "_model.txt": "wa",
+    ".keras": "keras",
+    ".onnx": "onnx",
+    ".pt": "torch",
+}
 """Which kind a bare path is."""
 
 
-def open_black_box(spec: str | os.PathLike[str]) -> BlackBox:
+def open_black_box(spec: str | os.PathLike[str], **options: Any) -> BlackBox:
     """Open a black box by its specification.
 
     Parameters
     ----------
     spec
         ``kind:where``; `known_black_boxes` lists the kinds. The kind may be left out before a path
-        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa), and before
-        the folder of an extraction (wa).
+        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa),
+        ``.keras``, ``.onnx`` or ``.pt`` (torch), and before the folder of an extraction (wa).
+    options
+        What else its kind takes, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for
+        each.
 
     Examples
     --------
@@ -77,8 +128,23 @@ def open_black_box(spec: str | os.PathLike[str]) -> BlackBox:
     kind, where = _split(os.fspath(spec))
     module, _, attributes = ADAPTERS[kind].target.partition(":")
     opener: Any = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
-    box: BlackBox = opener(where) if where else opener()
+    _check_options(kind, opener, options)
+    box: BlackBox = opener(where, **options) if where else opener(**options)
     return box
+
+
+def _check_options(kind: str, opener: Any, options: dict[str, Any]) -> None:
+    parameters = list(inspect.signature(opener).parameters.values())
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            which = f"expected one of {', '.join(known)}" if known else "it takes none"
+            raise ArgumentError(f"the {kind} adapter has no option {name!r}: {which}")
+
+
+def is_native(spec: str) -> bool:
+    """Whether seqray computes the box itself, so that keeping its answers is not worth it."""
+    return _split(spec)[0] in NATIVE
 
 
 def known_black_boxes() -> dict[str, str]:
@@ -119,7 +185,7 @@ def _split(spec: str) -> tuple[str, str]:
         raise ArgumentError(
             f"black box {spec!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
         )
-    return kind, where
+    return kind, spec if kind.startswith("http") else where
 
 
 def _forms() -> str:

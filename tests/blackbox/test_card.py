@@ -1,0 +1,235 @@
+import json
+import re
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from pages import ROOT, blocks, json_of
+from seqray.blackbox.card import Card, card_path, load_card, read_card
+from seqray.blackbox.torch_stack import FIELDS
+from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.words import Alphabet
+
+AB = Alphabet("ab")
+
+
+def softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+LOGITS = np.array([[1.0, -2.0, 0.5, 3.0], [0.0, 0.0, 0.0, 0.0]])
+
+
+# From words to ids ----------------------------------------------------------------------------
+
+
+def test_a_symbol_is_read_as_its_place_in_the_alphabet_by_default():
+    card = Card(AB, "value")
+    assert card.of_words(AB.words(["ab", "ba"])).tolist() == [[0, 1], [1, 0]]
+    assert card.of_words(AB.words(["", "", ""])).shape == (3, 0)
+
+
+def test_ids_and_markers_are_those_of_the_card():
+    card = Card(AB, "value", ids=[7, 5], start=1, stop=2)
+    assert card.of_words(AB.words(["ab", "bb"])).tolist() == [[1, 7, 5, 2], [1, 5, 5, 2]]
+    assert card.of_words(AB.words([""])).tolist() == [[1, 2]]
+    assert replace(card, start=None).of_words(AB.words(["a"])).tolist() == [[7, 2]]
+
+
+# From scores to answers -----------------------------------------------------------------------
+
+
+def test_logits_go_through_a_softmax_over_all_outputs():
+    card = Card(AB, "next", renormalise=False)
+    np.testing.assert_allclose(np.exp(card.log_next(LOGITS)), softmax(LOGITS)[:, :3])
+    assert card.leaks
+
+
+def test_probabilities_are_divided_by_their_sum_over_symbols_and_end():
+    card = Card(AB, "next")
+    np.testing.assert_allclose(np.exp(card.log_next(LOGITS)), softmax(LOGITS[:, :3]))
+    assert not card.leaks
+
+
+@pytest.mark.parametrize("scores", ["logits", "log-probabilities", "probabilities"])
+def test_the_three_kinds_of_scores_say_the_same(scores):
+    chances = softmax(LOGITS)
+    given = {"logits": LOGITS, "log-probabilities": np.log(chances), "probabilities": chances}
+    card = Card(AB, "next", scores, columns=[3, 0], end=2)
+    expected = chances[:, [3, 0, 2]] / chances[:, [3, 0, 2]].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.exp(card.log_next(given[scores])), expected)
+
+
+def test_an_impossible_symbol_has_no_chance():
+    card = Card(AB, "next", "probabilities")
+    np.testing.assert_array_equal(card.log_next(np.array([[0.5, 0, 0.5]]))[0, 1], -np.inf)
+    masked = Card(AB, "next").log_next(np.array([[0.0, -np.inf, 0.0]]))
+    np.testing.assert_allclose(np.exp(masked), [[0.5, 0, 0.5]])
+
+
+def test_where_nothing_is_possible_the_answer_is_nan_and_nothing_warns():
+    card = Card(AB, "next", "probabilities")
+    assert np.isnan(card.log_next(np.array([[0.0, 0, 0, 1]]))).all()
+
+
+def test_large_logits_do_not_overflow():
+    chances = np.exp(Card(AB, "next").log_next(np.array([[1e30, 0, -1e30]])))
+    np.testing.assert_array_equal(chances, [[1, 0, 0]])
+
+
+def test_values_are_taken_as_they_are():
+    scores = np.array([[1.5, -2.0], [0.25, 4.0]])
+    np.testing.assert_array_equal(Card(AB, "value").values(scores), [1.5, 0.25])
+    np.testing.assert_array_equal(Card(AB, "value", column=1).values(scores), [-2, 4])
+    np.testing.assert_array_equal(Card(AB, "value").values(np.array([3.0, 4.0])), [3, 4])
+    probable = Card(AB, "value", "probabilities", column=1)
+    np.testing.assert_array_equal(probable.values(scores), [-2, 4])
+
+
+def test_the_value_of_logits_is_the_probability_of_a_class():
+    card = Card(AB, "value", "logits", column=3)
+    np.testing.assert_allclose(card.values(LOGITS), softmax(LOGITS)[:, 3])
+    logs = np.log(softmax(LOGITS))
+    card = Card(AB, "value", "log-probabilities", column=3)
+    np.testing.assert_allclose(card.values(logs), softmax(LOGITS)[:, 3])
+
+
+def test_a_single_logit_is_that_of_yes():
+    found = Card(AB, "value", "logits").values(np.array([[0.0], [2.0], [-800.0]]))
+    np.testing.assert_allclose(found, [0.5, 1 / (1 + np.exp(-2)), 0])
+
+
+@pytest.mark.parametrize("scores", [np.zeros((2, 2)), np.zeros((2, 3, 4)), np.zeros(2)])
+def test_scores_without_the_outputs_of_the_card_are_refused(scores):
+    with pytest.raises(ArgumentError, match=r"no output 2: alphabet and model disagree"):
+        Card(AB, "next").log_next(scores)
+
+
+# What cannot be a card ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answers": "both"}, "answers: expected one of next, value, got 'both'"),
+        ({"scores": "odds"}, "scores: expected one of logits, "),
+        ({"answers": "next", "scores": "values"}, "say nothing of the next symbol"),
+        ({"answers": "next", "stop": 3}, "stop: a network that predicts the next symbol reads no"),
+        ({"answers": "next", "empty": 0}, "empty: only a network that answers a value needs it"),
+        ({"ids": [1]}, "ids: expected one for each of the 2 symbols, got 1"),
+        ({"ids": [1, -2]}, "ids: expected a whole number from 0, got -2"),
+        ({"ids": [1, 2.5]}, r"ids: expected a whole number from 0, got 2\.5"),
+        ({"ids": "12"}, "ids: expected a list of 2 numbers, got '12'"),
+        ({"ids": 5}, "ids: expected a list of 2 numbers, got 5"),
+        ({"columns": ["a", "b"]}, "columns: expected a whole number from 0, got 'a'"),
+        ({"start": True}, "start: expected a whole number from 0, got True"),
+        ({"end": -1}, "end: expected a whole number from 0, got -1"),
+        ({"column": None}, "column: expected a whole number from 0, got None"),
+        ({"limit": 0}, "limit: expected a whole number from 1, got 0"),
+        ({"renormalise": "yes"}, "renormalise: expected true or false, got 'yes'"),
+        ({"empty": float("nan")}, "empty: expected a finite number, got nan"),
+        ({"empty": "0"}, "empty: expected a number, got '0'"),
+        ({"empty": True}, "empty: expected a number, got True"),
+        ({"network": "gru"}, "network: expected an object, got 'gru'"),
+        ({"answers": "next", "end": 1}, r"columns and end: expected all different, got \[0, 1, 1"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_refused(fields, message):
+    with pytest.raises(ArgumentError, match=message):
+        Card(**{"alphabet": AB, "answers": "value", **fields})
+
+
+# Files ----------------------------------------------------------------------------------------
+
+
+def test_a_card_comes_back_from_its_file(tmp_path):
+    model = tmp_path / "net.v2.onnx"
+    model.touch()
+    cards = [
+        Card(AB, "next", start=np.int64(2), columns=np.array([1, 0]), network={"cell": "gru"}),
+        Card(Alphabet([1, "é", 2.5]), "value", "logits", stop=5, empty=0.5, pad=7, limit=9),
+    ]
+    for card in cards:
+        card.save(card_path(model))
+        assert load_card(model) == card
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "net.v2.onnx",
+        "net.v2.seqray.json",
+    ]
+
+
+def test_the_card_of_a_folder_lies_inside_it(tmp_path):
+    assert card_path(tmp_path) == tmp_path / "seqray.json"
+    assert card_path(tmp_path / "no_ending") == tmp_path / "no_ending.seqray.json"
+
+
+def test_a_card_may_be_short():
+    card = read_card('{"alphabet": "ab", "answers": "next", "start": 2}', "here")
+    assert card == Card(AB, "next", "logits", ids=(0, 1), start=2, columns=(0, 1), end=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("", FileError, "net.seqray.json: not a card of seqray, or damaged"),
+        ('{"alphabet": ', FileError, "not a card of seqray, or damaged"),
+        ("[" * 100_000, FileError, "not a card of seqray, or damaged"),
+        ('["a"]', FileError, "expected an object, got list"),
+        ("{}", ArgumentError, "net.seqray.json: the field 'alphabet' is missing"),
+        ('{"alphabet": "ab"}', ArgumentError, "the field 'answers' is missing"),
+        ({"answer": "next"}, ArgumentError, "unknown field 'answer': expected answers$"),
+        ({"xyzzy": 1}, ArgumentError, "unknown field 'xyzzy': expected alphabet or answers or"),
+        ({"alphabet": 2}, ArgumentError, "alphabet: expected a list of symbols, got 2"),
+        ({"alphabet": []}, ArgumentError, "an alphabet needs at least one symbol"),
+        ({"alphabet": [["a"], "b"]}, ArgumentError, "not hashable"),
+        ({"empty": float("inf")}, ArgumentError, "empty: expected a finite number"),
+        (b"\xff", FileError, "expected UTF-8 text"),
+    ],
+    ids=lambda x: str(x)[:20],
+)
+def test_a_damaged_card_is_refused_and_named(tmp_path, text, kind, message):
+    if isinstance(text, dict):
+        text = json.dumps({"alphabet": ["a", "b"], "answers": "value", **text})
+    model = tmp_path / "net.onnx"
+    model.touch()
+    card_path(model).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(kind, match=message):
+        load_card(model)
+
+
+def test_a_missing_card_is_shown_by_an_example_that_is_one(tmp_path):
+    model = tmp_path / "net.onnx"
+    model.touch()
+    with pytest.raises(MissingFileError, match=r"net\.seqray\.json is missing") as error:
+        load_card(model)
+    text = str(error.value)
+    read_card(text[text.index("{") : text.index("}") + 1], "the message")
+
+
+def test_a_missing_model_is_said_before_its_missing_card(tmp_path):
+    with pytest.raises(MissingFileError, match=r"net\.onnx: there is no such file or folder$"):
+        load_card(tmp_path / "net.onnx")
+
+
+# What the documentation shows -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", json_of("cards.md"))
+def test_every_card_on_the_page_is_one(document):
+    written = json.loads(json.dumps(Card.from_json(document).to_json()))
+    assert {**written, **document} == written
+
+
+def test_every_field_has_its_line_on_the_page():
+    text = (ROOT / "docs" / "cards.md").read_text("utf-8")
+    for name in (*(field.name for field in fields(Card)), *FIELDS):
+        assert re.search(rf"^\|.*`{name}`.* \|", text, re.MULTILINE) or f"`{name}` is for" in text
+
+
+def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("cards.md", "python")
+    exec(code, {})
+    (tmp_path / "net.onnx").touch()
+    assert load_card("net.onnx") == Card.from_json(json_of("cards.md")[0])
