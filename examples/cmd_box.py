@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import seqray
-from seqray.blackbox.cmd import cmd_box
+from seqray import cmd_box
 
 MACHINE = seqray.WeightedAutomaton(
     "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]

@@ -17,8 +17,7 @@ import torch
 from torch import nn
 
 import seqray
-from seqray.blackbox.card import Card
-from seqray.blackbox.torch import torch_box
+from seqray import Card, torch_box
 
 ALPHABET, START = "ab", 2
 WORDS = ["", "a", "aa", "bab", "abab", "abbbbba", "a" * 25]

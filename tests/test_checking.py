@@ -102,4 +102,4 @@ def test_words_that_do_not_end_are_said():
 def test_the_way_of_asking_and_the_speed_are_said():
     assert "whole words; 2 symbols" in found(black_box(good, "ab"), "can be asked for").found
     assert "words a second" in found(black_box(good, "ab"), "speed").found
-    assert "blocks are" in found(black_box(good, "ab"), "speed").therefore
+    assert "blocks ask" in found(black_box(good, "ab"), "speed").therefore
