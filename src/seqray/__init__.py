@@ -8,10 +8,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from seqray.answers import AnswerStore
     from seqray.automaton import WeightedAutomaton
     from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.blackbox.card import Card
+    from seqray.blackbox.cmd import cmd_box
     from seqray.blackbox.function import black_box, language_model
+    from seqray.blackbox.http import http_box
+    from seqray.blackbox.keras import keras_box
+    from seqray.blackbox.onnx import onnx_box
     from seqray.blackbox.registry import open_black_box
+    from seqray.blackbox.torch import torch_box
+    from seqray.checking import check
     from seqray.data.words_file import read_words, write_words
     from seqray.draw.dot import to_dot
     from seqray.draw.svg import to_svg
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     from seqray.spectral import decompose
     from seqray.stepper import sample
     from seqray.store import open_run, save_run
+    from seqray.training.loop import train
     from seqray.words import Alphabet, Words
 
 __version__ = "0.1.0"
@@ -29,19 +38,26 @@ __version__ = "0.1.0"
 # Public names are loaded when first used, so that `seqray --help` does not wait for numpy.
 _ROOMS = {
     "Alphabet": "words",
+    "AnswerStore": "answers",
     "Basis": "basis",
+    "Card": "blackbox.card",
     "Extraction": "extraction",
     "Fidelity": "fidelity",
     "HankelBlocks": "hankel",
     "WeightedAutomaton": "automaton",
     "Words": "words",
     "black_box": "blackbox.function",
+    "check": "checking",
+    "cmd_box": "blackbox.cmd",
     "compare": "fidelity",
     "data_basis": "basis",
     "decompose": "spectral",
     "extract": "extraction",
     "fill": "filling",
+    "http_box": "blackbox.http",
+    "keras_box": "blackbox.keras",
     "language_model": "blackbox.function",
+    "onnx_box": "blackbox.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "store",
     "read_words": "data.words_file",
@@ -50,25 +66,34 @@ _ROOMS = {
     "save_run": "store",
     "to_dot": "draw.dot",
     "to_svg": "draw.svg",
+    "torch_box": "blackbox.torch",
+    "train": "training.loop",
     "uniform_basis": "basis",
     "write_words": "data.words_file",
 }
 
 __all__ = [
     "Alphabet",
+    "AnswerStore",
     "Basis",
+    "Card",
     "Extraction",
     "Fidelity",
     "HankelBlocks",
     "WeightedAutomaton",
     "Words",
     "black_box",
+    "check",
+    "cmd_box",
     "compare",
     "data_basis",
     "decompose",
     "extract",
     "fill",
+    "http_box",
+    "keras_box",
     "language_model",
+    "onnx_box",
     "open_black_box",
     "open_run",
     "read_words",
@@ -77,6 +102,8 @@ __all__ = [
     "save_run",
     "to_dot",
     "to_svg",
+    "torch_box",
+    "train",
     "uniform_basis",
     "write_words",
 ]

@@ -6,15 +6,15 @@ next, and becomes a stepper whose state is the prefix read so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.blackbox.protocol import Asker, checked_answers
-from seqray.errors import BlackBoxError
+from seqray.errors import BlackBoxError, SeqrayError
 from seqray.stepper import collect
 from seqray.tree import PrefixTree
 from seqray.words import Alphabet, Word, Words
@@ -151,3 +151,32 @@ def gathered(
             f"{who} was asked about {len(result)} words and left {missing.sum()} unanswered"
         )
     return result
+
+
+class FailedError(Exception):
+    """A model failed on some words, for a reason that is worth telling as it is."""
+
+
+def halving(
+    ask: Callable[[IntArray], Any], words: Words, which: IntArray, who: str
+) -> Iterator[tuple[IntArray, Any]]:
+    """Ask about some of the words; where that fails, about one half and then the other.
+
+    So every word before the one that fails is answered, and that one is named. A model that only
+    fails on large batches is asked in small ones.
+    """
+    try:
+        answers = ask(which)
+    except (SeqrayError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if len(which) == 1:
+            told = isinstance(error, FailedError)
+            reason = str(error) if told else f"{type(error).__name__}: {error}"
+            word = words.alphabet.show(words[int(which[0])])
+            raise BlackBoxError(f"{who} failed on the word {word!r}: {reason}") from error
+        half = len(which) // 2
+        yield from halving(ask, words, which[:half], who)
+        yield from halving(ask, words, which[half:], who)
+        return
+    yield which, answers

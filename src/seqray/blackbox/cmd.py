@@ -24,12 +24,10 @@ from typing import IO, Any
 import numpy as np
 
 from seqray.arrays import IntArray, whole_number
-from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.asked import AskedBox, AskedModel, FailedError, halving
 from seqray.blackbox.wire import (
     Description,
-    FailedError,
     UnreadableError,
-    halving,
     read_answers,
     read_json,
     shown,

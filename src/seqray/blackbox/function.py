@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from seqray.arrays import IntArray
-from seqray.blackbox.asked import AskedBox, AskedModel
-from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
+from seqray.blackbox.asked import AskedBox, AskedModel, halving
+from seqray.errors import ArgumentError, BlackBoxError
 from seqray.words import Alphabet, Symbol, Words
 
 Function = Callable[[list[Any]], Any]
@@ -107,24 +107,8 @@ class FunctionAsker:
         """Call the function; where it fails, look for the word on which it does."""
         size = self.batch_size
         for begin in range(0, len(words), size):
-            yield from self._ask(words, np.arange(begin, min(begin + size, len(words))))
-
-    def _ask(self, words: Words, which: IntArray) -> Iterator[tuple[IntArray, Any]]:
-        try:
-            answers = self._call(words[which])
-        except (SeqrayError, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            if len(which) > 1:  # the half that works is answered, the other one shows the word
-                half = len(which) // 2
-                yield from self._ask(words, which[:half])
-                yield from self._ask(words, which[half:])
-                return
-            raise BlackBoxError(
-                f"{self.who} failed on the word {words.alphabet.show(words[int(which[0])])!r}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        yield which, answers
+            which = np.arange(begin, min(begin + size, len(words)))
+            yield from halving(lambda some: self._call(words[some]), words, which, self.who)
 
     def _call(self, words: Words) -> Any:
         """Call the function with words as the user knows them."""

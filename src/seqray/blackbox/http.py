@@ -18,13 +18,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.arrays import IntArray, whole_number
-from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.asked import AskedBox, AskedModel, FailedError, halving
 from seqray.blackbox.http_line import Address, Line, RetryError, Turn
 from seqray.blackbox.wire import (
     Description,
-    FailedError,
     UnreadableError,
-    halving,
     read_answers,
     read_json,
     words_message,

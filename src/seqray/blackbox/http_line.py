@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from seqray.blackbox.wire import FailedError, UnreadableError, read_json, shown
+from seqray.blackbox.asked import FailedError
+from seqray.blackbox.wire import UnreadableError, read_json, shown
 from seqray.errors import ArgumentError, BlackBoxError
 
 CONNECTING = 10.0

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, whole_number
-from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.asked import AskedBox, AskedModel, halving
 from seqray.blackbox.card import Card
 from seqray.blackbox.scores import checked_scores
-from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
+from seqray.errors import ArgumentError, BlackBoxError
 from seqray.words import Words
 
 Forward: TypeAlias = Callable[[IntArray, IntArray], Any]
@@ -98,7 +98,8 @@ class SequenceAsker:
                 stop = int(np.searchsorted(lengths, lengths[begin], side="right"))
             longest = int(lengths[stop - 1]) + more
             stop = min(stop, begin + max(1, self.batch // longest))
-            yield from self._answer(words, order[begin:stop])
+            which = order[begin:stop]
+            yield from halving(lambda some: self._answer(words[some]), words, which, self.who)
             begin = stop
 
     def _value_of_nothing(self) -> float:
@@ -117,25 +118,9 @@ class SequenceAsker:
                 f"word {word!r} has {longest}: ask about shorter words (max_length)"
             )
 
-    def _answer(self, words: Words, which: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Ask about some of the words; where that fails, look for the word on which it does."""
-        some = words[which]
-        ids, lengths = self._ids(some)
-        try:
-            scores = np.asarray(self.forward(ids, lengths))
-        except (SeqrayError, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            if len(which) > 1:  # the half that works is answered, the other one shows the word
-                half = len(which) // 2
-                yield from self._answer(words, which[:half])
-                yield from self._answer(words, which[half:])
-                return
-            raise BlackBoxError(
-                f"{self.who} failed on the word {words.alphabet.show(some[0])!r}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        yield which, self._read(scores, ids, lengths, some)
+    def _answer(self, words: Words) -> FloatArray:
+        ids, lengths = self._ids(words)
+        return self._read(np.asarray(self.forward(ids, lengths)), ids, lengths, words)
 
     def _read(
         self, scores: FloatArray, ids: IntArray, lengths: IntArray, words: Words

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -33,11 +33,11 @@ from seqray.blackbox.cells import (
     prepare,
     tanh_of,
 )
+from seqray.blackbox.reading import ReadsPredictions, ReadsWords
 from seqray.errors import ArgumentError
 from seqray.files import check_header, read_bytes, reading, writing
-from seqray.stepper import collect
-from seqray.tree import PrefixTree, States, distinct_keys
-from seqray.words import Alphabet, Word, Words
+from seqray.tree import States, distinct_keys
+from seqray.words import Alphabet
 
 __all__ = ["DenseLayer", "RecurrentLanguageModel", "RecurrentLayer", "RecurrentNetwork"]
 
@@ -67,7 +67,7 @@ class PredictingStates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecurrentNetwork:
+class RecurrentNetwork(ReadsWords):
     """A recurrent network that gives one number to each word, read after its last symbol.
 
     Parameters
@@ -159,16 +159,6 @@ class RecurrentNetwork:
             digest.update(name.encode() + tensor.tobytes())
         return f"rnn {digest.hexdigest()}"
 
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the number of each word, float64, shape ``(n_words,)``."""
-        return self._read(words, self.state_weights)
-
-    def _read(
-        self, words: Words | Iterable[Word], read: Callable[[States], FloatArray]
-    ) -> FloatArray:
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, read)[tree.node_of_word]
-
     def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
         hidden, outputs = self._begin()
@@ -178,11 +168,6 @@ class RecurrentNetwork:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         hidden, outputs = self._advance(states.hidden, parents, symbols)
         return ValueStates(hidden, outputs[0].astype(np.float64))
-
-    def state_weights(self, states: States) -> FloatArray:
-        """Return the number of the word that leads to each state."""
-        value: FloatArray = states.value
-        return value
 
     @cached_property
     def _kernels(self) -> list[Kernel]:
@@ -311,7 +296,7 @@ class RecurrentNetwork:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecurrentLanguageModel(RecurrentNetwork):
+class RecurrentLanguageModel(ReadsPredictions, RecurrentNetwork):
     """A recurrent network that predicts the next symbol: softmax over all its outputs.
 
     Parameters
@@ -357,14 +342,6 @@ class RecurrentLanguageModel(RecurrentNetwork):
         others = set(range(self.dense[-1].n_outputs)) - set(self._columns)
         return [*self._columns, *sorted(others)]
 
-    def log_weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the natural logarithm of each word's probability; nothing underflows."""
-        return self._read(words, self._state_log_weights)
-
-    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
-        return self._read(words, self.state_next_symbol)
-
     def start(self) -> PredictingStates:
         """Return a batch of one: the state before the first symbol."""
         hidden, outputs = self._begin()
@@ -382,18 +359,6 @@ class RecurrentLanguageModel(RecurrentNetwork):
         outputs -= outputs.max(axis=0)
         outputs -= np.log(np.exp(outputs).sum(axis=0))
         return outputs[: len(self.alphabet) + 1].T
-
-    def _state_log_weights(self, states: PredictingStates) -> FloatArray:
-        logs: FloatArray = states.log_weight + states.log_next[:, -1]
-        return logs
-
-    def state_weights(self, states: PredictingStates) -> FloatArray:
-        """Return the probability of the word that leads to each state."""
-        return np.exp(self._state_log_weights(states))
-
-    def state_next_symbol(self, states: PredictingStates) -> FloatArray:
-        """Return what follows each state, the end last, float64."""
-        return np.exp(states.log_next).astype(np.float64)
 
     def _config(self) -> dict[str, Any]:
         return {

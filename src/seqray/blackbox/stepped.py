@@ -5,7 +5,7 @@ An adapter brings two functions, `Steps`; the rest is the same for every framewo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -14,11 +14,11 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.blackbox.card import Card
+from seqray.blackbox.reading import ReadsPredictions, ReadsWords
 from seqray.blackbox.scores import checked_scores
 from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
-from seqray.stepper import collect
-from seqray.tree import PrefixTree, States
-from seqray.words import Alphabet, Word, Words
+from seqray.tree import States
+from seqray.words import Alphabet
 
 
 class Steps(Protocol):
@@ -78,7 +78,7 @@ def stepped_box(
 
 
 @dataclass(frozen=True, eq=False)
-class SteppedBox:
+class SteppedBox(ReadsWords):
     """A network with states that gives a number to each word; see `stepped_box`."""
 
     steps: Steps
@@ -91,16 +91,6 @@ class SteppedBox:
         """The symbols of the words."""
         return self.card.alphabet
 
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the number of each word, float64, shape ``(n_words,)``."""
-        return self._read(words, self.state_weights)
-
-    def _read(
-        self, words: Words | Iterable[Word], read: Callable[[States], FloatArray]
-    ) -> FloatArray:
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, read)[tree.node_of_word]
-
     def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
         scores, inner = self._begin()
@@ -112,11 +102,6 @@ class SteppedBox:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         scores, inner = self._advance(states.inner, parents, symbols)
         return ValueStates(inner, self.card.values(self._checked(scores, symbols)))
-
-    def state_weights(self, states: States) -> FloatArray:
-        """Return the weight of the word that leads to each state."""
-        value: FloatArray = states.value
-        return value
 
     def _begin(self) -> tuple[Any, Any]:
         with self._asked("the start"):
@@ -155,16 +140,8 @@ class SteppedBox:
 
 
 @dataclass(frozen=True, eq=False)
-class SteppedModel(SteppedBox):
+class SteppedModel(ReadsPredictions, SteppedBox):
     """A network with states that predicts the next symbol; see `stepped_box`."""
-
-    def log_weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the natural logarithm of each word's probability; nothing underflows."""
-        return self._read(words, self._state_log_weights)
-
-    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
-        return self._read(words, self.state_next_symbol)
 
     def start(self) -> NextStates:
         """Return a batch of one: the state before the first symbol."""
@@ -185,15 +162,3 @@ class SteppedModel(SteppedBox):
                 "of the next symbol; see the card's columns and end"
             )
         return logs
-
-    def _state_log_weights(self, states: NextStates) -> FloatArray:
-        logs: FloatArray = states.log_weight + states.log_next[:, -1]
-        return logs
-
-    def state_weights(self, states: NextStates) -> FloatArray:
-        """Return the probability of the word that leads to each state."""
-        return np.exp(self._state_log_weights(states))
-
-    def state_next_symbol(self, states: NextStates) -> FloatArray:
-        """Return what follows each state, the end last."""
-        return np.exp(states.log_next)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seqray.arrays import IntArray
-from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.asked import AskedBox, AskedModel, FailedError
 from seqray.blackbox.protocol import Asker
 from seqray.errors import BlackBoxError, SymbolError
 from seqray.words import Alphabet, Words
@@ -37,10 +36,6 @@ LEAST = {"batch_size": 1, "max_length": 0}
 
 class UnreadableError(Exception):
     """A text that should have been JSON; the message shows it."""
-
-
-class FailedError(Exception):
-    """A box could not answer; asked about fewer words at once, it may show which one it was."""
 
 
 @dataclass(frozen=True)
@@ -191,24 +186,3 @@ def shown(thing: object) -> str:
         thing = thing[: 4 * SHOWN].decode("utf-8", errors="replace")
     text = repr(" ".join(thing.split())) if isinstance(thing, str) else json.dumps(thing)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def halving(
-    ask: Callable[[IntArray], Any], words: Words, which: IntArray, who: str
-) -> Iterator[tuple[IntArray, Any]]:
-    """Ask about words; where that fails, about one half and then the other.
-
-    So every word before the one that fails is answered, and that one is named.
-    """
-    try:
-        answers = ask(which)
-    except FailedError as failure:
-        if len(which) == 1:
-            raise BlackBoxError(
-                f"{who} failed on the word {words.alphabet.show(words[int(which[0])])!r}: {failure}"
-            ) from failure
-        half = len(which) // 2
-        yield from halving(ask, words, which[:half], who)
-        yield from halving(ask, words, which[half:], who)
-        return
-    yield which, answers
