@@ -6,6 +6,9 @@
 The machine, its words and the training are all seeded. The network never sees the machine, only
 20,000 words drawn from it; `seqray demo` then never sees the machine or the words, only the
 network's answers. The machine is saved beside the network, for comparison.
+
+The network that ships with seqray came from an earlier training loop, on the same words: this
+script makes one that is as good, but not the same.
 """
 
 import argparse

@@ -331,8 +331,7 @@ def _block_name(rows: Words, suffixes: Words) -> bytes:
 def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree) -> FloatArray:
     """Return the weight of every suffix from every root state, ``(width, n_suffixes)``."""
     weights = np.empty((len(suffixes), width))
-    batch = min(STATES, getattr(box, "max_states", None) or STATES)
-    for nodes, states in walk(box, suffixes, roots, width=width, batch=batch):
+    for nodes, states in walk(box, suffixes, roots, width=width, batch=STATES):
         weights[nodes] = box.state_weights(states).reshape(-1, width)
     return weights[suffixes.node_of_word].T
 

@@ -231,11 +231,12 @@ def walk(
     width
         How many states stand at the root.
     batch
-        How many states may be stepped at once.
+        How many states may be stepped at once. A stepper whose states are large may have
+        ``max_states``, how many of them it wants at most.
     """
     hold_memory()
     yield slice(0, 1), start
-    n_together = max(1, batch // width)
+    n_together = max(1, min(batch, getattr(stepper, "max_states", None) or batch) // width)
     lanes = np.arange(width)
     children = tree.first_child
     # Each entry: states, first node they belong to, children still to do.

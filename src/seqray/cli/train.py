@@ -1,0 +1,230 @@
+"""``seqray train``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+from rich import progress
+from rich.console import Console
+from rich.table import Table
+
+import seqray
+from seqray.cli.common import check_output, write_text
+
+if TYPE_CHECKING:
+    from seqray.training.checkpoint import Epoch
+    from seqray.training.loop import TrainedNetwork
+
+Report: TypeAlias = tuple["Callable[[int, int], None]", "Callable[[Epoch], None]"]
+
+BARS, WIDTH = "▁▂▃▄▅▆▇█", 24
+
+
+def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """Read numbers with commas between them."""
+    parts = text.split(",")
+    # Not `isdigit`, which is also true of "²", and no longer than `int` reads.
+    if not all(part.isdecimal() and len(part) < 10 and int(part) > 0 for part in parts):
+        raise click.BadParameter(f"expected numbers from 1 like 30,50,120, got {text!r}")
+    return tuple(map(int, parts))
+
+
+@click.command()
+@click.argument("words", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="A .safetensors file."
+)
+@click.option(
+    "--validation",
+    type=click.Path(path_type=Path),
+    help="A file of words to choose the size and epoch on.  [default: a part of WORDS]",
+)
+@click.option(
+    "--validation-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    show_default=True,
+    help="How large a part.",
+)
+@click.option(
+    "--sizes",
+    callback=_sizes,
+    default="30,50,120",
+    show_default=True,
+    metavar="N,N,…",
+    help="Units of the recurrent layers, a network each.",
+)
+@click.option("--epochs", type=click.IntRange(1), default=40, show_default=True)
+@click.option(
+    "--cell", type=click.Choice(["gru", "lstm", "tanh"]), default="gru", show_default=True
+)
+@click.option("--layers", type=click.IntRange(1), default=2, show_default=True)
+@click.option(
+    "--embedding",
+    type=click.IntRange(1),
+    help="Numbers that stand for a symbol.  [default: three times the number of symbols]",
+)
+@click.option("--batch-size", type=click.IntRange(1), default=128, show_default=True)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(0, min_open=True),
+    default=0.005,
+    show_default=True,
+    help="At its highest: it rises shortly, and falls to 0 at the last epoch.",
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(1),
+    help="Leave a size after so many epochs without a better one.  [default: never]",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--fresh", is_flag=True, help="Begin anew, even if a training that was cut short can go on."
+)
+def command(
+    words: Path,
+    output: Path,
+    validation: Path | None,
+    layers: int,
+    fresh: bool,
+    **options: Any,
+) -> None:
+    """Train the paper's recurrent network on a file of words.
+
+    An embedding, two recurrent layers, two dense layers, and a softmax over the next symbol and
+    the end of the word. Networks of several sizes are trained, and the one with the best
+    cross-entropy on validation words is kept, as it was after its best epoch.
+
+    After every epoch all is kept in a file beside the output. If training is cut short, run the
+    same command again: it goes on, and ends with the very network of a training without a break.
+    OUTPUT.history.csv gets the cross-entropies of all epochs.
+
+    \b
+    Examples:
+      seqray train words.txt -o model.safetensors
+      seqray train 3.pautomac.train -o model.safetensors --sizes 50 --epochs 12
+      seqray train words.txt -o model.safetensors --cell lstm --patience 5
+      seqray train words.txt --validation other.txt -o model.safetensors
+    Then:
+      seqray extract rnn:model.safetensors -o run
+    """
+    check_output(output, (".safetensors",), "-o")
+    read = seqray.read_words(words)
+    read.alphabet.to_json()  # refuses now what could not be saved in the end
+    held_out = None
+    if validation is not None:
+        held_out = seqray.read_words(validation, alphabet=read.alphabet)
+    checkpoint = output.with_name(f"{output.name}.checkpoint")
+    if fresh:
+        checkpoint.unlink(missing_ok=True)
+    elif checkpoint.exists():
+        click.echo(f"Found {checkpoint}: going on from it (--fresh begins anew).", err=True)
+    train = seqray.train  # says what is missing, if PyTorch is, before the bar is drawn
+    with _interruptible(checkpoint), _watching(options["epochs"]) as (on_step, on_epoch):
+        found = train(
+            read,
+            validation=held_out,
+            n_layers=layers,
+            checkpoint=checkpoint,
+            progress=on_step,
+            on_epoch=on_epoch,
+            **options,
+        )
+    found.model.save(output)
+    history = output.with_suffix(".history.csv")
+    write_text(history, history_csv(found.history))
+    checkpoint.unlink(missing_ok=True)
+    _show(found)
+    click.echo(f"Network: {output}    all epochs: {history}")
+    click.echo(f"next: seqray extract rnn:{output} -o run")
+
+
+@contextmanager
+def _interruptible(checkpoint: Path) -> Iterator[None]:
+    """Say after Ctrl-C how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            click.echo(
+                f"\nInterrupted. All whole epochs are in {checkpoint}: run the same command again "
+                "to go on.",
+                err=True,
+            )
+        else:
+            click.echo("\nInterrupted before the first epoch: nothing was written.", err=True)
+        sys.exit(130)
+
+
+@contextmanager
+def _watching(epochs: int) -> Iterator[Report]:
+    """Show a bar on a terminal; where there is none, a line an epoch (both on standard error)."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None, lambda row: click.echo(_line(row, epochs), err=True)
+        return
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("training", total=None)
+        yield (
+            lambda done, total: bar.update(task, completed=done, total=total),
+            lambda row: bar.update(task, description=_line(row, epochs, ("validation",))),
+        )
+
+
+def _line(row: Epoch, epochs: int, names: tuple[str, ...] = ("training", "validation")) -> str:
+    values = ", ".join(f"{name} {getattr(row, name):.4f}" for name in names)
+    return f"{row.hidden} units, epoch {row.epoch}/{epochs}: {values}"
+
+
+def _show(found: TrainedNetwork) -> None:
+    """Print how each size fared, and which was kept."""
+    shown = Table(title="Cross-entropy a symbol (or end), in nats", title_justify="left")
+    for name in ("units", "epoch", "training", "validation"):
+        shown.add_column(name, justify="right")
+    shown.add_column("validation by epoch", no_wrap=True)
+    shown.add_column("seconds", justify="right")
+    for size in dict.fromkeys(row.hidden for row in found.history):
+        rows = [row for row in found.history if row.hidden == size]
+        best = min(rows, key=lambda row: row.validation)
+        mark, style = ("→ ", "bold green") if size == found.hidden else ("", "")
+        shown.add_row(
+            *(f"{mark}{size}", str(best.epoch), f"{best.training:.4f}", f"{best.validation:.4f}"),
+            *(sparkline([row.validation for row in rows]), f"{sum(r.seconds for r in rows):.1f}"),
+            style=style,
+        )
+    Console().print(shown)
+    click.echo(
+        f"Kept: {found.hidden} units after epoch {found.epoch}. Validation cross-entropy "
+        f"{found.validation:.4f} nats on {found.n_validation:,} words, learnt from "
+        f"{found.n_training:,} in {sum(row.seconds for row in found.history):.1f} s."
+    )
+
+
+def sparkline(values: list[float]) -> str:
+    """Draw numbers as a line of bars, some of them if they are many.
+
+    The first epoch is far above all others: it is cut, to show the rest.
+    """
+    least, most = min(values), max(values[1:] or values)
+    height = (most - least) or 1.0
+    n_shown = min(len(values), WIDTH)
+    shown = [values[round(i * (len(values) - 1) / max(1, n_shown - 1))] for i in range(n_shown)]
+    return "".join(BARS[min(7, int(7.99 * (value - least) / height))] for value in shown)
+
+
+def history_csv(history: tuple[Epoch, ...]) -> str:
+    """Return all epochs as CSV."""
+    lines = ["hidden,epoch,training,validation,seconds"]
+    lines += [f"{r[0]},{r[1]},{r[2]!r},{r[3]!r},{r[4]:.3f}" for r in history]
+    return "\n".join(lines) + "\n"

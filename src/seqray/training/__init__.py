@@ -1,0 +1,13 @@
+"""The paper's network and its training (sections 4 and 4.2), on prefix trees.
+
+`network` holds the network, `corpus` turns batches of words into prefix trees, `recurrence` runs
+recurrent layers along them, `loop` trains, `checkpoint` keeps what a run needs to go on. Nothing
+else in seqray imports PyTorch for training, and nothing here runs without it.
+"""
+
+from seqray.errors import MissingExtraError
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError:
+    raise MissingExtraError("training needs PyTorch: pip install 'seqray[torch]'") from None

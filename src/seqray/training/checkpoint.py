@@ -1,0 +1,101 @@
+"""What a training leaves on disk after every epoch, so that it can go on from there.
+
+A safetensors file: arrays, and JSON in its header. Nothing in it can run code. Where the random
+numbers stand need not be kept: every epoch draws its own from the seed, the size and its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+from seqray.arrays import FloatArray
+from seqray.errors import ArgumentError
+from seqray.files import check_header, reading, writing
+from seqray.words import Words
+
+FORMAT, VERSION = "seqray.training", 1
+
+PARTS = ("weights", "step", "exp_avg", "exp_avg_sq")
+"""The arrays of a `Learner`: its network's weights, and what Adam remembers."""
+
+
+class Epoch(NamedTuple):
+    """One epoch of one size: cross-entropies a symbol or end in nats, and seconds.
+
+    ``training`` is the mean over the epoch while the weights change, ``validation`` is that of
+    the weights at its end.
+    """
+
+    hidden: int
+    epoch: int
+    training: float
+    validation: float
+    seconds: float
+
+
+class Checkpoint(NamedTuple):
+    """What came of the epochs so far, the state after the last, the weights after the best."""
+
+    history: tuple[Epoch, ...]
+    state: dict[str, FloatArray]
+    best: FloatArray
+
+    def save(self, path: str | os.PathLike[str], purpose: dict[str, Any]) -> None:
+        """Write to a file; ``purpose`` says what is trained, on what and how."""
+        header = {"format": FORMAT, "version": VERSION, "purpose": purpose}
+        header["history"] = [list(row) for row in self.history]
+        tensors = {name: np.asarray(array) for name, array in self.state.items()}
+        content = to_safetensors({**tensors, "best": self.best}, {"seqray": json.dumps(header)})
+        with writing(path) as fresh:
+            fresh.write_bytes(content)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], purpose: dict[str, Any]) -> Checkpoint | None:
+        """Read a file, None where there is none; refuse one with another purpose."""
+        if not Path(path).exists():
+            return None
+        with reading(path, "a checkpoint of seqray train"):
+            try:
+                with safe_open(os.fspath(path), framework="numpy") as file:
+                    header = json.loads((file.metadata() or {}).get("seqray", "null"))
+                    check_header(header, FORMAT, VERSION)
+                    tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            except SafetensorError as error:
+                raise ValueError(f"no safetensors file: {error}") from error
+            history = tuple(Epoch(*row) for row in header["history"])
+            found, best = header["purpose"], tensors.pop("best")
+            if not history or not isinstance(found, dict):
+                raise ValueError("it has no history")
+            if {*tensors} != {*PARTS} or tensors["exp_avg"].shape != tensors["weights"].shape:
+                raise ValueError(f"expected the arrays {', '.join(PARTS)}, got {sorted(tensors)}")
+        _check_purpose(path, found, purpose)
+        return cls(history, tensors, best)
+
+
+def digest(words: Words) -> str:
+    """Return a short text that differs for different words."""
+    sha = hashlib.sha256(repr(words.alphabet.symbols).encode(errors="backslashreplace"))
+    sha.update(np.ascontiguousarray(words.offsets).tobytes())
+    sha.update(np.ascontiguousarray(words.codes).tobytes())
+    return sha.hexdigest()[:16]
+
+
+def _check_purpose(
+    path: str | os.PathLike[str], found: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are in the file
+    differ = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
+    if differ:
+        said = "; ".join(f"{name} was {found.get(name)}, is {wanted.get(name)}" for name in differ)
+        raise ArgumentError(
+            f"{path}: this checkpoint is of another training ({said}): train as before to go on "
+            "with it, or remove it to begin anew"
+        )

@@ -1,0 +1,201 @@
+import inspect
+import sys
+
+import numpy as np
+import pytest
+
+import seqray
+from seqray import cli
+from seqray.cli import train as command
+from seqray.data.generate import random_machine
+
+pytest.importorskip("torch")
+
+SMALL = ("--sizes", "4,6", "--epochs", "3", "--batch-size", "32")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with two files of words."""
+    monkeypatch.chdir(tmp_path)
+    machine = random_machine("dpfa", 3, 2, rng=np.random.default_rng(1))
+    for name, seed in (("words.txt", 2), ("other.txt", 3)):
+        seqray.write_words(machine.sample(80, rng=np.random.default_rng(seed)), name)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command that succeeds; returns what it printed, and on standard error."""
+
+    def call(*arguments):
+        cli.main(["train", *map(str, arguments)])
+        return capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def fails(capsys):
+    """Run a command that fails; returns what it printed as an error."""
+
+    def call(code, *arguments):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["train", *map(str, arguments)])
+        error = capsys.readouterr().err
+        assert stopped.value.code == code, error
+        assert "Traceback" not in error
+        return " ".join(error.split())
+
+    return call
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def interrupted(monkeypatch, fails):
+    """Break a training off as Ctrl-C does, some epochs in; returns what it said."""
+
+    def call(n_epochs, *arguments):
+        true, seen = seqray.train, []
+
+        def cut_short(words, *, on_epoch, **options):
+            def count(row):
+                on_epoch(row)
+                seen.append(row)
+                if len(seen) > n_epochs:
+                    raise KeyboardInterrupt
+
+            if n_epochs == 0:
+                raise KeyboardInterrupt
+            return true(words, on_epoch=count, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(seqray, "train", cut_short)
+            return fails(130, *arguments)
+
+    return call
+
+
+def test_a_network_and_its_history_are_left(folder, run):
+    out, err = run("words.txt", "-o", "model.safetensors", *SMALL)
+    assert names(folder) == ["model.history.csv", "model.safetensors", "other.txt", "words.txt"]
+    lines = (folder / "model.history.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "hidden,epoch,training,validation,seconds"
+    rows = [tuple(map(float, line.split(","))) for line in lines[1:]]
+    assert [row[:2] for row in rows] == [(n, epoch) for n in (4, 6) for epoch in (1, 2, 3)]
+    best = min(rows, key=lambda row: row[3])
+    box = seqray.open_black_box("rnn:model.safetensors")
+    assert box.layers[0].n_outputs == best[0]
+    assert f"Kept: {best[0]:.0f} units after epoch {best[1]:.0f}." in out
+    assert f"cross-entropy {best[3]:.4f} nats on 8 words, learnt from 72 in" in out
+    assert f"→ {best[0]:.0f}" in out
+    assert "seqray extract rnn:model.safetensors -o run" in out
+    assert "6 units, epoch 3/3: training " in err
+
+
+def test_it_is_the_network_that_the_library_trains(folder, run):
+    run("words.txt", "-o", "m.safetensors", *SMALL, "--cell=lstm", "--layers=1", "--embedding=5")
+    words = seqray.read_words("words.txt")
+    found = seqray.train(
+        words, sizes=(4, 6), epochs=3, batch_size=32, cell="lstm", n_layers=1, embedding=5
+    )
+    box = seqray.open_black_box("rnn:m.safetensors")
+    assert repr(box) == repr(found.model)
+    np.testing.assert_array_equal(box.weights(words), found.model.weights(words))
+
+
+def test_validation_words_come_from_a_file_if_told(folder, run):
+    out, _ = run("words.txt", "-o", "m.safetensors", *SMALL, "--validation", "other.txt")
+    assert "on 80 words, learnt from 80" in out
+
+
+def test_the_command_has_the_defaults_of_the_function():
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(seqray.train).parameters.items()
+    }
+    defaults["layers"] = defaults.pop("n_layers")
+    context = command.command.make_context("train", ["words.txt", "-o", "m.safetensors"])
+    own = {"words", "output", "fresh"}
+    assert set(context.params) - own <= set(defaults)
+    for name in set(context.params) - own:
+        assert context.params[name] == defaults[name], name
+
+
+@pytest.mark.parametrize("n_epochs", [1, 4])
+def test_after_a_break_the_same_command_goes_on(folder, run, interrupted, n_epochs):
+    run("words.txt", "-o", "whole.safetensors", *SMALL)
+    call = ("words.txt", "-o", "m.safetensors", *SMALL)
+    said = interrupted(n_epochs, *call)
+    assert "in m.safetensors.checkpoint: run the same command again to go on" in said
+    assert "m.safetensors" not in names(folder)
+    _, err = run(*call)
+    assert "Found m.safetensors.checkpoint: going on from it" in err
+    assert err.count("epoch") == 6 - (n_epochs + 1)
+    assert (folder / "m.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
+    assert "m.safetensors.checkpoint" not in names(folder)
+
+
+def test_a_break_before_the_first_epoch_leaves_nothing(folder, interrupted):
+    said = interrupted(0, "words.txt", "-o", "m.safetensors", *SMALL)
+    assert "before the first epoch: nothing was written" in said
+    assert names(folder) == ["other.txt", "words.txt"]
+
+
+def test_another_training_is_not_mistaken_for_the_same(folder, run, fails, interrupted):
+    interrupted(1, "words.txt", "-o", "m.safetensors", *SMALL)
+    other = ("words.txt", "-o", "m.safetensors", *SMALL, "--seed", "1")
+    said = fails(2, *other)
+    assert "m.safetensors.checkpoint: this checkpoint is of another training" in said
+    assert "seed was 0, is 1" in said
+    _, err = run(*other, "--fresh")
+    assert err.count("epoch") == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("words.txt", "-o", "m.onnx"), "m.onnx ends in none of .safetensors"),
+        (("words.txt", "-o", "no/m.safetensors"), "there is no folder no to put it in"),
+        (("none.txt", "-o", "m.safetensors"), "none.txt: there is no such file"),
+        (("words.txt", "-o", "m.safetensors", "--sizes", "3,x"), "like 30,50,120, got '3,x'"),
+        (("words.txt", "-o", "m.safetensors", "--sizes", "3,3"), "all different"),
+        (("words.txt", "-o", "m.safetensors", "--epochs", "0"), "--epochs"),
+    ],
+)
+def test_misuse_is_refused_before_training(folder, fails, arguments, message):
+    assert message in fails(2, *arguments)
+    assert names(folder) == ["other.txt", "words.txt"]
+
+
+def test_a_validation_file_with_other_symbols_is_refused(folder, fails):
+    (folder / "other.txt").write_text("0 1 7 1\n0 1\n")
+    said = fails(2, "words.txt", "-o", "m.safetensors", "--validation", "other.txt")
+    assert "other.txt" in said
+    assert "'7'" in said
+
+
+def test_without_pytorch_it_says_what_to_install(folder, fails, monkeypatch):
+    for name in [each for each in sys.modules if each.startswith("seqray.training")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delattr(seqray, "train", raising=False)
+    said = fails(1, "words.txt", "-o", "m.safetensors")
+    assert "training needs PyTorch: pip install 'seqray[torch]'" in said
+
+
+def test_a_terminal_shows_a_bar(folder, run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, err = run("words.txt", "-o", "m.safetensors", *SMALL)
+    assert "━" in err
+
+
+def test_a_sparkline_shows_the_least_as_the_lowest():
+    assert command.sparkline([9.0, 2.0, 1.0, 1.5]) == "██▁▄"
+    assert command.sparkline([1.0, 1.0]) == "▁▁"
+    assert command.sparkline([1.0]) == "▁"
+    long = command.sparkline([100.0 - i for i in range(100)])
+    assert (len(long), long[0], long[-1]) == (24, "█", "▁")
