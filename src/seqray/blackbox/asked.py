@@ -23,7 +23,7 @@ OFF = 1e-3
 """How far from 1 the probabilities of the next symbols may sum up."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AskedBox:
     """A box that is asked for a number a word.
 
@@ -37,6 +37,9 @@ class AskedBox:
 
     asker: Asker
     alphabet: Alphabet
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols)"
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask for the number of each word, float64, shape ``(n_words,)``."""
@@ -57,7 +60,7 @@ class PrefixStates(NamedTuple):
     next_symbol: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AskedModel:
     """A model that is asked what follows a prefix; a walk asks each prefix once.
 
@@ -75,6 +78,10 @@ class AskedModel:
     asker: Asker
     alphabet: Alphabet
     leaks: bool = False
+
+    def __repr__(self) -> str:
+        note = ", not renormalised" if self.leaks else ""
+        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols{note})"
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return each word's probability: the product of its symbols' and its end's."""

@@ -77,7 +77,7 @@ def stepped_box(
     return kind(steps, card, who, fingerprint)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SteppedBox(ReadsWords):
     """A network with states that gives a number to each word; see `stepped_box`."""
 
@@ -90,6 +90,16 @@ class SteppedBox(ReadsWords):
     def alphabet(self) -> Alphabet:
         """The symbols of the words."""
         return self.card.alphabet
+
+    @property
+    def max_states(self) -> int | None:
+        """How many states may be stepped at once, where the adapter says so."""
+        found: int | None = getattr(self.steps, "max_states", None)
+        return found
+
+    def __repr__(self) -> str:
+        note = ", not renormalised" if self.card.leaks else ""
+        return f"{type(self).__name__}({self.who}, {len(self.alphabet)} symbols{note})"
 
     def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
@@ -139,7 +149,7 @@ class SteppedBox(ReadsWords):
         return checked_scores(scores, self.card, n, self.who, place)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SteppedModel(ReadsPredictions, SteppedBox):
     """A network with states that predicts the next symbol; see `stepped_box`."""
 

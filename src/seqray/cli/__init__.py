@@ -8,14 +8,17 @@ import sys
 import click
 
 import seqray
-from seqray.errors import ArgumentError, SeqrayError
+from seqray.errors import ArgumentError, SeqrayError, Stopped
 
 COMMANDS = {
     "demo": "The whole job on a small network that ships with seqray.",
+    "train": "Train the paper's recurrent network on a file of words.",
+    "check": "Check that a black box keeps the promises that extraction builds on.",
     "extract": "Extract weighted automata from a black box into a run folder.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
     "draw": "Draw an automaton as SVG or Graphviz dot.",
     "convert": "Write an automaton in another format.",
+    "store": "Look at the answers that are kept, remove or export them.",
 }
 
 
@@ -68,6 +71,13 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Abort:
         click.echo("Interrupted: nothing was written.", err=True)
         sys.exit(130)
+    except Stopped as stopped:
+        click.echo(
+            f"Stopped before there was enough for an automaton: {stopped}. Answers that are kept "
+            "(seqray store info) are not asked again.",
+            err=True,
+        )
+        sys.exit(130 if str(stopped) == "interrupted" else 1)
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
