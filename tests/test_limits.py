@@ -10,7 +10,7 @@ import seqray
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.answers import AnswerStore
-from seqray.asking import Meter, Noise, attended
+from seqray.asking import Meter, Noise, attended, measure_noise
 from seqray.basis import uniform_basis
 from seqray.errors import ArgumentError, Stopped
 from seqray.filling import Plan, fill, fill_within
@@ -131,8 +131,8 @@ def test_steps_are_the_questions_to_a_network():
 
 
 def test_a_budget_for_nothing_is_refused():
-    with pytest.raises(Stopped, match="budget of 30"):
-        extract(boxes(Asked()), **SIZES, budget=30)
+    with pytest.raises(Stopped, match="budget of 10"):
+        extract(boxes(Asked()), **SIZES, budget=10)
     with pytest.raises(ArgumentError, match="budget"):
         extract(boxes(Asked()), budget=0)
 
@@ -237,3 +237,90 @@ def test_a_noisy_box_keeps_its_answers_and_its_noise(tmp_path):
     ]
     assert same(*found)
     assert found[0].settings["noise"] == found[1].settings["noise"]
+
+
+# A box of one's own, and what else was once wrong -------------------------------------------------
+
+
+class Own:
+    """A box that has nothing but what the protocol asks for."""
+
+    alphabet = Alphabet("ab")
+
+    def __init__(self, fingerprint=None):
+        self.asked, self.fingerprint = [], fingerprint
+
+    def weights(self, words):
+        self.asked.extend(words)
+        return MACHINE.weights(words)
+
+
+def test_a_box_of_ones_own_is_kept_counted_and_stopped_like_any_other(tmp_path):
+    first, second = Own("mine"), Own("mine")
+    store = tmp_path / "answers.sqlite"
+    assert same(extract(first, **SIZES, store=store), extract(second, **SIZES, store=store))
+    assert len(second.asked) <= 8
+    limited = Own()
+    extract(limited, **SIZES, budget=1000)
+    assert len(set(limited.asked)) <= 1000
+    with pytest.raises(ArgumentError, match="no name to be kept under"):
+        extract(nameless := Own(), **SIZES, store=store)
+    assert nameless.asked == []
+
+
+def test_an_automaton_needs_no_store_and_no_repetition(tmp_path):
+    twice = WeightedAutomaton("ab", [2], [[[0.5]], [[0.25]]], [0.25])
+    found = extract(twice, **SIZES, store=tmp_path / "answers.sqlite", repeat=3)
+    np.testing.assert_allclose(found.best().weights(["", "ab"]), twice.weights(["", "ab"]))
+
+
+def test_a_noisy_box_that_was_interrupted_early_goes_on(tmp_path):
+    store, stop = tmp_path / "answers.sqlite", threading.Event()
+    rng = np.random.default_rng(0)
+
+    def answer(words):
+        stop.set()
+        return MACHINE.weights(words) + 1e-3 * rng.normal(size=len(words))
+
+    with pytest.raises(Stopped):
+        extract(black_box(answer, "ab", name="noisy"), **SIZES, store=store, stop=stop)
+    found = extract(black_box(answer, "ab", name="noisy"), **SIZES, store=store)
+    assert found.settings["noise"]["level"] > 1e-4
+
+
+def test_held_out_words_are_new_ones_under_a_budget_too():
+    asked = Asked()
+    found = extract(boxes(asked), **SIZES, budget=3000)
+    blocks = {p + s for p in found.basis.prefixes for s in found.basis.suffixes}
+    held_out = [tuple(word) for word in asked.words[: found.settings["held_out_words"]]]
+    assert np.mean([word in blocks for word in held_out]) < 0.5
+
+
+def test_a_budget_and_a_time_do_not_hinder_each_other():
+    alone = extract(native(), **SIZES, budget=6000)
+    both = extract(native(), **SIZES, budget=6000, seconds=1000)
+    assert both.settings["prefixes"] > 0.7 * alone.settings["prefixes"]
+
+
+@pytest.mark.parametrize("budget", [600, 3000])
+def test_a_model_is_sampled_within_the_budget(budget):
+    asked = Asked("next_symbol")
+    found = extract(boxes(asked), prefixes=800, suffixes=800, max_length=12, budget=budget)
+    assert found.settings["prefixes"] > 3
+    assert len(set(asked.words)) <= budget
+
+
+def test_a_slow_model_leads_to_an_automaton_in_little_time():
+    found = extract(boxes(Asked("next_symbol", pause=1e-4)), **SIZES, seconds=2.0)
+    assert found.settings["stopped"]
+    assert found.settings["prefixes"] > 3
+
+
+def test_tiny_answers_have_noise_as_well():
+    noise = measure_noise(np.full(4, 1e-200), np.full(4, 1.1e-200))
+    assert noise.level > 0
+
+
+def test_rounding_near_zero_is_no_noise():
+    answers = np.array([1, 0.5, -0.3, 0.001])
+    assert measure_noise(answers, answers + 1e-7 * np.eye(4)[3]).level == 0

@@ -36,8 +36,9 @@ PATIENCE = 60.0
 
 TABLES = """
 CREATE TABLE boxes (
-    id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, kind TEXT NOT NULL, alphabet TEXT NOT NULL,
-    created REAL NOT NULL, used REAL NOT NULL, UNIQUE (fingerprint, kind, alphabet));
+    id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL, kind TEXT NOT NULL,
+    alphabet TEXT NOT NULL, created REAL NOT NULL, used REAL NOT NULL,
+    UNIQUE (fingerprint, kind, alphabet));
 CREATE TABLE answers (
     box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, word BLOB NOT NULL,
     answer BLOB NOT NULL, PRIMARY KEY (box, word)) WITHOUT ROWID;
@@ -92,7 +93,9 @@ class AnswerStore:
         with self._telling():
             if self.path is not None and self.path == default_store():
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path or "", timeout=PATIENCE, isolation_level=None)
+            self._db = sqlite3.connect(
+                self.path or "", timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
         weakref.finalize(self, self._db.close)
         try:
             with self._telling():
@@ -104,24 +107,26 @@ class AnswerStore:
     def _prepare(self) -> None:
         db = self._db
         db.execute("PRAGMA foreign_keys = ON")
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if application == APPLICATION and version > VERSION:
-            raise FileError(
-                f"{self.path}: version {version} of the store, this seqray knows {VERSION}: "
-                "update seqray or keep answers elsewhere"
-            )
-        if application != APPLICATION:
-            if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise FileError(f"{self.path}: a database of another program: choose another name")
-            db.execute("PRAGMA journal_mode = WAL")
-            with self._transaction():  # another process may have come first
-                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if self._number("PRAGMA application_id") != APPLICATION:
+            if not self._number("SELECT count(*) FROM sqlite_master"):
+                db.execute("PRAGMA journal_mode = WAL")
+            with self._transaction():  # another process may make the tables at the same time
+                if not self._number("SELECT count(*) FROM sqlite_master"):
                     for statement in TABLES.split(";"):
                         db.execute(statement)
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
                     db.execute(f"PRAGMA user_version = {VERSION}")
+        if self._number("PRAGMA application_id") != APPLICATION:
+            raise FileError(f"{self.path}: a database of another program: choose another name")
+        if (version := self._number("PRAGMA user_version")) > VERSION:
+            raise FileError(
+                f"{self.path}: version {version} of the store, this seqray knows {VERSION}: "
+                "update seqray or keep answers elsewhere"
+            )
         db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode a killed process loses nothing
+
+    def _number(self, query: str) -> int:
+        return int(self._db.execute(query).fetchone()[0])
 
     def close(self) -> None:
         """Close the file."""
@@ -145,10 +150,17 @@ class AnswerStore:
             yield
         except sqlite3.OperationalError as error:
             hint = {
-                "unable to open database file": "is there such a folder, and may you write there?",
-                "database is locked": "another process holds it",
+                "unable to open database file": "; is there such a folder, may you write there?",
+                "database is locked": "; another process holds it",
             }.get(str(error), "")
-            raise FileError(f"{self.path}: cannot be used as a store: {error}; {hint}") from error
+            where = self.path or "the temporary store"
+            raise FileError(f"{where}: cannot be used as a store: {error}{hint}") from error
+        except sqlite3.IntegrityError as error:
+            raise FileError(
+                f"{self.path}: another process has forgotten this box meanwhile: start again"
+            ) from error
+        except sqlite3.ProgrammingError:  # closed already
+            raise
         except sqlite3.DatabaseError as error:
             raise FileError(
                 f"{self.path}: no store of seqray, or a damaged one: {error}; move it away, and "
@@ -159,13 +171,13 @@ class AnswerStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
         try:
+            self._db.execute("BEGIN IMMEDIATE")
             yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+            self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def box(self, fingerprint: str, kind: str, alphabet: Alphabet) -> int:
         """Return the number under which the store knows a box; it is used now."""
@@ -239,9 +251,11 @@ class AnswerStore:
         """Return up to ``n`` words of a box with their answers."""
         query = "SELECT word, answer FROM answers WHERE box = ? ORDER BY word LIMIT ?"
         with self._telling():
-            keys = [key for key, _ in self._db.execute(query, (box, n))]
-        words = _words_of_keys(alphabet, keys)
-        return words, self.find(box, words)[1]
+            rows = self._db.execute(query, (box, n)).fetchall()
+        answers = np.frombuffer(b"".join(answer for _, answer in rows), "<f8").astype(float)
+        if len(answers) != len(rows):
+            answers = answers.reshape(len(rows), -1)
+        return _words_of_keys(alphabet, [key for key, _ in rows]), answers
 
     def answers(self, box: KeptBox) -> Iterator[tuple[Words, FloatArray]]:
         """Yield all words of a box with their answers, in batches, in the order of their codes."""

@@ -20,13 +20,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from seqray.answers import AnswerStore, word_keys
-from seqray.arrays import FloatArray, IntArray, whole_number
+from seqray.arrays import BoolArray, FloatArray, IntArray, whole_number
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.asked import AskedBox, AskedModel, gathered
+from seqray.blackbox.asked import AskedBox, AskedModel, gathered, halving
 from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
-from seqray.stepper import PredictingStepper, Stepper
-from seqray.tree import States
+from seqray.stepper import Stepper, collect, predicts
+from seqray.tree import PrefixTree, States
 from seqray.words import Alphabet, Word, Words
 
 N_CHECKED = 8
@@ -130,15 +130,21 @@ def attended(
         How often to ask the same, to answer with the mean.
     """
     repeat = whole_number("repeat", repeat, 1)
+    if isinstance(box, WeightedAutomaton):
+        return box
+    if not isinstance(box, AskedBox | AskedModel | Stepper):
+        box = AskedBox(_Whole(box), box.alphabet)
+    if store is not None:
+        fingerprint_of(box)  # before anything is asked
     if repeat > 1:
         box = _repeating(box, repeat)
     if isinstance(box, AskedBox | AskedModel):
         if isinstance(box, AskedBox) and store is None and not meter.limits:
             return box
         return _remembering(box, meter, store, repeat)
-    if isinstance(box, WeightedAutomaton) or not isinstance(box, Stepper) or not meter.limits:
+    if not meter.limits:
         return box
-    return (MeteredModel if isinstance(box, PredictingStepper) else MeteredBox)(box, meter)
+    return (MeteredModel if predicts(box) else MeteredBox)(box, meter)
 
 
 def way_of(box: BlackBox) -> str:
@@ -210,10 +216,19 @@ def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> 
     >>> noise.relative, round(noise.level, 2)
     (True, 0.1)
     """
+    scale = max(float(np.abs(first).max()), float(np.abs(second).max()), np.finfo(float).tiny)
+    first, second = first / scale, second / scale  # squares must not underflow
     apart = first - second
-    if (np.abs(apart) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))).all():
+    least = 1e-6 if (first < 0).any() else 0.0  # answers of both signs come close to 0
+    sizes = np.maximum(np.maximum(np.abs(first), np.abs(second)) * ROUNDING, least)
+    if (np.abs(apart) <= sizes).all():
         return Noise(0.0, relative=False)
-    share = 1 + 1 / repeat  # how much more the variance of a difference is
+    noise = _likelier(first, second, apart, 1 + 1 / repeat)
+    return noise if noise.relative else Noise(noise.level * scale, relative=False)
+
+
+def _likelier(first: FloatArray, second: FloatArray, apart: FloatArray, share: float) -> Noise:
+    """Return the likelier noise; a difference has ``share`` times the variance of an answer."""
     same = Noise(float(np.sqrt(np.mean(apart**2) / share)), relative=False)
     size = (np.abs(first) + np.abs(second)) / 2
     if not size.all():
@@ -247,14 +262,16 @@ def _remembering(
 def _check_kept(box: AskedBox | AskedModel, store: AnswerStore, number: int) -> None:
     """Refuse kept answers that the box would not give any more: it has changed."""
     words, kept = store.some(number, N_CHECKED, box.alphabet)
-    if not len(words):
+    noise = KeptBlocks(store, number).find(NOISE)
+    if not len(words) or (noise is not None and noise[0] > 0):  # a noisy one always differs
         return
-    now = gathered(box.answers(words), np.empty_like(kept), box.asker.who)
-    noise = KeptBlocks.of(box, store).find(NOISE)
-    if noise is not None and noise[0] > 0:  # it never says the same twice
-        return
-    apart = np.abs(now - kept) > CHANGED * np.maximum(np.abs(now), np.abs(kept))
-    if apart.any():
+
+    def ask() -> FloatArray:
+        return gathered(box.answers(words), np.empty_like(kept), box.asker.who)
+
+    now = ask()
+    apart = _differ(now, kept)
+    if apart.any() and not _differ(now, ask()).any():
         at = np.argwhere(apart)[0]
         raise BlackBoxError(
             f"{box.asker.who} has changed: for the word {box.alphabet.show(words[int(at[0])])!r} "
@@ -262,6 +279,13 @@ def _check_kept(box: AskedBox | AskedModel, store: AnswerStore, number: int) -> 
             f"kept answers (seqray store prune --box {fingerprint_of(box)!r}), or ask without the "
             "store"
         )
+
+
+def _differ(one: FloatArray, other: FloatArray) -> BoolArray:
+    """Which answers differ by more than rounding, where they are small beside others, too."""
+    size = np.maximum(np.abs(one), np.abs(other))
+    floor = 1e-3 * size.max(axis=-1, keepdims=True) if (one < 0).any() or one.ndim > 1 else 0
+    return np.abs(one - other) > CHANGED * np.maximum(size, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +342,6 @@ class RememberingAsker:
     def _allowed(self, words: Words) -> IntArray:
         """Return which words the budget allows: those of before, and the first new ones."""
         if self.meter.budget is None:
-            self.meter.n_asked += len(words)
             return np.arange(len(words))
         keys = word_keys(words)
         is_new = np.fromiter((key not in self.seen for key in keys), bool, len(keys))
@@ -329,12 +352,13 @@ class RememberingAsker:
 
 def _repeating(box: BlackBox, repeat: int) -> AskedBox | AskedModel:
     """Return a box that is asked several times; one with states is asked about words then."""
+    whole: AskedBox | AskedModel
     if isinstance(box, AskedBox | AskedModel):
-        return dataclasses.replace(box, asker=RepeatingAsker(box, repeat))
-    if isinstance(box, PredictingStepper):
-        model = AskedModel(_Whole(box, "next_symbol"), box.alphabet, leaks=True)
-        return dataclasses.replace(model, asker=RepeatingAsker(model, repeat))
-    whole = AskedBox(_Whole(box, "weights"), box.alphabet)
+        whole = box
+    elif predicts(box):
+        whole = AskedModel(_Whole(box), box.alphabet, leaks=True)
+    else:
+        whole = AskedBox(_Whole(box), box.alphabet)
     return dataclasses.replace(whole, asker=RepeatingAsker(whole, repeat))
 
 
@@ -357,10 +381,11 @@ class RepeatingAsker:
         return self.box.asker.fingerprint
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Yield means, in batches of 1024 words."""
+        """Yield means, in batches that are about as long as one question to the box."""
         shape = () if isinstance(self.box, AskedBox) else (len(words.alphabet) + 1,)
-        for begin in range(0, len(words), 1024):
-            some = words[begin : begin + 1024]
+        size = max(1, int(getattr(self.box.asker, "batch_size", 1024)) // self.repeat)
+        for begin in range(0, len(words), size):
+            some = words[begin : begin + size]
             total = np.zeros((len(some), *shape))
             for _ in range(self.repeat):
                 total += gathered(self.box.answers(some), np.empty_like(total), self.who)
@@ -369,10 +394,9 @@ class RepeatingAsker:
 
 @dataclass(frozen=True, eq=False)
 class _Whole:
-    """Asks a box with states about whole words."""
+    """Asks a box about whole words, or about what follows them if it predicts."""
 
     box: Any
-    method: str
     deterministic: bool = False
 
     @property
@@ -385,7 +409,16 @@ class _Whole:
         return found
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
-        yield np.arange(len(words)), getattr(self.box, self.method)(words)
+        for begin in range(0, len(words), 1024):
+            which = np.arange(begin, min(begin + 1024, len(words)))
+            yield from halving(lambda some: self._answers(words[some]), words, which, self.who)
+
+    def _answers(self, words: Words) -> Any:
+        if not isinstance(self.box, Stepper):
+            return self.box.weights(words)
+        tree = PrefixTree.of(words)
+        read = self.box.state_next_symbol if predicts(self.box) else self.box.state_weights
+        return collect(self.box, tree, read)[tree.node_of_word]
 
 
 # Boxes with states --------------------------------------------------------------------------------
@@ -469,7 +502,10 @@ class KeptBlocks:
 
     @classmethod
     def of(cls, box: BlackBox, store: AnswerStore) -> KeptBlocks:
-        """Return the blocks of a box."""
+        """Return the blocks of a box, as `attended` returned it or as it was before."""
+        asker = getattr(box, "asker", None)
+        if isinstance(asker, RememberingAsker):
+            return cls(asker.store, asker.number)
         return cls(store, store.box(fingerprint_of(box), "blocks", box.alphabet))
 
     def find(self, name: bytes) -> FloatArray | None:

@@ -18,8 +18,8 @@ from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
 from seqray.tree import PrefixTree
 from seqray.words import Words
 
-CLOSE = 1e-5
-"""How far two answers to the same word may be apart, relative to the largest."""
+CLOSE = 1e-4
+"""How far two answers to the same word may be apart, relative to their size."""
 
 N_WORDS, LONGEST, BASIS = 40, 10, 800
 PATIENCE = 1.0
@@ -49,7 +49,7 @@ class Finding:
 
 
 def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
-    """Check a black box: a few hundred questions, and what they say about the others.
+    """Check a black box: a few thousand questions, and what they say about the others.
 
     Parameters
     ----------
@@ -171,7 +171,9 @@ def _sums(box: BlackBox, words: Words) -> Finding:
     chances = collect(box, PrefixTree.of(words), box.state_next_symbol)
     low, high = chances.sum(axis=1).min(), chances.sum(axis=1).max()
     negative = chances.min() < -1e-9
-    ok = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
+    ok: bool | None = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
+    if getattr(box, "leaks", False) and high < 1 + 1e-3 and not negative:
+        ok = None  # it never promised more
     found = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
     if negative:
         found += f", the least is {chances.min():.3g}"
@@ -181,18 +183,18 @@ def _sums(box: BlackBox, words: Words) -> Finding:
 
 def _ends(box: BlackBox, words: Words) -> Finding:
     assert isinstance(box, PredictingStepper)
-    drawn, n_cut = sample(box, 200, rng=np.random.default_rng(0), max_length=100)
+    drawn, n_cut = sample(box, N_WORDS, rng=np.random.default_rng(0), max_length=100)
     found = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
     if not n_cut:
         return Finding("words end", True, found)
-    cut = f"; {n_cut} of 200 have not ended after 100"
+    cut = f"; {n_cut} of {N_WORDS} have not ended after 100"
     return Finding("words end", None, found + cut, "longer ones are cut: see --max-length")
 
 
 def _speed(box: BlackBox, words: Words) -> Finding:
     rng = np.random.default_rng(1)
     n, seconds, some = 16, 0.0, words
-    while seconds < PATIENCE / 4 and n < 20_000:
+    while seconds < PATIENCE / 4 and n < 1024:
         n *= 4
         some = uniform_words(box.alphabet, n, rng=rng, max_length=LONGEST)
         begin = time.perf_counter()
@@ -211,11 +213,12 @@ def _speed(box: BlackBox, words: Words) -> Finding:
 
 
 def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> Finding:
-    apart = float(np.abs(one - other).max() / max(np.abs(one).max(), np.finfo(float).tiny))
+    size = np.maximum(np.abs(one), np.abs(other))
+    if (one < 0).any():  # answers of both signs come close to 0
+        size = np.maximum(size, 1e-3 * size.max())
+    apart = float((np.abs(one - other) / np.maximum(size, np.finfo(float).tiny)).max())
     ok = apart <= CLOSE
-    return Finding(
-        name, ok, f"largest difference {apart:.2g} of the largest answer", "" if ok else remedy
-    )
+    return Finding(name, ok, f"largest difference {apart:.2g} of the answer", "" if ok else remedy)
 
 
 def _duration(seconds: float) -> str:

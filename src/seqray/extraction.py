@@ -26,7 +26,7 @@ from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import Progress, ask_all, fill_within
 from seqray.spectral import Decomposition, decompose
-from seqray.stepper import Stepper, predicts, sample
+from seqray.stepper import PredictingStepper, predicts, sample
 from seqray.words import Alphabet, Word, Words
 
 logger = logging.getLogger(__name__)
@@ -190,10 +190,11 @@ def extract(
     meter = Meter(budget, seconds, stop)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
-        by_states = isinstance(asked, Stepper) and not isinstance(asked, AskedModel)
+        by_states = way_of(asked) == "states"
         blocks_kept = KeptBlocks.of(box, kept) if kept is not None and by_states else None
         rng, held_out_rng = np.random.default_rng(seed).spawn(2)
         clock = [time.perf_counter()]
+        prefixes, suffixes = _affordable_sizes(asked, prefixes, suffixes, meter)
         chosen = _basis(asked, basis, method, prefixes, suffixes, max_length, rng)
         clock.append(time.perf_counter())
         held_out = _held_out(asked, chosen, max_length, held_out_rng, meter)
@@ -294,6 +295,21 @@ def _basis(
     return sampled_basis(box, n_prefixes, n_suffixes, rng=rng, max_length=longest, split=split)
 
 
+def _affordable_sizes(
+    box: BlackBox, n_prefixes: int, n_suffixes: int, meter: Meter
+) -> tuple[int, int]:
+    """Return how many prefixes and suffixes are worth looking for with a budget.
+
+    Each prefix is asked with about every symbol and suffix; a basis that cannot be asked need not
+    be found first, which costs questions itself where the box is sampled.
+    """
+    if meter.budget is None or isinstance(box, WeightedAutomaton):
+        return n_prefixes, n_suffixes
+    cells = meter.budget / max(1, len(box.alphabet) - 1)
+    share = min(1.0, math.sqrt(cells / (n_prefixes * n_suffixes)))
+    return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
+
+
 def _noise(
     box: BlackBox,
     asked: BlackBox,
@@ -306,7 +322,7 @@ def _noise(
     asker = getattr(box, "asker", None)
     if isinstance(box, WeightedAutomaton) or getattr(asker, "deterministic", False):
         return Noise(0.0, relative=False)
-    kept = None if store is None else KeptBlocks.of(box, store)
+    kept = None if store is None else KeptBlocks.of(asked, store)
     if kept is not None and (found := kept.find(NOISE)) is not None:
         return Noise(float(found[0]), relative=bool(found[1]))
     rng = np.random.default_rng(0)
@@ -344,12 +360,25 @@ def _held_out(
         length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
         n_drawn = min(n_drawn, max(20, int(meter.budget / 4 / length)))
     if predicts(box):
-        words, _ = sample(box, n_drawn, rng=rng, max_length=max_length or 100)
+        words = _sampled_in_time(box, n_drawn, max_length or 100, rng, meter)
     else:
         longest = max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
     new = words[np.flatnonzero(~_asked_before(words, basis))]
-    return new[:N_HELD_OUT] if len(new) >= N_HELD_OUT // 10 else words[:N_HELD_OUT]
+    return new[:N_HELD_OUT] if len(new) >= min(100, len(words) // 10) > 0 else words[:N_HELD_OUT]
+
+
+def _sampled_in_time(
+    box: PredictingStepper, n_words: int, max_length: int, rng: np.random.Generator, meter: Meter
+) -> Words:
+    """Draw words, or as many as can be drawn in an eighth of the time."""
+    if meter.seconds is None:
+        return sample(box, n_words, rng=rng, max_length=max_length)[0]
+    begin, words = meter.elapsed, sample(box, 20, rng=rng, max_length=max_length)[0]
+    while len(words) < n_words and meter.elapsed - begin < meter.seconds / 8:
+        more = sample(box, len(words), rng=rng, max_length=max_length)[0]
+        words = box.alphabet.words([*words, *more])
+    return words
 
 
 def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:

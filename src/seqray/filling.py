@@ -214,19 +214,20 @@ def fill_within(
     blocks, reason
         What was filled, and why it is not all; empty where it is.
     """
-    basis, reason = _affordable(box, basis, meter)
     asked = isinstance(box, AskedBox | AskedModel)
     patient = meter.seconds is None and not (asked and meter.stop)
     stages = (1,) if patient else STAGES["words" if asked else "states"]
+    again = 1.0 if asked else sum(stage**2 for stage in stages)
+    basis, reason = _affordable(box, basis, meter, again)
     filled: HankelBlocks | None = None
     n_questions, furthest = Plan.of(basis).n_questions, 0
 
-    def report(done: int, _: int) -> None:
+    def report(done: int, n_part: int) -> None:
         nonlocal furthest
         furthest = max(furthest, done)
         if progress is not None:
             progress(furthest, n_questions)
-        if done < n_questions:
+        if done < n_part:
             meter.check()
 
     for stage in stages:
@@ -241,14 +242,17 @@ def fill_within(
     return filled, reason
 
 
-def _affordable(box: BlackBox, basis: Basis, meter: Meter) -> tuple[Basis, str]:
-    """Return the largest share of a basis that the budget allows."""
+def _affordable(box: BlackBox, basis: Basis, meter: Meter, again: float) -> tuple[Basis, str]:
+    """Return the largest share of a basis that the budget allows.
+
+    All its stages together cost ``again`` times as much as the last one.
+    """
     if meter.budget is None or isinstance(box, WeightedAutomaton):
         return basis, ""
 
-    def cost(part: Basis) -> int:
+    def cost(part: Basis) -> float:
         plan = Plan.of(part)
-        return plan.n_steps if isinstance(box, Stepper) else plan.n_questions
+        return again * (plan.n_steps if isinstance(box, Stepper) else plan.n_questions)
 
     if cost(basis) <= meter.left:
         return basis, ""

@@ -99,7 +99,8 @@ def decompose(
     if noise is not None and noise.level > 0:
         drawn = _draw_noise(blocks, noise, np.random.default_rng(seed))
         drawn *= rows[:, None] * columns
-        n_heard = max(1, int((sizes > np.linalg.norm(drawn, 2)).sum()))
+        _, loudest, _ = truncated_svd(drawn, 1, rng=np.random.default_rng(seed))
+        n_heard = max(1, int((sizes > loudest[0]).sum()))
         left, sizes, right = left[:, :n_heard], sizes[:n_heard], right[:n_heard]
     n = len(sizes)
     nodes = blocks.rows

@@ -147,7 +147,7 @@ def test_a_function_in_time_answers_and_fails_as_without_a_timeout():
 
 @pytest.mark.parametrize("option", ["timeout", "batch_size"])
 def test_sizes_and_times_are_positive(option):
-    with pytest.raises(ArgumentError, match=f"{option}: expected more than 0, got 0"):
+    with pytest.raises(ArgumentError, match=f"{option}: expected .*got 0"):
         black_box(len, "ab", **{option: 0})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import IntArray
+from seqray.arrays import IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel, halving
 from seqray.errors import ArgumentError, BlackBoxError
 from seqray.words import Alphabet, Symbol, Words
@@ -94,9 +94,9 @@ class FunctionAsker:
     deterministic: bool = False
 
     def __post_init__(self) -> None:
-        for name, number in (("batch_size", self.batch_size), ("timeout", self.timeout)):
-            if number is not None and number <= 0:
-                raise ArgumentError(f"{name}: expected more than 0, got {number}")
+        whole_number("batch_size", self.batch_size, 1)
+        if self.timeout is not None and not 0 < self.timeout < threading.TIMEOUT_MAX:
+            raise ArgumentError(f"timeout: expected seconds, more than 0, got {self.timeout}")
 
     @property
     def who(self) -> str:

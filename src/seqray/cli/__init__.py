@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        click.echo("Interrupted: nothing was written.", err=True)
+        click.echo("Interrupted: nothing was written; answers that are kept stay.", err=True)
         sys.exit(130)
     except Stopped as stopped:
         click.echo(

@@ -15,8 +15,10 @@ import click
 
 import seqray
 from seqray.answers import default_store
+from seqray.asking import fingerprint_of
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import is_native, known_black_boxes
+from seqray.errors import ArgumentError
 
 
 def box_list() -> str:
@@ -48,11 +50,19 @@ def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
     return seqray.open_black_box(spec, **dict(map(_option, options)))
 
 
-def store_path(spec: str, store: str | None) -> Path | None:
+def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:
     """Return where the answers of a box are kept, or None."""
-    if store is None:
-        return None if is_native(spec) else default_store()
-    return None if store == "none" else Path(store)
+    if store is not None:
+        return None if store == "none" else Path(store)
+    if is_native(spec):
+        return None
+    try:
+        fingerprint_of(box)
+        box.alphabet.to_json()
+    except ArgumentError as error:
+        click.echo(f"Note: its answers are not kept: {error}", err=True)
+        return None
+    return default_store()
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -8,6 +8,7 @@ import sys
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from seqray.checking import check
@@ -15,9 +16,9 @@ from seqray.cli.boxes import box_list, open_box, option_option
 
 HELP = """Check that a black box keeps the promises that extraction builds on.
 
-A few hundred questions: does a word get the same answer alone and in a batch, beside longer words,
-in any order, and when it is asked again? Do probabilities sum to 1? Is the empty word accepted?
-How fast is it, and what will extraction do? Exit code 1 if a check fails.
+A few thousand questions at most: does a word get the same answer alone and in a batch, beside
+longer words, in any order, and when it is asked again? Do probabilities sum to 1? Is the empty word
+accepted? How fast is it, and what will extraction do? Exit code 1 if a check fails.
 
 \b
 BOX is one of:
@@ -41,11 +42,11 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
     else:
-        table = Table(title=box, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=escape(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("", "check", "found", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:
             mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "·"}[finding.ok]
-            table.add_row(mark, finding.name, finding.found, finding.therefore)
+            table.add_row(mark, *map(escape, (finding.name, finding.found, finding.therefore)))
         Console().print(table)
     sys.exit(1 if any(finding.ok is False for finding in findings) else 0)

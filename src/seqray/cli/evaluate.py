@@ -61,7 +61,7 @@ def command(
         )
     evaluated = seqray.read_words(words, alphabet=opened.alphabet)
     aim = seqray.open_black_box(target) if target else None
-    with opened_store(store_path(box, store)) as kept:
+    with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
     if as_json:

@@ -124,7 +124,8 @@ def command(
             param_hint="--rank",
         )
     check_run_target(output)
-    opened, answers = open_box(box, options), store_path(box, store)
+    opened = open_box(box, options)
+    answers = store_path(box, opened, store)
     source: str | Words | None = basis
     if basis is not None and basis not in ("sampled", "uniform"):
         if not Path(basis).exists():
@@ -167,7 +168,7 @@ def command(
             f"the answers are not lost: {output} was saved with rank {chosen}"
         )
     click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
-    if stop.is_set():
+    if settings["stopped"] == "interrupted":
         click.echo("Interrupted: the same command asks what is missing.", err=True)
         sys.exit(130)
 

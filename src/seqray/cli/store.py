@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from seqray.answers import AnswerStore, KeptBox, default_store
@@ -49,7 +50,8 @@ def info(path: Path | None) -> None:
     where = _existing(path)
     with AnswerStore(where) as store:
         boxes = store.boxes()
-    size = sum(f.stat().st_size for f in where.parent.glob(f"{where.name}*"))
+    parts = (where, *(where.with_name(where.name + more) for more in ("-wal", "-shm")))
+    size = sum(part.stat().st_size for part in parts if part.exists())
     click.echo(f"{where}: {size / 1e6:,.1f} MB")
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("box", overflow="fold")
@@ -58,7 +60,7 @@ def info(path: Path | None) -> None:
     for box in boxes:
         unused = f"{(time.time() - box.used) / DAY:.0f}"
         counts = (f"{len(box.alphabet)}", f"{box.n_answers:,}", f"{box.n_blocks:,}", unused)
-        table.add_row(box.fingerprint, box.kind, *counts)
+        table.add_row(escape(box.fingerprint), box.kind, *counts)
     Console().print(table)
 
 
