@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.card import Card
     from seqray.blackbox.cmd import cmd_box
     from seqray.blackbox.function import black_box, language_model
+    from seqray.blackbox.hf import hf_box
     from seqray.blackbox.http import http_box
     from seqray.blackbox.keras import keras_box
     from seqray.blackbox.onnx import onnx_box
@@ -54,6 +55,7 @@ _ROOMS = {
     "decompose": "spectral",
     "extract": "extraction",
     "fill": "filling",
+    "hf_box": "blackbox.hf",
     "http_box": "blackbox.http",
     "keras_box": "blackbox.keras",
     "language_model": "blackbox.function",
@@ -90,6 +92,7 @@ __all__ = [
     "decompose",
     "extract",
     "fill",
+    "hf_box",
     "http_box",
     "keras_box",
     "language_model",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,7 +23,9 @@ from seqray.words import Words
 CLOSE = 1e-4
 """How far two answers to the same word may be apart, relative to their size."""
 
-N_WORDS, LONGEST, BASIS = 40, 10, 800
+N_WORDS, LONGEST, SHORT, BASIS = 40, 10, 6, 800
+"""Words that are drawn, their length, symbols of which all short words are asked, and a basis."""
+
 PATIENCE = 1.0
 """Seconds that measuring the speed may take."""
 
@@ -66,29 +70,49 @@ def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
     []
     """
     rng = np.random.default_rng(seed)
-    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST)
-    checks: list[Callable[[BlackBox, Words], Finding]] = [
-        _empty_word,
-        _finite,
-        _single,
-        _padded,
-        _order,
-        _deterministic,
-    ]
+    drawn = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST)
+    symbols = box.alphabet.symbols[:SHORT]
+    short = [word for n in (1, 2) for word in itertools.product(symbols, repeat=n)]
+    words = box.alphabet.words([*short, *drawn])
+    findings = [_abilities(box), _attempt("empty word", _empty_word, box, words)]
+    findings.append(_attempt("answers", _answers, box, words))
+    if findings[-1].ok is False and findings[-1].therefore == FAILS:
+        return findings  # nothing else can be said
+    findings.append(_attempt("deterministic", _deterministic, box, words))
+    noisy = findings[-1].ok is False
+    for name, each in _checks(box).items():
+        finding = _attempt(name, each, box, words)
+        if noisy and name in AGREEMENTS:
+            finding = Finding(name, None, "cannot be told: the box answers differently each time")
+        findings.append(finding)
+    return findings
+
+
+FAILS = "extraction would stop with this error"
+AGREEMENTS = ("batch = single", "padded = unpadded", "order kept", "states = words")
+
+Check: TypeAlias = Callable[[BlackBox, Words], Finding]
+
+
+def _checks(box: BlackBox) -> dict[str, Check]:
+    """Return what is checked of a box that answers at all, by what it can do."""
+    checks: dict[str, Check] = {
+        "batch = single": _single,
+        "padded = unpadded": _padded,
+        "order kept": _order,
+    }
     if isinstance(box, Stepper):
-        checks.append(_states)
+        checks["states = words"] = _states
     if predicts(box):
-        checks += [_sums, _ends]
-    checks.append(_speed)
-    return [_abilities(box), *(_attempt(each, box, words) for each in checks)]
+        checks |= {"Σp = 1": _sums, "words end": _ends}
+    return checks | {"speed": _speed}
 
 
-def _attempt(each: Callable[[BlackBox, Words], Finding], box: BlackBox, words: Words) -> Finding:
+def _attempt(name: str, each: Check, box: BlackBox, words: Words) -> Finding:
     try:
         return each(box, words)
     except SeqrayError as error:
-        name = each.__name__.removeprefix("_").replace("_", " ")
-        return Finding(name, False, str(error), "extraction would stop with this error")
+        return Finding(name, False, str(error), FAILS)
 
 
 def _ask(box: BlackBox, words: Words) -> FloatArray:
@@ -112,7 +136,7 @@ def _empty_word(box: BlackBox, words: Words) -> Finding:
     return Finding("empty word", True, f"has the weight {value:.4g}")
 
 
-def _finite(box: BlackBox, words: Words) -> Finding:
+def _answers(box: BlackBox, words: Words) -> Finding:
     values = _ask(box, words)
     if (values < 0).any():
         kind = f"{(values < 0).mean():.0%} of the answers are negative: no distribution"
@@ -147,7 +171,11 @@ def _order(box: BlackBox, words: Words) -> Finding:
 
 
 def _deterministic(box: BlackBox, words: Words) -> Finding:
-    first, second = _ask(box, words), _ask(box, words)
+    # Alone, so that what else is in a batch makes no difference.
+    few = words[:: max(1, len(words) // 12)]
+    first, second = (
+        np.concatenate([_ask(box, few[i : i + 1]) for i in range(len(few))]) for _ in range(2)
+    )
     noise = measure_noise(first, second)
     if noise.level == 0:
         return Finding("deterministic", True, "the same answers twice")
@@ -208,7 +236,7 @@ def _speed(box: BlackBox, words: Words) -> Finding:
         None,
         f"{n / max(seconds, 1e-9):,.0f} words a second",
         f"{BASIS} × {BASIS} blocks ask {plan.n_questions:,} words: about "
-        f"{_duration(cost * seconds)}",
+        f"{_duration(cost * seconds)}" + (" or less" if shares else ""),
     )
 
 

@@ -322,9 +322,6 @@ def _noise(
     asker = getattr(box, "asker", None)
     if isinstance(box, WeightedAutomaton) or getattr(asker, "deterministic", False):
         return Noise(0.0, relative=False)
-    kept = None if store is None else KeptBlocks.of(asked, store)
-    if kept is not None and (found := kept.find(NOISE)) is not None:
-        return Noise(float(found[0]), relative=bool(found[1]))
     rng = np.random.default_rng(0)
     n = min(N_PROBED, len(basis.prefixes), len(basis.suffixes))
     fronts, backs = (
@@ -332,7 +329,13 @@ def _noise(
     )
     words = basis.prefixes.joined(fronts, basis.suffixes, backs)
     meter.check()
-    noise = measure_noise(asked.weights(words), ask_all(box, words), repeat=repeat)
+    first = asked.weights(words)  # counted in every run, so that a budget means the same
+    kept = None if store is None else KeptBlocks.of(asked, store)
+    found = None if kept is None else kept.find(NOISE)
+    if found is None:
+        noise = measure_noise(first, ask_all(box, words), repeat=repeat)
+    else:
+        noise = Noise(float(found[0]), relative=bool(found[1]))
     if noise.level > 0:
         logger.warning(
             "%s answers differently each time, by %s: ask more than once (repeat) for more",

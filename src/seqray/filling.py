@@ -181,7 +181,10 @@ def fill(
     return HankelBlocks(basis, values, done, n_steps)
 
 
-STAGES = {"words": (1 / 8, 2**-2.5, 1 / 4, 2**-1.5, 1 / 2, 2**-0.5, 1), "states": (1 / 4, 1 / 2, 1)}
+STAGES = {
+    "words": tuple(2 ** (-k / 2) for k in range(12, -1, -1)),
+    "states": (1 / 16, 1 / 4, 1 / 2, 1),
+}
 """How large a part of the basis is filled first where time may be short, and next, and last.
 
 Answers that are kept cost nothing the second time, so that a box that is asked takes small steps;

@@ -7,6 +7,7 @@ import pytest
 
 import seqray
 from same_gru.asked import cmd_next, http_next, http_values, python_object
+from same_gru.hf import hf_cached, hf_classifier, hf_sequences
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
 from same_gru.torch import (
@@ -90,6 +91,9 @@ BOXES = {
     "onnx with states": onnx_steps,
     "keras": keras_sequences,
     "keras with states": keras_steps,
+    "language model with a cache": hf_cached,
+    "language model without": hf_sequences,
+    "classifier of sequences": hf_classifier,
     "server with next symbols": http_next,
     "server with values": http_values,
     "child process": cmd_next,

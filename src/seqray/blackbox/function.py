@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from seqray.words import Alphabet, Symbol, Words
 
 Function = Callable[[list[Any]], Any]
 
-BATCH = 1024
-"""Words in one call of a function."""
+BATCH, FIRST, CALL = 1024, 16, 1.0
+"""Words in one call of a function, at most and at first, and the seconds that one should take."""
 
 
 def black_box(
@@ -40,8 +41,8 @@ def black_box(
     name
         What its answers are kept under, where they are kept: change it when the function changes.
     batch_size
-        The most words in one call. What was answered before a failure is never lost, so that
-        calls of a second or so are best.
+        The most words in one call; a slow function gets fewer, so that a call takes a second or
+        so. What was answered before a failure is never lost.
     timeout
         The most seconds that one call may take; by default any time.
 
@@ -92,6 +93,8 @@ class FunctionAsker:
     batch_size: int = BATCH
     timeout: float | None = None
     deterministic: bool = False
+    pace: list[int] = field(default_factory=lambda: [FIRST], repr=False)
+    """How many words the next call takes: it finds out how fast the function is."""
 
     def __post_init__(self) -> None:
         whole_number("batch_size", self.batch_size, 1)
@@ -105,10 +108,18 @@ class FunctionAsker:
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Call the function; where it fails, look for the word on which it does."""
-        size = self.batch_size
-        for begin in range(0, len(words), size):
-            which = np.arange(begin, min(begin + size, len(words)))
+        begin = 0
+        while begin < len(words):
+            size = min(self.pace[0], self.batch_size, len(words) - begin)
+            which = np.arange(begin, begin + size)
+            since = time.monotonic()
             yield from halving(lambda some: self._call(words[some]), words, which, self.who)
+            taken = time.monotonic() - since
+            if taken < CALL / 2 and size == self.pace[0]:
+                self.pace[0] *= 2
+            elif taken > 2 * CALL:
+                self.pace[0] = max(1, size // 2)
+            begin += size
 
     def _call(self, words: Words) -> Any:
         """Call the function with words as the user knows them."""

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,7 +73,7 @@ def open_keras(path: str | os.PathLike[str], *, batch: int = BATCH) -> KerasBox:
         )
     card = load_card(path)
     model = _load(_keras(), path)
-    digest = fingerprint(path, card_path(path))
+    digest = f"keras {Path(path).name} {fingerprint(path, card_path(path))}"
     return _box(model, card, f"the keras model {path}", digest, batch)
 
 

@@ -73,7 +73,8 @@ def open_onnx(path: str | os.PathLike[str], *, threads: int = 1, batch: int = BA
         card = read_card(text, f"{path}, its metadata")
     more = [file for file in Path(path).parent.glob("*") if file.name.startswith(Path(path).name)]
     digest = fingerprint(*sorted({*more, Path(path)}), *([beside] if beside.exists() else []))
-    return _box(session, card, f"the onnx model {path}", digest, batch)
+    name = f"onnx {Path(path).name} {digest}"
+    return _box(session, card, f"the onnx model {path}", name, batch)
 
 
 def _session(path: str | os.PathLike[str], threads: int) -> Any:

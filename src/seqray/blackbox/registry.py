@@ -38,6 +38,11 @@ ADAPTERS = {
     "demo": Adapter(
         "seqray.blackbox.demo:open_demo", "", "the small trained GRU that ships with seqray"
     ),
+    "hf": Adapter(
+        "seqray.blackbox.hf:open_hf",
+        "FOLDER",
+        "a causal language model or classifier of Hugging Face transformers (docs/boxes/hf.md)",
+    ),
     "http": Adapter(
         "seqray.blackbox.http:http_box",
         "//URL",
@@ -101,7 +106,7 @@ SUFFIXES = {
 """Which kind a bare path is."""
 
 
-def open_black_box(spec: str | os.PathLike[str], **options: Any) -> BlackBox:
+def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     """Open a black box by its specification.
 
     Parameters
@@ -129,7 +134,14 @@ def open_black_box(spec: str | os.PathLike[str], **options: Any) -> BlackBox:
     module, _, attributes = ADAPTERS[kind].target.partition(":")
     opener: Any = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
     _check_options(kind, opener, options)
-    box: BlackBox = opener(where, **options) if where else opener(**options)
+    try:
+        box: BlackBox = opener(where, **options) if where else opener(**options)
+    except TypeError as error:
+        if not options:
+            raise
+        raise ArgumentError(
+            f"the {kind} adapter cannot use the options {options}: {error}: see docs/boxes/"
+        ) from error
     return box
 
 

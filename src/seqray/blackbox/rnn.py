@@ -268,6 +268,11 @@ class RecurrentNetwork(ReadsWords):
             try:
                 with safe_open(os.fspath(path), framework="numpy") as file:
                     config = json.loads((file.metadata() or {}).get("seqray", "null"))
+                    if config is None:
+                        raise ValueError(
+                            "not in seqray's own form; for weights of PyTorch write "
+                            f"torch:{path}, with a card beside them (docs/cards.md)"
+                        )
                     check_header(config, FORMAT, VERSION)
                     names = list(file.keys())
                     return _from_file(config, {name: file.get_tensor(name) for name in names})

@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -99,7 +100,7 @@ def open_torch(
     """
     card, threads = load_card(path), whole_number("threads", threads, 1)
     torch = load_extra("torch", "torch")
-    arrays = _read_arrays(torch, path, _device(torch, device))
+    arrays = _read_arrays(torch, path, usable_device(torch, device))
     for name, array in arrays.items():
         if not array.is_floating_point():
             raise FileError(f"{path}: {name}: expected real numbers, got {array.dtype}")
@@ -110,7 +111,10 @@ def open_torch(
         raise ArgumentError(f"{path}: {error}") from error
     module = _build(torch, stack)
     module.load_state_dict({names[name]: array for name, array in arrays.items()}, assign=True)
-    who, digest = f"the torch network {path}", fingerprint(path, card_path(path))
+    who, digest = (
+        f"the torch network {path}",
+        f"torch {Path(path).name} {fingerprint(path, card_path(path))}",
+    )
     if stack.has_states and card.stop is None:
         steps = _stack_steps(torch, module, stack, threads)
         return tried(stepped_box(steps, card, who=who, fingerprint=digest), card)
@@ -138,7 +142,7 @@ class ModuleSteps:
 
     def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[FloatArray, Any]:
         """Return scores and states after reading ``ids[i]`` in ``parents[i]``."""
-        with _answering(self.module, self.threads):
+        with answering(self.module, self.threads):
             if state is not None:
                 rows = _tensor(self.module, parents)
                 state = _map(lambda x, axis: x.index_select(axis, rows), state, self.axes)
@@ -150,7 +154,7 @@ def _whole(
     module: Any, forward: Callable[[Any, Any], Any], threads: int | None = None
 ) -> Callable[[IntArray, IntArray], FloatArray]:
     def ask(ids: IntArray, lengths: IntArray) -> FloatArray:
-        with _answering(module, threads):
+        with answering(module, threads):
             scores = forward(_tensor(module, ids), _tensor(module, lengths))
         return _plain(scores[0] if isinstance(scores, (tuple, list)) else scores)
 
@@ -158,7 +162,7 @@ def _whole(
 
 
 @contextmanager
-def _answering(module: Any, threads: int | None = None) -> Iterator[None]:
+def answering(module: Any, threads: int | None = None) -> Iterator[None]:
     """Ask a module without dropout and gradients, and leave everything as it was."""
     torch = load_extra("torch", "torch")
     training = [part for part in module.modules() if part.training]
@@ -205,7 +209,7 @@ def _batch_axes(module: Any, step: Callable[[Any, Any], Any], card: Card, who: s
     """Find the batch axis of each tensor of a state: the one that is longer for more ids."""
     first = card.start if card.start is not None else (card.ids or (0,))[0]
     try:
-        with _answering(module):
+        with answering(module):
             two, three = (_pair(step(_tensor(module, np.full(n, first)), None))[1] for n in (2, 3))
         return _map(_batch_axis, two, three)
     except ArgumentError as error:
@@ -246,7 +250,8 @@ def _map(function: Callable[..., Any], tree: Any, other: Any) -> Any:
 # Recurrent networks from files --------------------------------------------------------------------
 
 
-def _device(torch: Any, device: str) -> Any:
+def usable_device(torch: Any, device: str) -> Any:
+    """Return a device by its name, or say that there is none."""
     try:
         torch.empty(0, device=device)
         return torch.device(device)
@@ -329,7 +334,7 @@ def _stack_steps(torch: Any, module: Any, stack: Stack, threads: int) -> ModuleS
         outputs, state = recurrent(_shown(torch, module, stack, ids[:, None]), state)
         return _head(torch, module, stack, outputs[:, 0]), state
 
-    with _answering(module):
+    with answering(module):
         weight = recurrent.weight_hh_l0
         first = _plain(_head(torch, module, stack, weight.new_zeros(1, stack.hidden)))
     return ModuleSteps(module, step, (1, 1) if stack.cell == "lstm" else 1, first, threads)

@@ -8,8 +8,8 @@ import sys
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from seqray.checking import check
 from seqray.cli.boxes import box_list, open_box, option_option
@@ -42,11 +42,11 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
     else:
-        table = Table(title=escape(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=Text(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("", "check", "found", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:
             mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "·"}[finding.ok]
-            table.add_row(mark, *map(escape, (finding.name, finding.found, finding.therefore)))
+            table.add_row(mark, *map(Text, (finding.name, finding.found, finding.therefore)))
         Console().print(table)
     sys.exit(1 if any(finding.ok is False for finding in findings) else 0)

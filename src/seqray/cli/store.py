@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from seqray.answers import AnswerStore, KeptBox, default_store
 from seqray.errors import ArgumentError, MissingFileError
@@ -60,7 +60,7 @@ def info(path: Path | None) -> None:
     for box in boxes:
         unused = f"{(time.time() - box.used) / DAY:.0f}"
         counts = (f"{len(box.alphabet)}", f"{box.n_answers:,}", f"{box.n_blocks:,}", unused)
-        table.add_row(escape(box.fingerprint), box.kind, *counts)
+        table.add_row(Text(box.fingerprint), box.kind, *counts)
     Console().print(table)
 
 
@@ -94,7 +94,7 @@ def prune(
 def export(path: Path | None, pattern: str | None) -> None:
     """Write answers to standard output, one line of JSON a word.
 
-    Blocks, which only boxes with states have, are left out.
+    Blocks, in which boxes with states are kept, are left out.
     """
     with AnswerStore(_existing(path)) as store:
         boxes = _matching(store.boxes(), pattern)

@@ -1,0 +1,297 @@
+"""The folders of Hugging Face models: what is in them, and how they are loaded without code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from seqray.blackbox.card import Card, card_path, read_card
+from seqray.blackbox.extras import load_extra
+from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.files import read_text, reading
+from seqray.words import Alphabet, Symbol
+
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+TOKENIZERS = (
+    *("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tokenizer.model"),
+    *("spiece.model", "sentencepiece.bpe.model"),
+)
+"""Files of which a tokenizer has one at least: without any, transformers makes an empty one."""
+
+
+# The model ----------------------------------------------------------------------------------------
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what ``config.json`` says, if the model can be loaded without code of its own."""
+    if not folder.is_dir():
+        if folder.exists():
+            raise FileError(f"{folder}: expected a folder, as save_pretrained writes it")
+        raise MissingFileError(
+            f"{folder}: there is no such folder: expected one that save_pretrained wrote "
+            "(nothing is fetched from the Hub)"
+        )
+    path = folder / "config.json"
+    if not path.exists():
+        adapter = (folder / "adapter_config.json").exists()
+        raise MissingFileError(
+            f"{path}: there is no such file: "
+            + (
+                "the folder holds an adapter alone; merge it into its model "
+                "(model.merge_and_unload()) and save that"
+                if adapter
+                else "expected the folder of a model, as save_pretrained writes it"
+            )
+        )
+    with reading(path, "the configuration of a model"):
+        config = json.loads(read_text(path))
+        if not isinstance(config, dict):
+            raise ValueError(f"expected an object, got {type(config).__name__}")
+    known = load_extra("transformers", "hf").CONFIG_MAPPING
+    if config.get("model_type") not in known and "auto_map" in config:
+        raise FileError(
+            f"{folder}: needs code that comes with the model (auto_map in config.json), and "
+            "seqray runs none that comes from a file. If you trust it, load the model in Python "
+            "yourself and write seqray.hf_box(model, card)"
+        )
+    return config
+
+
+def answers_of(config: Mapping[str, Any], folder: Path) -> str:
+    """Return what a model answers, ``"next"`` or ``"value"``, by the name of its class."""
+    auto = load_extra("transformers.models.auto.modeling_auto", "hf")
+    kinds = {
+        "next": auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        "value": auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+    }
+    names = config.get("architectures") or []
+    for answers, classes in kinds.items():
+        if set(names) & set(classes.values()):
+            return answers
+    raise ArgumentError(
+        f"{folder}: holds {' and '.join(map(str, names)) or 'a model of no known class'}: expected "
+        "a causal language model (…ForCausalLM, …LMHeadModel), which says what comes next, or a "
+        "classifier of sequences (…ForSequenceClassification)"
+    )
+
+
+def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
+    """Load a model that predicts, or one that classifies."""
+    torch, transformers = (load_extra(name, "hf") for name in ("torch", "transformers"))
+    if dtype not in DTYPES:
+        raise ArgumentError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
+    _check_weights(folder)
+    kind = "AutoModelForCausalLM" if answers == "next" else "AutoModelForSequenceClassification"
+    try:
+        with _quietly(transformers):
+            model, info = getattr(transformers, kind).from_pretrained(
+                os.fspath(folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=getattr(torch, dtype),
+                ignore_mismatched_sizes=True,  # these are named below
+                output_loading_info=True,
+            )
+    except SafetensorError as error:
+        raise FileError(f"{folder}: its weights are damaged or cut short: {error}") from error
+    except Exception as error:  # transformers raises whatever the damage leads to
+        reason = " ".join(str(error).split())[:300]
+        raise FileError(
+            f"{folder}: transformers {transformers.__version__} cannot load it as "
+            f"{kind.removeprefix('Auto')}: {type(error).__name__}: {reason}"
+        ) from error
+    _check_loaded(folder, info)
+    return model.to(device)
+
+
+def _check_weights(folder: Path) -> None:
+    if any(folder.glob("*.safetensors")):
+        return
+    pickled = sorted(p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern))
+    if pickled:
+        raise FileError(
+            f"{folder}: its weights are a pickle ({pickled[0]}), which can run code when it is "
+            "loaded, and seqray loads none. Where you trust it, convert it once: "
+            "AutoModelForCausalLM.from_pretrained(folder).save_pretrained(new_folder) writes "
+            "safetensors"
+        )
+    raise MissingFileError(f"{folder}: has no weights: expected model.safetensors")
+
+
+def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
+    """Refuse a model of which transformers has made a part up."""
+    wrong = [name for name, *_ in info["mismatched_keys"]]
+    for names, what in (
+        (wrong, "have other shapes than config.json says"),
+        (info["missing_keys"], "are missing"),
+    ):
+        if names:
+            raise FileError(
+                f"{folder}: weights {what} ({', '.join(sorted(names)[:4])}), and would be drawn at "
+                "random: is it the model of another class, or an unfinished copy?"
+            )
+
+
+@contextmanager
+def _quietly(transformers: Any) -> Iterator[None]:
+    """Keep transformers from printing, and let it print again afterwards."""
+    log = transformers.utils.logging
+    level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity(log.CRITICAL)
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if shown:
+            log.enable_progress_bar()
+
+
+# The card -----------------------------------------------------------------------------------------
+
+
+def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
+    """Read the card in a folder; a language model's tokens stand where they are read, too."""
+    path = card_path(folder)
+    if not path.exists():
+        raise MissingFileError(
+            f"{folder}: say which symbols the words have: alphabet= if the folder has a tokenizer, "
+            f'or a card {path}, such as {{"alphabet": ["a", "b"], "answers": "next", '
+            '"ids": [5, 6], "start": 1, "end": 2}; see docs/boxes/hf.md'
+        )
+    text = read_text(path)
+    card = read_card(text, path)
+    given = {key: x for key, x in json.loads(text).items() if x is not None}
+    if card.answers == "next":
+        given.setdefault("columns", list(card.ids or ()))
+        for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
+            if name not in given:
+                given[name] = _special_id(config, token, f"{path}: {name}: say which token it is")
+    return read_card(json.dumps(given), path)
+
+
+def _special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
+    found = config.get(name)
+    number = found[0] if isinstance(found, list) and found else found
+    if not isinstance(number, int) or not 0 <= number < config.get("vocab_size", 2**62):
+        raise ArgumentError(f"{hint}, since config.json has {name} {found}")
+    return number
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """Load the tokenizer in a folder."""
+    if not any((folder / name).exists() for name in TOKENIZERS):
+        raise MissingFileError(
+            f"{folder}: has no tokenizer, which alphabet= needs: save it there "
+            f"(tokenizer.save_pretrained), or write a card {card_path(folder)} with the ids of "
+            "the symbols; see docs/boxes/hf.md"
+        )
+    transformers = load_extra("transformers", "hf")
+    try:
+        with _quietly(transformers):
+            return transformers.AutoTokenizer.from_pretrained(
+                os.fspath(folder), local_files_only=True, trust_remote_code=False
+            )
+    except Exception as error:  # as above
+        reason = " ".join(str(error).split())[:300]
+        raise FileError(
+            f"{folder}: its tokenizer cannot be loaded: {type(error).__name__}: {reason}"
+        ) from error
+
+
+def token_card(
+    tokenizer: Any,
+    alphabet: Alphabet | Iterable[Symbol],
+    answers: str = "next",
+    *,
+    start: str | int | None = None,
+    end: str | int | None = None,
+) -> Card:
+    """Make a card of symbols that are tokens.
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer of transformers.
+    alphabet
+        The symbols of the words. Each has to be one token: as text, or as it stands in the
+        vocabulary (``"Ġthe"``, ``"##ing"``).
+    answers
+        ``"next"`` for a language model, ``"value"`` for a classifier.
+    start, end
+        The tokens that stand before a word, and that end it, or their ids. By default the
+        tokenizer's own: for a language model the beginning and the end of a sequence, for a
+        classifier what the tokenizer puts around a text.
+    """
+    alphabet = Alphabet.of(alphabet)
+    vocabulary = tokenizer.get_vocab()
+    ids = [_token(tokenizer, vocabulary, symbol, "symbol") for symbol in alphabet]
+    for at, number in enumerate(ids):
+        first = ids.index(number)
+        if first < at:
+            raise ArgumentError(
+                f"symbols {alphabet.symbols[first]!r} and {alphabet.symbols[at]!r} are the same "
+                f"token {tokenizer.convert_ids_to_tokens(number)!r}"
+            )
+    marks = {
+        name: token if isinstance(token, int) else _token(tokenizer, vocabulary, token, name)
+        for name, token in (("start", start), ("end", end))
+        if token is not None
+    }
+    if answers == "value":
+        before, after = _around(tokenizer)
+        return Card(
+            alphabet,
+            "value",
+            ids=ids,
+            start=marks.get("start", before),
+            stop=marks.get("end", after),
+        )
+    defaults = (
+        ("start", "beginning", tokenizer.bos_token_id),
+        ("end", "end", tokenizer.eos_token_id),
+    )
+    for name, where, number in defaults:
+        if marks.setdefault(name, number) is None:
+            raise ArgumentError(
+                f"{name}: the tokenizer has no token for the {where} of a sequence: say which to "
+                f"take, {name}='<token>'"
+            )
+    return Card(alphabet, "next", ids=ids, columns=ids, start=marks["start"], end=marks["end"])
+
+
+def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: str) -> int:
+    """Return the id of the one token that a symbol is."""
+    text = str(symbol)
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    if len(ids) == 1 and (ids[0] != tokenizer.unk_token_id or text == tokenizer.unk_token):
+        return int(ids[0])
+    if text in vocabulary:
+        return vocabulary[text]
+    tokens = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids))) or "nothing"
+    raise ArgumentError(
+        f"{what} {text!r}: expected one token, and the tokenizer makes {tokens} of it: choose "
+        "symbols that are tokens, with the space before them if they have one"
+    )
+
+
+def _around(tokenizer: Any) -> tuple[int | None, int | None]:
+    """Return the tokens that a tokenizer puts before, and after, every text."""
+    ids = list(tokenizer("").input_ids)
+    if len(ids) > 2:
+        tokens = " ".join(map(str, tokenizer.convert_ids_to_tokens(ids)))
+        raise ArgumentError(
+            f"the tokenizer puts {tokens} around a text: expected one token before it and one "
+            "after it at most; say start= and end=, or write a card"
+        )
+    if len(ids) == 1:
+        starts = (tokenizer.bos_token_id, tokenizer.cls_token_id)
+        return (ids[0], None) if ids[0] in starts else (None, ids[0])
+    return (ids[0], ids[1]) if ids else (None, None)
