@@ -100,6 +100,15 @@ def test_the_same_seed_draws_the_same():
     assert first.allclose(second, rtol=0, atol=0)
 
 
+def test_how_often_and_how_likely_words_stop_can_be_said():
+    machine = random_machine(
+        "pfa", 200, 3, rng=np.random.default_rng(0), stopping=0.3, stop_chances=(0.7, 0.8)
+    )
+    stops = machine.final[machine.final > 0]
+    assert len(stops) / 200 == pytest.approx(0.3, abs=0.1)
+    assert 0.7 <= stops.min() <= stops.max() <= 0.8
+
+
 def test_what_cannot_be_drawn_is_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ArgumentError, match="kind 'nfa' is not one of dpfa, pfa, hmm"):
@@ -108,5 +117,9 @@ def test_what_cannot_be_drawn_is_refused():
         random_machine("pfa", 0, 2, rng=rng)
     with pytest.raises(ArgumentError, match="n_symbols: expected 1 or more, got 0"):
         random_automaton(2, 0, rng=rng)
+    with pytest.raises(ArgumentError, match="stopping: expected a share from 0 to 1, got -1"):
+        random_machine("pfa", 2, 2, rng=rng, stopping=-1)
+    with pytest.raises(ArgumentError, match="stop_chances: expected 0 < least ≤ most ≤ 1"):
+        random_machine("pfa", 2, 2, rng=rng, stop_chances=(0.5, 0.1))
     with pytest.raises(ArgumentError, match="density: expected a share from 0 to 1, got 2"):
         random_automaton(2, 2, rng=rng, density=2)

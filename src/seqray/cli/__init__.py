@@ -18,6 +18,9 @@ COMMANDS = {
     "evaluate": "Measure how faithful an automaton is to a black box.",
     "draw": "Draw an automaton as SVG or Graphviz dot.",
     "convert": "Write an automaton in another format.",
+    "bench": "Repeat the paper's experiments, resumable, into tables.",
+    "data": "List, check and generate data sets for experiments.",
+    "report": "Make a page with tables and figures from the results of experiments.",
     "store": "Look at the answers that are kept, remove or export them.",
 }
 

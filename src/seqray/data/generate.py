@@ -19,6 +19,8 @@ def random_machine(
     rng: np.random.Generator,
     symbol_sparsity: float = 0.5,
     transition_sparsity: float = 0.3,
+    stopping: float = 0.5,
+    stop_chances: tuple[float, float] = (0.05, 0.4),
 ) -> WeightedAutomaton:
     """Draw a stochastic machine, much like those of PAutomaC.
 
@@ -38,6 +40,10 @@ def random_machine(
         The share of symbols that a state emits.
     transition_sparsity
         The share of states that a state, with a symbol, leads to; nothing to a dpfa.
+    stopping
+        The share of states where a word may stop.
+    stop_chances
+        The smallest and largest chance that it does stop there.
 
     Examples
     --------
@@ -50,15 +56,19 @@ def random_machine(
     _check_size(n_states, n_symbols)
     _check_share("symbol_sparsity", symbol_sparsity)
     _check_share("transition_sparsity", transition_sparsity)
+    _check_share("stopping", stopping)
+    least, most = stop_chances
+    if not 0 < least <= most <= 1:
+        raise ArgumentError(f"stop_chances: expected 0 < least ≤ most ≤ 1, got {stop_chances}")
     emits = rng.random((n_states, n_symbols)) < symbol_sparsity
     emits[np.arange(n_states), rng.integers(n_symbols, size=n_states)] = True
     unused = np.flatnonzero(~emits.any(axis=0))
     emits[rng.integers(n_states, size=len(unused)), unused] = True
     leads = _leads(kind, emits, transition_sparsity, rng)
-    final = np.where(rng.random(n_states) < 0.5, rng.uniform(0.05, 0.4, n_states), 0)
+    final = np.where(rng.random(n_states) < stopping, rng.uniform(least, most, n_states), 0)
     # One more state that stops, again and again, until all can reach one.
     while not (able := _able_to_stop(leads, final)).all():
-        final[rng.choice(np.flatnonzero(~able))] = rng.uniform(0.05, 0.4)
+        final[rng.choice(np.flatnonzero(~able))] = rng.uniform(least, most)
     initial: FloatArray = np.eye(n_states)[0]
     if kind != "dpfa":
         begins = rng.random(n_states) < transition_sparsity

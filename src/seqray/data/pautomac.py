@@ -171,6 +171,38 @@ def read_solution(path: PathLike) -> FloatArray:
     )
 
 
+def write_solution(probabilities: FloatArray, path: PathLike) -> None:
+    r"""Write the probabilities of test words as a file ``N.pautomac_solution.txt``.
+
+    Parameters
+    ----------
+    probabilities
+        Of each test word, shape ``(n_words,)``. They are divided by their sum, as the competition
+        did.
+    path
+        Where to. An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "1.pautomac_solution.txt")
+    ...     write_solution(np.array([0.125, 0.375]), path)
+    ...     path.read_text()
+    '2\n0.25\n0.75\n'
+    """
+    total = probabilities.sum()
+    if not (probabilities >= 0).all() or not 0 < total < math.inf:
+        raise ArgumentError(
+            f"{path}: expected probabilities, not all 0; got from {probabilities.min():.6g} to "
+            f"{probabilities.max():.6g}"
+        )
+    lines = [str(len(probabilities)), *map(repr, (probabilities / total).tolist())]
+    with writing(path) as fresh:
+        fresh.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+
+
 def _parsed(path: PathLike) -> tuple[dict[str, Entries], dict[str, int]]:
     """Return the entries of each section, and the line where each begins."""
     sections: dict[str, Entries] = {}

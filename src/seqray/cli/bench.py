@@ -1,0 +1,287 @@
+"""``seqray bench``."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich import progress
+from rich.console import Console
+from rich.table import Table
+
+from seqray.errors import ArgumentError, SeqrayError
+from seqray.executors import here, processes
+from seqray.experiments.boxes import BoxRow, read_boxes
+from seqray.experiments.cells import SIZES, Settings
+from seqray.experiments.problems import SUITES, sources
+from seqray.experiments.sweep import Step, Summary, Sweep
+from seqray.experiments.table import Result, best, choose, held_out, read_results
+
+QUICK_SIZES = (300, 400)
+QUICK = Settings(max_rank=40, n_test=500, n_rnn=500, n_held_out=500)
+
+
+def _numbers(
+    context: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[int, ...] | None:
+    """Read numbers and ranges of them with commas between."""
+    if text is None:
+        return None
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if not 0 < first <= last < first + 10_000:
+            raise click.BadParameter(f"expected numbers like 3,24 or 1-48, got {text!r}")
+        found |= dict.fromkeys(range(first, last + 1))
+    return tuple(found)
+
+
+@click.command()
+@click.argument("suite", type=click.Choice(list(SUITES)))
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    envvar="SEQRAY_DATA",
+    help="The folder of public data sets (see `seqray data`).  [default: SEQRAY_DATA]",
+)
+@click.option(
+    "--boxes",
+    type=click.Path(path_type=Path),
+    default=Path("benchmarks", "blackboxes"),
+    show_default=True,
+    help="The folder of trained networks: 3.safetensors, spice4.safetensors, trucks.safetensors.",
+)
+@click.option(
+    "--problems", callback=_numbers, metavar="N,N-N,…", help="Which problems.  [default: all]"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="The folder of results.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many processes work at a time; a large alphabet takes 1 GB each.",
+)
+@click.option(
+    "--sizes",
+    callback=_numbers,
+    metavar="N,N,…",
+    help=f"Sizes of the basis: prefixes, and suffixes.  [default: {','.join(map(str, SIZES))}]",
+)
+@click.option("--max-rank", type=click.IntRange(1), help="The largest rank.  [default: 100]")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    help="The longest word of the basis.  [default: what `seqray extract` takes]",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A first look in minutes: sizes 300,400, ranks up to 40 and 500 words of each kind; "
+    "the results go to files of their own.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the basis.")
+@click.option(
+    "--fresh", is_flag=True, help="Begin anew, even if a sweep that was stopped can go on."
+)
+def command(
+    suite: str,
+    data: Path | None,
+    boxes: Path,
+    problems: tuple[int, ...] | None,
+    output: Path,
+    jobs: int,
+    sizes: tuple[int, ...] | None,
+    max_rank: int | None,
+    max_length: int | None,
+    quick: bool,
+    seed: int,
+    fresh: bool,
+) -> None:
+    """Repeat the paper's experiments: extract from trained networks, and measure every rank.
+
+    For each problem and size of basis the box is asked once, and automata of every rank are
+    compared with it, on the test words and on words drawn from the network itself. SUITE is
+
+    \b
+      pautomac   48 problems with known target machines
+      spice      English verbs (problem 4 of SPiCe)
+      trucks     PAutomaC's natural problem 2
+      generated  small problems that need no file at all
+
+    Every cell, a problem at a size, is kept as soon as it is done. Stop whenever you like, with
+    Ctrl-C or the power switch: the same command goes on where it was, and more problems or sizes
+    can be added later. Where a network or data are missing the problem is left out, and said.
+
+    \b
+    Left in the folder of results, for SUITE pautomac:
+      pautomac.csv.gz          every automaton, a row for each set of words
+      pautomac.json            settings, versions, machine, what is missing, time by phase
+      pautomac-boxes.csv       the networks: against their targets, and on their own
+      pautomac-distilled.csv   time and memory of networks and automata
+      parts/                   what the above are made of
+
+    \b
+    Examples:
+      seqray bench generated
+      seqray bench pautomac --data ~/data --problems 3,24 --quick
+      seqray bench pautomac --data ~/data -o benchmarks/results --jobs 2
+    To make a network:
+      seqray train 3.pautomac.train -o benchmarks/blackboxes/3.safetensors
+    """
+    if suite == "trucks" and problems is not None:
+        raise click.BadParameter("trucks is a single problem", param_hint="--problems")
+    settings = QUICK if quick else Settings()
+    settings = replace(settings, seed=seed, max_length=max_length)
+    if max_rank is not None:
+        settings = replace(settings, max_rank=max_rank)
+    found = sources(suite, data=data, boxes=boxes, problems=problems)
+    sizes = sizes or (QUICK_SIZES if quick else SIZES)
+    sweep = Sweep(f"{suite}-quick" if quick else suite, output, found, sizes, settings)
+    for reason, names in _by_reason(sweep.holes).items():
+        click.echo(f"Left out: {_listed(names)}: {reason}", err=True)
+    if len(sweep.holes) == len(found):
+        raise ArgumentError(f"nothing to do: every problem of {suite} lacks something, see above")
+    if fresh:
+        sweep.begin_anew()
+    executor = here if jobs == 1 else processes(jobs)
+    try:
+        with _watching() as on_step:
+            summary = sweep.run(executor=executor, on_step=on_step)
+    except KeyboardInterrupt:
+        _interrupted(sweep)
+    _show(sweep, summary)
+    if summary.failed:
+        raise SeqrayError(
+            f"{len(summary.failed)} cells failed, see above: the same command tries them again"
+        )
+
+
+def _interrupted(sweep: Sweep) -> NoReturn:
+    click.echo(
+        f"\nInterrupted. All cells that are done are in {sweep.parts}: run the same command again "
+        "to go on.",
+        err=True,
+    )
+    sys.exit(130)
+
+
+def _by_reason(holes: dict[str, str]) -> dict[str, list[str]]:
+    """Put together problems that miss the same kind of thing; the first one's reason stands."""
+    kinds: dict[str, tuple[str, list[str]]] = {}
+    for name, reason in holes.items():
+        kind = re.sub(r"\d+", "N", reason)
+        kinds.setdefault(kind, (reason, []))[1].append(name)
+    return dict(kinds.values())
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Write names shortly: 1, 3 … 6, spice4."""
+    runs: list[list[str]] = []
+    for name in names:
+        follows = runs and name.isdecimal() and runs[-1][-1].isdecimal()
+        if follows and int(name) == int(runs[-1][-1]) + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(", ".join(run) if len(run) < 3 else f"{run[0]} … {run[-1]}" for run in runs)
+
+
+@contextmanager
+def _watching() -> Iterator[Callable[[Step], None]]:
+    """Show a bar on a terminal; where there is none, a line a cell (both on standard error)."""
+    console = Console(stderr=True)
+    begin = time.monotonic()
+
+    def left(share: float) -> str:
+        if not 0 < share < 1:
+            return ""
+        seconds = (time.monotonic() - begin) * (1 - share) / share
+        return f", about {show_time(seconds)} left"
+
+    if not console.is_terminal:
+        yield lambda step: click.echo(f"{_line(step)}{left(step.share)}", err=True)
+        return
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+    )
+    with progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("the first cell", total=1.0)
+
+        def show(step: Step) -> None:
+            if step.outcome.error:
+                bar.console.print(_line(step), highlight=False, markup=False)
+            text = f"{step.n_done}/{step.n_all} cells{left(step.share)}"
+            bar.update(task, completed=step.share, description=text)
+
+        yield show
+
+
+def _line(step: Step) -> str:
+    """Say in a line what came of a cell."""
+    width = len(str(step.n_all))
+    text = f"[{step.n_done:{width}}/{step.n_all}] {step.job}: "
+    if step.outcome.result is None:
+        return f"{text}failed: {step.outcome.error}"
+    part = step.outcome.result
+    rows = choose(part.results, set="test", selection="best-ndcg")
+    found = f"NDCG₅ {rows[0].ndcg5:.4f} at rank {rows[0].rank}, " if rows else ""
+    return f"{text}{found}{sum(part.about['seconds'].values()):.1f} s"
+
+
+def show_time(seconds: float) -> str:
+    """Write a duration as people say it.
+
+    >>> show_time(42), show_time(600), show_time(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _show(sweep: Sweep, summary: Summary) -> None:
+    """Print the best automaton of each problem, and where everything is."""
+    results = read_results(summary.table)
+    boxes = read_boxes(sweep.folder / f"{sweep.name}-boxes.csv")
+    shown = Table(title="The best automata on the test words", title_justify="left")
+    for column in ("problem", "box", "NDCG₅", "basis", "rank", "held-out", "ratio", "zeros"):
+        shown.add_column(column, justify="right")
+    test = choose(results, set="test")
+    ratios, chosen = best(test, "perplexity_ratio"), held_out(test)
+    for problem, row in best(test).items():
+        shown.add_row(*_cells(row, boxes.get(problem), chosen[problem], ratios.get(problem)))
+    Console().print(shown)
+    click.echo(
+        "box: the target's perplexity over the network's; NDCG₅: best basis and rank on these very "
+        "words;\nheld-out: the rank chosen on other words; ratio: the network's perplexity over "
+        "the automaton's, best"
+    )
+    for name, error in summary.failed.items():
+        click.echo(f"Failed: {name}: {error}", err=True)
+    there = f"; {summary.n_there} were there already" if summary.n_there else ""
+    click.echo(f"{summary.n_done} cells done{there}. Table: {summary.table}")
+
+
+def _cells(row: Result, box: BoxRow | None, chosen: Result, ratio: Result | None) -> list[str]:
+    quality = "–" if box is None or not box.states else f"{box.quality:.4f}"
+    place = (f"{row.prefixes} × {row.suffixes}", str(row.rank))
+    last = ("–", "–") if ratio is None else (f"{ratio.perplexity_ratio:.4f}", f"{ratio.zeros:.1%}")
+    return [row.problem, quality, f"{row.ndcg5:.4f}", *place, f"{chosen.ndcg5:.4f}", *last]

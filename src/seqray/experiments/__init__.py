@@ -1,0 +1,1 @@
+"""The paper's experiments: problems, the sweep over them, and what is made of its results."""

@@ -1,0 +1,311 @@
+"""The cells of a sweep, each measured for itself: one problem at one size of basis, or its box.
+
+Everything here is a plain function of a `Cell`, so that it can run in any process. Within one
+process the words of a problem are drawn, and its box is asked about them, only once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.basis import uniform_basis
+from seqray.experiments.boxes import BoxRow
+from seqray.experiments.problems import Box, Problem, Source, load
+from seqray.experiments.table import METRICS, Result
+from seqray.extraction import TOLERANCE
+from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks
+from seqray.filling import fill
+from seqray.metrics import perplexity
+from seqray.spectral import Decomposition, decompose
+
+SIZES = (300, 400, 800, 1000, 1400)
+"""The paper's sizes of a basis: as many prefixes as suffixes."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all cells of a sweep have in common: with other settings its table is another one.
+
+    Parameters
+    ----------
+    method
+        How automata are extracted, one of `METHODS`.
+    max_rank
+        The largest rank.
+    max_length
+        The longest word of the basis; None: what `seqray.uniform_basis` takes.
+    seed
+        Of the basis.
+    n_test
+        How many test words are taken; None: all.
+    n_rnn, n_held_out
+        How many words are drawn from the box, to evaluate on and to choose ranks on.
+
+    Examples
+    --------
+    >>> Settings(max_rank=20).n_rnn
+    2000
+    """
+
+    method: str = "paper"
+    max_rank: int = 100
+    max_length: int | None = None
+    seed: int = 0
+    n_test: int | None = None
+    n_rnn: int = 2000
+    n_held_out: int = 1000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One piece of a sweep.
+
+    Parameters
+    ----------
+    source
+        The problem.
+    fingerprint
+        Of what the problem is read from.
+    size
+        How many prefixes, and suffixes.
+    settings
+        What all cells have in common.
+
+    Examples
+    --------
+    >>> from seqray.experiments.problems import GeneratedSource
+    >>> small = Settings(n_test=50, n_rnn=50, n_held_out=50, max_rank=4)
+    >>> part = measure(Cell(GeneratedSource(1), "", 40, small))
+    >>> [row.rank for row in part.results if row.set == "test" and row.selection == "all"]
+    [1, 2, 3, 4]
+    """
+
+    source: Source
+    fingerprint: str
+    size: int
+    settings: Settings
+
+
+class Part(NamedTuple):
+    """What came of a cell: rows of the table, or of another one, and how they came about."""
+
+    about: dict[str, Any]
+    results: Sequence[Result] = ()
+    others: Sequence[tuple[Any, ...]] = ()
+
+
+@dataclass
+class Clock:
+    """Processor seconds by phase."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time of the block to a phase."""
+        begin = time.process_time()
+        try:
+            yield
+        finally:
+            spent = time.process_time() - begin
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + spent, 4)
+
+
+class Prepared(NamedTuple):
+    """A problem, and what its box says of its words."""
+
+    problem: Problem
+    test: Reference
+    rnn: Reference
+    held_out: Reference
+
+
+class Extracted(NamedTuple):
+    """What a method found, and how many steps the box took for it."""
+
+    decomposition: Decomposition
+    n_steps: int
+    basis: str
+
+
+def measure(cell: Cell) -> Part:
+    """Extract automata of every rank at one size of basis, and measure them on all words."""
+    clock, settings = Clock(), cell.settings
+    with collected_notes() as notes:
+        with clock.phase("references"):
+            problem, test, rnn, held_out = prepared(cell.source, cell.fingerprint, settings)
+        extracted = METHODS[settings.method](problem.box, cell.size, settings, clock)
+        decomposition = extracted.decomposition
+        seconds = round(sum(clock.seconds[name] for name in ("basis", "fill", "svd")), 3)
+        ranks = range(1, decomposition.max_rank + 1)
+        tables = {}
+        for name, reference in (("test", test), ("rnn", rnn), ("held_out", held_out)):
+            with clock.phase(f"ranks_{name}"):
+                tables[name] = compare_ranks(reference, decomposition.largest, ranks)
+    if decomposition.max_rank < settings.max_rank:
+        notes.append(f"the block has no more than rank {decomposition.max_rank}")
+    chosen = choice(tables.pop("held_out"))
+    cost = (extracted.n_steps, seconds, settings.seed)
+    place = (problem.name, settings.method, cell.size, cell.size)
+    results = [
+        Result._make((*place, rank, name, selection, *_metrics(table.at(rank)), *cost))
+        for name, table in tables.items()
+        for rank, selection in _selected(table, chosen)
+    ]
+    about = {
+        "basis": extracted.basis,
+        "seconds": clock.seconds,
+        "held_out_rank": chosen,
+        "notes": [*problem.notes, *notes],
+    }
+    return Part(about, results=results)
+
+
+def _metrics(fidelity: Fidelity) -> list[float]:
+    found = fidelity.as_dict()
+    return [found.get(name, np.nan) for name in METRICS]
+
+
+def choice(table: FidelityTable) -> int:
+    """Return the smallest rank that is nearly the best, as `Extraction.best_rank` chooses."""
+    ndcg = table["ndcg5"]
+    return table.ranks[int((ndcg >= ndcg.max() - TOLERANCE).argmax())]
+
+
+def _selected(table: FidelityTable, chosen: int) -> Iterator[tuple[int, str]]:
+    """Yield every rank, and once more those that are selected."""
+    for rank in table.ranks:
+        yield rank, "all"
+    for metric, selection in (("ndcg5", "best-ndcg"), ("perplexity_ratio", "best-ratio")):
+        if metric in table.fidelities[0]:
+            yield table.ranks[int(np.nanargmax(table[metric]))], selection
+    yield chosen, "held-out"
+
+
+# What a cell needs --------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def prepared(source: Source, fingerprint: str, settings: Settings) -> Prepared:
+    """Read a problem and ask its box about all words; the last one is kept."""
+    problem = load(
+        source,
+        n_test=settings.n_test,
+        n_rnn=settings.n_rnn,
+        n_held_out=settings.n_held_out,
+    )
+    return Prepared(
+        problem,
+        Reference.ask(problem.box, problem.test, problem.target),
+        Reference.ask(problem.box, problem.rnn),
+        Reference.ask(problem.box, problem.held_out),
+    )
+
+
+def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> Extracted:
+    """Extract as ``seqray.extract(method="paper")`` does: a uniform basis, raw blocks."""
+    rng, _ = np.random.default_rng(settings.seed).spawn(2)
+    with clock.phase("basis"):
+        basis = uniform_basis(box.alphabet, size, size, rng=rng, max_length=settings.max_length)
+    with clock.phase("fill"):
+        blocks = fill(box, basis)
+    with clock.phase("svd"):
+        found = decompose(blocks, max_rank=settings.max_rank, weighting="none", seed=settings.seed)
+    return Extracted(found, blocks.n_steps, repr(basis))
+
+
+METHODS: dict[str, Callable[[Box, int, Settings, Clock], Extracted]] = {
+    "paper": extract_as_paper,
+}
+"""The ways to extract that can be swept. Each keeps the time of `basis`, `fill` and `svd`."""
+
+
+# The boxes themselves -----------------------------------------------------------------------------
+
+
+def measure_box(cell: Cell) -> Part:
+    """Measure a box against the target, where there is one, and on both sets of words."""
+    clock = Clock()
+    nan = float("nan")
+    with collected_notes() as notes:
+        with clock.phase("references"):
+            problem, test, rnn, _ = prepared(cell.source, cell.fingerprint, cell.settings)
+        against: dict[str, float] = {}
+        with clock.phase("target"):
+            if problem.target is not None:
+                against = Reference.ask(problem.target, problem.test).compare(problem.box).as_dict()
+    row = BoxRow(
+        problem=problem.name,
+        symbols=len(problem.alphabet),
+        states=0 if problem.target is None else problem.target.n_states,
+        box=repr(problem.box),
+        parameters=n_bytes(problem.box)[1],
+        perplexity_target=against.get("perplexity_box", nan),  # here it has the place of the box
+        perplexity_box=against.get("perplexity", nan),
+        quality=against.get("perplexity_ratio", nan),
+        kl=against.get("kl", nan),
+        ndcg1=against.get("ndcg1", nan),
+        ndcg5=against.get("ndcg5", nan),
+        wer_target=against.get("wer_box", nan),
+        wer_box_test=_wer(test),
+        wer_box_rnn=_wer(rnn),
+        perplexity_test=perplexity(test.weights, test.weights),
+        perplexity_rnn=perplexity(rnn.weights, rnn.weights),
+        test_words=len(problem.test),
+        test_length=float(problem.test.lengths.mean()),
+        rnn_words=len(problem.rnn),
+        rnn_length=float(problem.rnn.lengths.mean()),
+    )
+    about = {"seconds": clock.seconds, "notes": [*problem.notes, *notes]}
+    return Part(about, others=[row])
+
+
+def _wer(reference: Reference) -> float:
+    """Return the word error rate of the box itself."""
+    assert reference.next_symbol is not None
+    follows = reference.tree.counts()
+    first = reference.next_symbol.argmax(axis=0)
+    return 1 - float(follows[np.arange(len(first)), first].sum() / follows.sum())
+
+
+def n_bytes(model: Any) -> tuple[int, int]:
+    """Return how many bytes, and how many numbers, the arrays of a model are.
+
+    >>> import seqray
+    >>> n_bytes(seqray.WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1]))
+    (64, 8)
+    """
+    if isinstance(model, np.ndarray):
+        return model.nbytes, model.size
+    if isinstance(model, tuple | list):
+        parts = [n_bytes(part) for part in model]
+    elif hasattr(model, "__dataclass_fields__"):
+        parts = [n_bytes(getattr(model, name)) for name in model.__dataclass_fields__]
+    else:
+        parts = []
+    return sum(size for size, _ in parts), sum(number for _, number in parts)
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Collect what the library logs as warnings while the block runs."""
+    found: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(record.getMessage())
+
+    logger, handler = logging.getLogger("seqray"), Keep(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)

@@ -1,0 +1,154 @@
+"""All that a folder of results holds, read once: what tables, figures and reports are made from.
+
+The folder is one that `seqray.experiments.sweep` writes. Beside it there may be a folder of
+networks with a table ``trained.csv``, which says how each was trained.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seqray.data.words_file import PathLike
+from seqray.errors import MissingFileError
+from seqray.experiments.boxes import BoxRow, read_boxes
+from seqray.experiments.distillation import Distilled
+from seqray.experiments.table import Result, choose, read_results, read_rows
+from seqray.files import check_header, read_text, reading
+
+SUITES = {
+    "pautomac": tuple(str(number) for number in range(1, 49)),
+    "spice": ("spice4",),
+    "trucks": ("trucks",),
+}
+"""The problems that each table should have."""
+NAMES = {"trucks": "trucks (PAutomaC natural 2)", "spice4": "SPiCe 4 (English verbs)"}
+
+
+class Trained(NamedTuple):
+    """How a network was trained: the size and epoch that were kept.
+
+    Examples
+    --------
+    >>> Trained("3", 50, 10, 1.1478).hidden
+    50
+    """
+
+    problem: str
+    hidden: int
+    epoch: int
+    validation: float
+    """The cross-entropy on words held out from the training, in nats a symbol."""
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What came of the experiments, for one method.
+
+    Parameters
+    ----------
+    rows
+        The tidy table, of all suites.
+    boxes
+        The networks themselves, by problem.
+    trained
+        How they were trained, by problem, where that is known.
+    distilled
+        Time and memory.
+    about
+        How each suite was swept: settings, versions, holes and notes.
+
+    Examples
+    --------
+    >>> Findings([Result("3", "paper", 300, 300, 1, "test", "all")]).pautomac("test")[0].rank
+    1
+    """
+
+    rows: Sequence[Result]
+    boxes: Mapping[str, BoxRow] = field(default_factory=dict)
+    trained: Mapping[str, Trained] = field(default_factory=dict)
+    distilled: Sequence[Distilled] = ()
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def pautomac(self, which: str) -> list[Result]:
+        """Return the rows of PAutomaC's problems on one set of words."""
+        return [row for row in self.rows if row.set == which and row.problem.isdecimal()]
+
+    def curve(self, problem: str, which: str) -> list[Result]:
+        """Return the plain rows of one problem on one set, by size of basis and rank."""
+        rows = choose(self.rows, problem=problem, set=which, selection="all")
+        return sorted(rows, key=lambda row: (row.prefixes, row.rank))
+
+
+def read_findings(
+    folder: PathLike, *, boxes: PathLike | None = None, method: str = "paper"
+) -> Findings:
+    """Read a folder of results.
+
+    Parameters
+    ----------
+    folder
+        What ``seqray bench`` wrote: ``pautomac.csv.gz`` and, with the same beginning, ``.json``,
+        ``-boxes.csv`` and ``-distilled.csv``; the same for ``spice`` and ``trucks``. Suites that
+        are not there are left out.
+    boxes
+        The folder of networks; its ``trained.csv`` is read if there is one.
+    method
+        Rows of other methods are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from seqray.experiments.table import write_results
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_results([], Path(folder, "pautomac.csv.gz"))
+    ...     list(read_findings(folder).about)
+    ['pautomac']
+    """
+    where = Path(folder)
+    rows: list[Result] = []
+    distilled: list[Distilled] = []
+    found: dict[str, BoxRow] = {}
+    about: dict[str, Mapping[str, Any]] = {}
+    for suite in SUITES:
+        if not (where / f"{suite}.csv.gz").exists():
+            continue
+        rows += choose(read_results(where / f"{suite}.csv.gz"), method=method)
+        if (path := where / f"{suite}-boxes.csv").exists():
+            found |= read_boxes(path)
+        if (path := where / f"{suite}-distilled.csv").exists():
+            distilled += [row for row in read_rows(path, Distilled) if row.method == method]
+        about[suite] = _read_about(where / f"{suite}.json")
+    if not about:
+        raise MissingFileError(
+            f"{where}: there is no table of results ({', '.join(f'{s}.csv.gz' for s in SUITES)}): "
+            "make one with `seqray bench`"
+        )
+    trained: dict[str, Trained] = {}
+    if boxes is not None and (path := Path(boxes, "trained.csv")).exists():
+        trained = {row.problem: row for row in read_rows(path, Trained)}
+    return Findings(rows, found, trained, distilled, about)
+
+
+def title_of(problem: str) -> str:
+    """Return how a problem is called in texts.
+
+    Examples
+    --------
+    >>> title_of("3"), title_of("trucks")
+    ('PAutomaC 3', 'trucks (PAutomaC natural 2)')
+    """
+    return f"PAutomaC {problem}" if problem.isdecimal() else NAMES.get(problem, problem)
+
+
+def _read_about(path: Path) -> Mapping[str, Any]:
+    """Read how a suite was swept; nothing where nobody wrote it down."""
+    if not path.exists():
+        return {}
+    with reading(path, "a description of results"):
+        document: dict[str, Any] = json.loads(read_text(path))
+        check_header(document, "seqray.results", 1)
+        return document

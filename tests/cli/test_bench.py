@@ -1,0 +1,205 @@
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqray import cli, executors
+from seqray.cli import bench
+from seqray.experiments import distillation
+from seqray.experiments.boxes import read_boxes
+from seqray.experiments.cells import SIZES
+from seqray.experiments.problems import GeneratedSource
+from seqray.experiments.table import choose, read_results
+
+SMALL = ("--problems", "1", "--sizes", "20,30", "--max-rank", "6", "--quick")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in; times are taken once, and of few words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEQRAY_DATA", raising=False)
+    monkeypatch.setattr(distillation, "REPEATS", 1)
+    monkeypatch.setattr(distillation, "N_ALONE", 2)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command that succeeds; returns what it printed, and on standard error."""
+
+    def call(*arguments):
+        cli.main(["bench", *map(str, arguments)])
+        return capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def fails(capsys):
+    """Run a command that fails; returns what it printed as an error."""
+
+    def call(code, *arguments):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["bench", *map(str, arguments)])
+        error = capsys.readouterr().err
+        assert stopped.value.code == code, error
+        assert "Traceback" not in error
+        return " ".join(error.split())
+
+    return call
+
+
+def test_generated_problems_leave_tables_and_a_summary(folder, run):
+    out, err = run("generated", *SMALL)
+    names = {path.name for path in (folder / "results").iterdir()}
+    table = "generated-quick"
+    assert names == {
+        "parts",
+        *(f"{table}{end}" for end in (".csv.gz", ".json", "-boxes.csv", "-distilled.csv")),
+    }
+    rows = read_results(folder / "results" / f"{table}.csv.gz")
+    assert {row.prefixes for row in rows} == {20, 30}
+    assert max(row.rank for row in rows) == 6
+    best = max(choose(rows, set="test", selection="all"), key=lambda row: row.ndcg5)
+    assert f"{best.ndcg5:.4f}" in out
+    assert f"{read_boxes(folder / 'results' / f'{table}-boxes.csv')['1'].quality:.4f}" in out
+    assert "4 cells done. Table: results/generated-quick.csv.gz" in out
+    lines = err.splitlines()
+    assert lines[0].startswith("[1/4] problem 1: the box: ")
+    assert lines[1].startswith("[2/4] problem 1: 20 × 20: NDCG₅ 0.")
+    assert lines[1].endswith("left")
+    assert lines[3].startswith("[4/4] problem 1: time and memory: ")
+
+
+def test_a_second_run_adds_and_repeats_nothing(folder, run):
+    run("generated", *SMALL)
+    out, err = run("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
+    assert "4 cells done; 4 were there already" in out
+    assert "problem 1:" not in err
+    out, err = run("generated", *SMALL)
+    assert "0 cells done; 4 were there already" in out
+    assert err == ""
+
+
+def test_other_settings_are_refused_with_what_to_do(folder, run, fails):
+    run("generated", *SMALL)
+    said = fails(2, "generated", *SMALL, "--seed", "1")
+    assert "seed was 0, is 1" in said
+    out, _ = run("generated", *SMALL, "--seed", "1", "--fresh")
+    assert "4 cells done. Table" in out
+    out, _ = run("generated", *SMALL, "-o", "elsewhere")
+    assert "elsewhere/generated-quick.csv.gz" in out
+
+
+def test_quick_means_fewer_sizes_ranks_and_words(folder, run):
+    run("generated", "--problems", "3", "--quick")
+    settings = json.loads((folder / "results" / "generated-quick.json").read_text())["settings"]
+    assert [settings[name] for name in ("n_test", "n_rnn", "n_held_out")] == [500] * 3
+    assert settings["max_rank"] == 40
+    rows = read_results(folder / "results" / "generated-quick.csv.gz")
+    assert {row.prefixes for row in rows} == set(bench.QUICK_SIZES)
+
+
+def test_the_whole_is_what_the_paper_swept(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(bench.Sweep, "run", lambda self, **options: seen.append(self))
+    monkeypatch.setattr(bench, "_show", lambda *args: sys.exit(0))
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "generated"])
+    assert seen[0].name == "generated"
+    assert seen[0].sizes == SIZES == (300, 400, 800, 1000, 1400)
+    settings = seen[0].settings
+    assert (settings.max_rank, settings.n_test, settings.n_rnn) == (100, None, 2000)
+
+
+def test_problems_without_files_are_left_out_with_the_reason(folder, data, fails):
+    said = fails(2, "pautomac", "--data", data, "--problems", "3-5,24", "--boxes", "none")
+    assert "Left out: 3 … 5, 24: there is no network none/3.safetensors: train one" in said
+    assert "nothing to do: every problem of pautomac lacks something" in said
+    assert not (folder / "results").exists()
+
+
+def test_a_failure_ends_with_an_error_after_all_others_are_done(folder, fails, monkeypatch):
+    true = GeneratedSource.read
+
+    def read(self):
+        if self.number == 1:
+            raise MemoryError("no room")
+        return true(self)
+
+    monkeypatch.setattr(GeneratedSource, "read", read)
+    bench.Sweep("x", Path("x"), [], (1,))
+    said = fails(1, "generated", *SMALL, "--problems", "1,2")
+    assert "problem 1: 20 × 20: failed: MemoryError: no room (in read," in said
+    assert "4 cells failed, see above: the same command tries them again" in said
+    assert {row.problem for row in read_results("results/generated-quick.csv.gz")} == {"2"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("pautomac",), "pautomac needs its data"),
+        (("nothing",), "'nothing' is not one of 'pautomac'"),
+        (("generated", "--problems", "3-1"), "expected numbers like 3,24 or 1-48, got '3-1'"),
+        (("generated", "--problems", "x"), "expected numbers like"),
+        (("generated", "--sizes", "0"), "expected numbers like"),
+        (("trucks", "--problems", "1"), "trucks is a single problem"),
+        (("pautomac", "--data", ".", "--problems", "99"), "pautomac has no problem 99"),
+    ],
+)
+def test_misuse_is_refused_before_any_work(folder, fails, arguments, message):
+    assert message in fails(2, *arguments)
+    assert not (folder / "results").exists()
+
+
+def test_ctrl_c_says_how_to_go_on(folder, fails, run, monkeypatch):
+    def interrupted(jobs, function, on_done):
+        first, *_ = jobs
+        executors.here({first: jobs[first]}, function, on_done)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "here", interrupted)
+        said = fails(130, "generated", *SMALL)
+    assert "Interrupted. All cells that are done are in results/parts/generated-quick" in said
+    out, _ = run("generated", *SMALL)
+    assert "3 cells done; 1 were there already" in out
+
+
+def test_a_real_ctrl_c_stops_all_processes_soon(folder):
+    command = [sys.executable, "-m", "seqray", "bench", "generated", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        assert run.stderr.readline().startswith("[ 1/21]")
+        run.send_signal(signal.SIGINT)
+        _, error = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "run the same command again to go on" in error
+    assert "Traceback" not in error
+
+
+def test_a_terminal_shows_a_bar(folder, run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    _, err = run("generated", *SMALL)
+    assert "━" in err
+    assert "4/4 cells" in err
+
+
+def test_names_are_listed_shortly():
+    assert bench._listed(["1", "2", "4", "5", "6", "spice4"]) == "1, 2, 4 … 6, spice4"
+    assert bench._by_reason({"3": "no 3.x", "4": "no 4.x", "5": "bad"}) == {
+        "no 3.x": ["3", "4"],
+        "bad": ["5"],
+    }
+
+
+def test_help_teaches(run, capsys):
+    cli.main(["bench", "--help"])
+    out = capsys.readouterr().out
+    for word in ("pautomac.csv.gz", "seqray train", "--quick", "Ctrl-C", "generated"):
+        assert word in out

@@ -1,0 +1,134 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import made_results
+from seqray.errors import MissingExtraError
+from seqray.experiments import figures
+from seqray.experiments.figures import DRAWINGS, NothingToDrawError, draw, save_figure
+from seqray.experiments.findings import Findings, read_findings
+from seqray.experiments.table import best, choose
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    suites = {"pautomac": ("3", "9", "24", "37"), "spice": ("spice4",), "trucks": ("trucks",)}
+    return read_findings(made_results.write(tmp_path_factory.mktemp("results"), suites))
+
+
+def drawing(name):
+    (one,) = [one for one in DRAWINGS if one.name == name]
+    return one
+
+
+def shown(ax, marker):
+    """Return the points of a panel with a marker, by place."""
+    lines = [line for line in ax.get_lines() if line.get_marker() == marker]
+    return {float(x): float(y) for line in lines for x, y in zip(*line.get_data(), strict=True)}
+
+
+@pytest.mark.parametrize("name", [one.name for one in DRAWINGS])
+def test_every_figure_has_titles_and_a_legend(found, name):
+    figure = draw(drawing(name), found)
+    titles = [panel.get_title(loc="left") for panel in figure.axes]
+    assert all(titles[: 2 if name != "zeros" else 3])
+    assert figure.legends
+
+
+@pytest.mark.parametrize("name", ["overview", "ranks"])
+def test_a_figure_is_written_as_svg_and_png(found, tmp_path, name):
+    save_figure(draw(drawing(name), found), tmp_path, name)
+    assert (tmp_path / f"{name}.svg").read_text("utf-8").startswith("<?xml")
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", [one.name for one in DRAWINGS])
+def test_without_results_a_figure_says_what_is_missing(name):
+    with pytest.raises(NothingToDrawError, match="no results of"):
+        draw(drawing(name), Findings([]))
+
+
+def test_the_same_figure_gives_the_same_bytes(found, tmp_path):
+    for name in ("one", "two"):
+        save_figure(draw(drawing("basis"), found), tmp_path, name)
+    for ending in ("svg", "png"):
+        one, two = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("one", "two"))
+        assert one == two
+
+
+def test_the_overview_shows_the_best_of_each_problem_the_network_and_the_paper(found):
+    panel = draw(drawing("overview"), found).axes[0]
+    ours = best(found.pautomac("test"), "perplexity_ratio")
+    assert shown(panel, "o") == {float(p): row.perplexity_ratio for p, row in ours.items()}
+    assert shown(panel, "s")[3] == pytest.approx(found.boxes["3"].quality)
+    assert shown(panel, "D")[9] == 0.36845
+
+
+def test_metrics_at_one_criterion_use_one_place_for_all_panels(found):
+    figure = draw(drawing("at-best-ndcg-test"), found)
+    chosen = best(found.pautomac("test"), "ndcg5")["9"]
+    (there,) = choose(
+        found.rows, problem="9", set="rnn", selection="all",
+        prefixes=chosen.prefixes, rank=chosen.rank,
+    )  # fmt: skip
+    assert shown(figure.axes[2], "o")[9] == there.perplexity_ratio
+
+
+def test_deciles_count_every_problem_once(found):
+    bars = draw(drawing("overview"), found).axes[1].patches
+    heights = [bar.get_height() for bar in bars]
+    assert sum(heights[:10]) == 4
+    assert sum(heights[10:]) == 47
+
+
+def test_rank_curves_begin_at_rank_5_and_come_down_to_the_network(found):
+    panel = draw(drawing("ranks"), found).axes[0]
+    curves = [line for line in panel.get_lines() if len(line.get_xdata()) > 2]
+    assert len(curves) == len(made_results.SIZES)
+    assert min(line.get_xdata().min() for line in curves) == 5
+    assert min(line.get_ydata().min() for line in curves) >= found.boxes["trucks"].perplexity_rnn
+    assert panel.get_ylabel() == "perplexity"
+
+
+def test_without_boxes_rank_curves_are_relative_to_the_network(found):
+    panel = draw(drawing("ranks"), Findings(found.rows)).axes[0]
+    assert panel.get_ylabel() == "perplexity, the RNN's is 1"
+
+
+def test_a_size_looks_alike_in_every_panel(found):
+    fewer = [row for row in found.rows if row.problem != "3" or row.prefixes == 300]
+    panels = draw(drawing("ranks"), Findings(fewer, found.boxes)).axes
+    looks = [{line.get_color() for line in panel.get_lines()} for panel in panels]
+    assert looks[2] < looks[0]
+
+
+def test_perplexities_far_above_are_cut_or_drawn_on_a_bent_scale(found):
+    wild = [row._replace(perplexity_ratio=1e-9) for row in found.rows]
+    assert draw(drawing("ranks"), Findings(wild, found.boxes)).axes[0].get_yscale() == "log"
+    spikes = [r._replace(perplexity_ratio=1e-9) if r.rank == 10 else r for r in found.rows]
+    panel = draw(drawing("ranks"), Findings(spikes, found.boxes)).axes[0]
+    assert np.isfinite(panel.get_ylim()).all()
+
+
+def test_matplotlib_is_only_loaded_to_draw():
+    script = (
+        "import seqray.experiments.report, seqray.experiments.figures, sys;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_without_matplotlib_the_extra_is_named(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'seqray\[plots\]'"):
+        draw(drawing("overview"), found)
+
+
+def test_captions_and_names_are_unique():
+    names = [one.name for one in figures.DRAWINGS]
+    assert len(set(names)) == len(names)
+    assert len({one.caption for one in figures.DRAWINGS}) == len(names)
