@@ -24,7 +24,7 @@ from seqray.errors import BlackBoxError
 MEMORY = 2**30
 """The most bytes of keys and values that a batch of states may need."""
 
-ROOM = 2**25
+ROOM = 2**24
 """The most bytes that a layer collects at once: few enough to stay near the processor."""
 
 PAGE = 8
