@@ -388,8 +388,8 @@ def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
     """Return the words that can be asked in a quarter of the time; their answers are kept."""
     if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
         return words
-    for end in range(100, len(words), 100):
-        box.weights(words[end - 100 : end])
+    for end in range(25, len(words), 25):
+        box.weights(words[end - 25 : end])
         if meter.elapsed > meter.seconds / 4:
             return words[:end]
     return words
