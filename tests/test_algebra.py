@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from automata import contraction
 from seqray import WeightedAutomaton
 from seqray.algebra import (
     add,
@@ -41,16 +42,6 @@ def random_automaton(seed, n_states, n_symbols, radius=1.0):
 def short_words(automaton, length):
     symbols = automaton.alphabet.symbols
     return [word for n in range(length + 1) for word in product(symbols, repeat=n)]
-
-
-def contraction(seed, n_states, n_symbols, size=0.3):
-    """Weights that shrink by ``size`` a letter, all words of one length together."""
-    rng = np.random.default_rng(seed)
-    transitions = rng.normal(size=(n_symbols, n_states, n_states))
-    transitions *= size / np.linalg.norm(transitions)
-    return WeightedAutomaton(
-        range(n_symbols), rng.normal(size=n_states), transitions, rng.normal(size=n_states)
-    )
 
 
 def random_basis(seed, n):

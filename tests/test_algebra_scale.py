@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from automata import contraction
 from seqray import WeightedAutomaton
 from seqray.algebra import (
     add,
@@ -22,16 +23,6 @@ from seqray.algebra import (
 from seqray.errors import ArgumentError
 
 FAR = (1e-150, 1.0, 1e150)
-
-
-def contraction(seed, n_states, n_symbols, size=0.3):
-    """Weights that shrink by ``size`` a letter, all words of one length together."""
-    rng = np.random.default_rng(seed)
-    transitions = rng.normal(size=(n_symbols, n_states, n_states))
-    transitions *= size / np.linalg.norm(transitions)
-    return WeightedAutomaton(
-        range(n_symbols), rng.normal(size=n_states), transitions, rng.normal(size=n_states)
-    )
 
 
 def redundant(a):

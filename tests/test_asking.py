@@ -9,7 +9,7 @@ import seqray
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, language_model
 from seqray.answers import AnswerStore
-from seqray.asking import KeptBlocks, Meter, Noise, attended, fingerprint_of, measure_noise, way_of
+from seqray.asking import KeptBlocks, Meter, attended, fingerprint_of, way_of
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.stepper import PredictingStepper, Stepper, sample
@@ -229,7 +229,7 @@ def test_limits_that_make_no_sense_are_refused(limits, message):
         Meter(**limits)
 
 
-# Noise --------------------------------------------------------------------------------------------
+# Means --------------------------------------------------------------------------------------------
 
 
 def test_the_mean_of_several_answers_counts():
@@ -270,30 +270,6 @@ def test_means_and_single_answers_are_kept_apart(store):
         "value",
         "value, mean of 3",
     ]
-
-
-def test_no_difference_is_no_noise():
-    assert measure_noise(np.ones(3), np.ones(3)) == Noise(0.0, relative=False)
-
-
-@pytest.mark.parametrize("repeat", [1, 4])
-@pytest.mark.parametrize("relative", [True, False])
-def test_noise_is_measured_in_its_kind(relative, repeat):
-    rng = np.random.default_rng(1)
-    values = 10.0 ** rng.uniform(-4, 2, 2000)
-    spread = 0.05 * values if relative else np.full(2000, 0.05)
-    values = values if relative else values + 1
-    draws = values + spread * rng.normal(size=(repeat + 1, 2000))
-    noise = measure_noise(draws[:repeat].mean(axis=0), draws[repeat], repeat=repeat)
-    assert noise.relative == relative
-    assert noise.level == pytest.approx(0.05, rel=0.1)
-    np.testing.assert_allclose(noise.of(values), spread, rtol=0.1)
-
-
-def test_zeros_have_no_relative_noise():
-    assert not measure_noise(np.array([0.0, 1]), np.array([0.0, 1.5])).relative
-    assert str(Noise(0.25, relative=True)) == "0.25 of the answer"
-    assert str(Noise(0.25, relative=False)) == "0.25"
 
 
 # Blocks -------------------------------------------------------------------------------------------

@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from automata import FIGURE_1
 from seqray import Alphabet, WeightedAutomaton
 from seqray.errors import ArgumentError, RankError, SymbolError
-
-
-def figure():
-    """Figure 1 of Ayache, Eyraud and Goudian (2018)."""
-    return WeightedAutomaton(
-        "ab",
-        [1, 0],
-        [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]],
-        [0, 1 / 4],
-    )
 
 
 def random_automaton(seed, n_states=3, n_symbols=2, size=0.5):
@@ -82,7 +73,7 @@ def test_arrays_that_do_not_fit_are_refused(initial, transitions, final, message
 
 
 def test_closeness_is_state_by_state():
-    wa = figure()
+    wa = FIGURE_1
     nudged = WeightedAutomaton("ab", wa.initial, wa.transitions + 1e-13, wa.final)
     assert wa.allclose(nudged)
     assert not wa.allclose(nudged, rtol=0, atol=1e-14)
@@ -92,7 +83,7 @@ def test_closeness_is_state_by_state():
 
 
 def test_an_automaton_can_be_sent_to_another_process():
-    wa = figure()
+    wa = FIGURE_1
     assert wa.total == pytest.approx(1)
     assert same_numbers(pickle.loads(pickle.dumps(wa)), wa)
 
@@ -101,7 +92,7 @@ def test_an_automaton_takes_an_alphabet_or_its_symbols():
     alphabet = Alphabet("a")
     assert WeightedAutomaton(alphabet, [1], [[[0.5]]], [2]).alphabet is alphabet
     assert WeightedAutomaton.from_edges(alphabet, 1, {0: 1}, [], {0: 2}).weight("") == 2
-    assert repr(figure()) == "WeightedAutomaton(2 states, 2 symbols)"
+    assert repr(FIGURE_1) == "WeightedAutomaton(2 states, 2 symbols)"
 
 
 # The graph
@@ -153,7 +144,7 @@ def test_truncation_keeps_the_leading_states():
 
 
 def test_the_automaton_of_figure_1_gives_the_weights_of_the_paper():
-    wa = figure()
+    wa = FIGURE_1
     assert wa.weight("b") == pytest.approx(1 / 12)
     np.testing.assert_allclose(wa.weights(["", "a", "ab", "ba"]), [0, 1 / 24, 5 / 96, 1 / 48])
     assert wa.total == pytest.approx(1)
@@ -176,7 +167,7 @@ def test_a_batch_gives_what_each_word_gives_alone(seed, n_states, n_symbols):
 
 
 def test_no_words_have_no_weights():
-    wa = figure()
+    wa = FIGURE_1
     assert wa.weights([]).shape == (0,)
     assert wa.next_symbol([]).shape == (0, 3)
     assert [part.shape for part in wa.log_weights([])] == [(0,), (0,)]
@@ -237,7 +228,7 @@ def test_many_states_stepped_at_once_are_each_stepped_alone(n_symbols):
 
 
 def test_stepping_no_states_gives_none():
-    wa = figure()
+    wa = FIGURE_1
     none = np.zeros(0, int)
     states = wa.step(wa.start(), none, none)
     assert wa.state_weights(states).shape == (0,)
@@ -341,7 +332,7 @@ def test_where_a_prefix_weighs_nothing_the_prediction_is_uniform():
 
 
 def test_predictions_after_ten_thousand_letters_are_as_good_as_after_one():
-    wa = figure()
+    wa = FIGURE_1
     row = wa.next_symbol(["a" * 10_000])[0]
     np.testing.assert_allclose(row.sum(), 1)
     np.testing.assert_allclose(row, wa.next_symbol(["a" * 200])[0])

@@ -11,20 +11,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from automata import FIGURE_1
 from seqray import WeightedAutomaton
 from seqray.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
 HEADER = {"format": "seqray.automaton", "version": 1, "alphabet": ["a", "b"]}
-
-
-def figure():
-    """Figure 1 of Ayache, Eyraud and Goudian (2018)."""
-    return WeightedAutomaton(
-        "ab",
-        [1, 0],
-        [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]],
-        [0, 1 / 4],
-    )
 
 
 def same_numbers(a, b):
@@ -42,8 +33,8 @@ def test_a_saved_automaton_comes_back_bit_by_bit(tmp_path, suffix):
     path = tmp_path / f"wa.{suffix}"
     wa.save(path)
     assert same_numbers(WeightedAutomaton.load(path), wa)
-    figure().save(str(path))
-    assert same_numbers(WeightedAutomaton.load(str(path)), figure())
+    FIGURE_1.save(str(path))
+    assert same_numbers(WeightedAutomaton.load(str(path)), FIGURE_1)
     assert os.listdir(tmp_path) == [path.name]
 
 
@@ -131,7 +122,7 @@ def test_an_npz_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, name)
 @pytest.mark.parametrize("suffix", ["json", "npz"])
 def test_a_byte_changed_anywhere_is_a_file_error_or_another_automaton(tmp_path, suffix):
     path = tmp_path / f"wa.{suffix}"
-    figure().save(path)
+    FIGURE_1.save(path)
     good, rng = path.read_bytes(), np.random.default_rng(0)
     refused = 0
     for at in range(len(good)):
@@ -147,7 +138,7 @@ def test_a_byte_changed_anywhere_is_a_file_error_or_another_automaton(tmp_path, 
 
 def test_an_archive_with_unknown_compression_or_a_password_is_refused(tmp_path):
     path = tmp_path / "wa.npz"
-    figure().save(path)
+    FIGURE_1.save(path)
     content = bytearray(path.read_bytes())
     central = content.index(b"PK\x01\x02")
     for at, value in ((8, 1), (10, 99)):  # flags: encrypted; method: unknown
@@ -162,7 +153,7 @@ def test_an_archive_with_unknown_compression_or_a_password_is_refused(tmp_path):
 def test_files_of_other_kinds_are_refused(tmp_path):
     for name in ("wa.pkl", "wa", "wa.JSONL"):
         with pytest.raises(ArgumentError, match=r"ends in \.json or \.npz"):
-            figure().save(tmp_path / name)
+            FIGURE_1.save(tmp_path / name)
         with pytest.raises(ArgumentError, match=r"ends in \.json or \.npz"):
             WeightedAutomaton.load(tmp_path / name)
     for name in ("missing.json", "missing.npz"):
@@ -183,7 +174,7 @@ def test_symbols_that_json_cannot_hold_are_refused_before_anything_is_written(tm
 @pytest.mark.parametrize("suffix", ["json", "npz"])
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"wa.{suffix}"
-    figure().save(path)
+    FIGURE_1.save(path)
     before = path.read_bytes()
 
     def full(*_args, **_kwargs):
@@ -194,7 +185,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatc
     else:
         monkeypatch.setattr(np, "savez_compressed", full)
     with pytest.raises(FileError, match="No space left on device"):
-        figure().truncate(1).save(path)
+        FIGURE_1.truncate(1).save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == [path.name]
 
@@ -203,5 +194,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in ("file", "missing"):
         with pytest.raises(FileError, match=rf"{folder}/wa\.json: cannot write here"):
-            figure().save(tmp_path / folder / "wa.json")
+            FIGURE_1.save(tmp_path / folder / "wa.json")
     assert os.listdir(tmp_path) == ["file"]

@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 
 import seqray
+from automata import FIGURE_1 as MACHINE
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.answers import AnswerStore
-from seqray.asking import Meter, Noise, attended, measure_noise
+from seqray.asking import Meter, attended
 from seqray.basis import uniform_basis
 from seqray.errors import ArgumentError, Stopped
 from seqray.filling import Plan, fill, fill_within
+from seqray.noise import Noise
 from seqray.spectral import decompose
 
-MACHINE = WeightedAutomaton(  # Figure 1 of Ayache, Eyraud and Goudian (2018)
-    "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]
-)
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}
 
 
@@ -314,13 +313,3 @@ def test_a_slow_model_leads_to_an_automaton_in_little_time():
     found = extract(boxes(Asked("next_symbol", pause=5e-4)), **SIZES, seconds=4.0)
     assert found.settings["stopped"]
     assert found.settings["prefixes"] > 3
-
-
-def test_tiny_answers_have_noise_as_well():
-    noise = measure_noise(np.full(4, 1e-200), np.full(4, 1.1e-200))
-    assert noise.level > 0
-
-
-def test_rounding_near_zero_is_no_noise():
-    answers = np.array([1, 0.5, -0.3, 0.001])
-    assert measure_noise(answers, answers + 1e-7 * np.eye(4)[3]).level == 0

@@ -4,20 +4,17 @@ from itertools import product
 import numpy as np
 import pytest
 
+from automata import FIGURE_1
 from seqray import WeightedAutomaton
 from seqray.errors import ArgumentError
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
 from seqray.tree import PrefixTree
 
-FIGURE = WeightedAutomaton(
-    "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]
-)
-
 
 class Endless:
     """A stepper that never stops, and counts what it is asked."""
 
-    alphabet = FIGURE.alphabet
+    alphabet = FIGURE_1.alphabet
 
     def __init__(self):
         self.n_steps = 0
@@ -37,8 +34,8 @@ class Endless:
 
 
 def test_an_automaton_is_a_stepper_that_predicts():
-    assert isinstance(FIGURE, Stepper)
-    assert isinstance(FIGURE, PredictingStepper)
+    assert isinstance(FIGURE_1, Stepper)
+    assert isinstance(FIGURE_1, PredictingStepper)
     assert isinstance(Endless(), PredictingStepper)
     assert not isinstance(object(), Stepper)
 
@@ -48,7 +45,7 @@ def test_an_automaton_is_a_stepper_that_predicts():
     [(1, True), (1.09, True), (0.91, True), (1.11, False), (0.89, False), (3, False), (-1, False)],
 )
 def test_an_automaton_predicts_where_its_words_weigh_about_one(scale, meaningful):
-    wa = WeightedAutomaton("ab", FIGURE.initial * scale, FIGURE.transitions, FIGURE.final)
+    wa = WeightedAutomaton("ab", FIGURE_1.initial * scale, FIGURE_1.transitions, FIGURE_1.final)
     assert wa.total == pytest.approx(scale)
     assert isinstance(wa, PredictingStepper)
     assert predicts(wa) is wa.is_distribution is meaningful
@@ -61,7 +58,7 @@ def test_an_automaton_whose_words_have_no_sum_does_not_predict(weight):
 
 def test_other_boxes_predict_if_they_can_say_what_follows():
     class Weighing:
-        alphabet = FIGURE.alphabet
+        alphabet = FIGURE_1.alphabet
         start, step, state_weights = Endless.start, Endless.step, Endless.state_weights
 
     assert predicts(Endless())
@@ -71,32 +68,32 @@ def test_other_boxes_predict_if_they_can_say_what_follows():
 
 def test_collected_rows_are_in_the_order_of_the_nodes():
     words = ["".join(w) for n in range(6) for w in product("ab", repeat=n)]
-    tree = PrefixTree.of(FIGURE.alphabet.words(words))
-    weights = collect(FIGURE, tree, FIGURE.state_weights)
-    np.testing.assert_allclose(weights, [FIGURE.weight(w) for w in tree.words()], rtol=1e-12)
-    rows = collect(FIGURE, tree, FIGURE.state_next_symbol)
+    tree = PrefixTree.of(FIGURE_1.alphabet.words(words))
+    weights = collect(FIGURE_1, tree, FIGURE_1.state_weights)
+    np.testing.assert_allclose(weights, [FIGURE_1.weight(w) for w in tree.words()], rtol=1e-12)
+    rows = collect(FIGURE_1, tree, FIGURE_1.state_next_symbol)
     assert rows.shape == (len(tree), 3)
 
 
 def test_the_root_alone_is_collected():
-    tree = PrefixTree.of(FIGURE.alphabet.words([]))
-    assert collect(FIGURE, tree, FIGURE.state_weights).tolist() == [0]
+    tree = PrefixTree.of(FIGURE_1.alphabet.words([]))
+    assert collect(FIGURE_1, tree, FIGURE_1.state_weights).tolist() == [0]
 
 
 def test_words_are_drawn_as_often_as_they_weigh():
     n = 50_000
-    words, n_cut = sample(FIGURE, n, rng=np.random.default_rng(0))
+    words, n_cut = sample(FIGURE_1, n, rng=np.random.default_rng(0))
     assert (len(words), n_cut) == (n, 0)
     seen = Counter("".join(word) for word in words)
     for word in ("a", "b", "ab", "bb", "aab", "bab"):
-        chance = FIGURE.weight(word)
+        chance = FIGURE_1.weight(word)
         assert abs(seen[word] - n * chance) < 5 * np.sqrt(n * chance * (1 - chance))
     assert seen[""] == 0
 
 
 def test_the_same_seed_draws_the_same_words():
-    first, second = (sample(FIGURE, 50, rng=np.random.default_rng(3))[0] for _ in range(2))
-    other = sample(FIGURE, 50, rng=np.random.default_rng(4))[0]
+    first, second = (sample(FIGURE_1, 50, rng=np.random.default_rng(3))[0] for _ in range(2))
+    other = sample(FIGURE_1, 50, rng=np.random.default_rng(4))[0]
     assert first == second != other
 
 
@@ -106,10 +103,10 @@ def test_words_that_do_not_end_are_cut_and_reported():
     assert words.lengths.tolist() == [7] * 100
     assert n_cut == 100
     assert stepper.n_steps == 7  # a hundred equal prefixes are stepped once
-    words, n_cut = sample(FIGURE, 1000, rng=np.random.default_rng(0), max_length=3)
+    words, n_cut = sample(FIGURE_1, 1000, rng=np.random.default_rng(0), max_length=3)
     assert words.lengths.max() == 3
     assert n_cut == (words.lengths == 3).sum() > 0
-    words, n_cut = sample(FIGURE, 5, rng=np.random.default_rng(0), max_length=0)
+    words, n_cut = sample(FIGURE_1, 5, rng=np.random.default_rng(0), max_length=0)
     assert (words.lengths.tolist(), n_cut) == ([0] * 5, 5)
 
 
@@ -131,7 +128,7 @@ def test_a_word_ends_where_nothing_can_follow():
 
 
 def test_no_words_and_fewer_than_none():
-    words, n_cut = sample(FIGURE, 0, rng=np.random.default_rng(0))
+    words, n_cut = sample(FIGURE_1, 0, rng=np.random.default_rng(0))
     assert (len(words), n_cut) == (0, 0)
     with pytest.raises(ArgumentError, match="n_words: expected 0 or more, got -1"):
-        sample(FIGURE, -1, rng=np.random.default_rng(0))
+        sample(FIGURE_1, -1, rng=np.random.default_rng(0))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqray
+from listing import names
 from seqray import Extraction, WeightedAutomaton, open_run, save_run
 from seqray.data.generate import random_machine
 from seqray.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
@@ -26,10 +27,6 @@ def found():
 def run(found, tmp_path):
     save_run(found, tmp_path / "run")
     return tmp_path / "run"
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def content(folder):

@@ -32,14 +32,8 @@ from seqray.words import Alphabet, Word, Words
 N_CHECKED = 8
 """Kept answers that are asked again, to see whether a box is still the one of before."""
 
-ROUNDING = 1e-5
-"""Differences up to this share of an answer are no noise: a word's batch alters that much."""
-
 CHANGED = 1e-4
 """By how much of itself an answer has to differ for that."""
-
-DROWNED = 0.5
-"""Above this share of an answer, noise no longer grows with it: the answer is mostly noise."""
 
 NOISE = b"noise"
 """The block in which the store keeps how noisy a box is."""
@@ -165,8 +159,7 @@ def way_of(box: BlackBox) -> str:
 
 def fingerprint_of(box: BlackBox) -> str:
     """Return what the answers of a box are kept under, or say how to give it a name."""
-    asker = getattr(box, "asker", box)
-    found: str | None = getattr(asker, "fingerprint", None)
+    found = _fingerprint(box)
     if found is None:
         raise ArgumentError(
             "store: the answers of this box have no name to be kept under: give it one, as in "
@@ -175,69 +168,26 @@ def fingerprint_of(box: BlackBox) -> str:
     return found
 
 
-# Noise --------------------------------------------------------------------------------------------
+def _fingerprint(box: BlackBox) -> str | None:
+    found: str | None = getattr(getattr(box, "asker", box), "fingerprint", None)
+    return found
 
 
-@dataclass(frozen=True)
-class Noise:
-    """How much the answers of a box differ from one time to the next.
+@dataclass(frozen=True, eq=False)
+class _Wrapper:
+    """Stands between a box and whoever asks it, and goes by the name of the box."""
 
-    Parameters
-    ----------
-    level
-        The standard deviation of an answer.
-    relative
-        Whether that is a share of the answer, or the same for all answers.
-    """
+    box: Any
 
-    level: float
-    relative: bool
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return name_of(self.box)
 
-    def __str__(self) -> str:
-        return f"{self.level:.2g}{' of the answer' if self.relative else ''}"
-
-    def of(self, answers: FloatArray) -> FloatArray:
-        """Return the standard deviation of each answer."""
-        return self.level * (np.abs(answers) if self.relative else np.ones_like(answers))
-
-
-def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> Noise:
-    """Measure noise from two answers to each of some words.
-
-    The first may be the mean of several. Whichever explains the differences better is taken: noise
-    that grows with the answer, or noise that does not.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> values = 10.0 ** np.arange(-50, 50)
-    >>> noisy = [values * (1 + 0.1 * rng.normal(size=100)) for _ in range(2)]
-    >>> noise = measure_noise(*noisy)
-    >>> noise.relative, round(noise.level, 2)
-    (True, 0.1)
-    """
-    scale = max(float(np.abs(first).max()), float(np.abs(second).max()), np.finfo(float).tiny)
-    first, second = first / scale, second / scale  # squares must not underflow
-    apart = first - second
-    least = 1e-6 if (first < 0).any() else 0.0  # answers of both signs come close to 0
-    sizes = np.maximum(np.maximum(np.abs(first), np.abs(second)) * ROUNDING, least)
-    if (np.abs(apart) <= sizes).all():
-        return Noise(0.0, relative=False)
-    noise = _likelier(first, second, apart, 1 + 1 / repeat)
-    return noise if noise.relative else Noise(noise.level * scale, relative=False)
-
-
-def _likelier(first: FloatArray, second: FloatArray, apart: FloatArray, share: float) -> Noise:
-    """Return the likelier noise; a difference has ``share`` times the variance of an answer."""
-    same = Noise(float(np.sqrt(np.mean(apart**2) / share)), relative=False)
-    size = (np.abs(first) + np.abs(second)) / 2
-    if not size.all():
-        return same
-    growing = Noise(float(np.sqrt(np.mean((apart / size) ** 2) / share)), relative=True)
-    if growing.level > DROWNED:
-        return same
-    # Both explain the sum of squares equally; the likelier one expects smaller deviations.
-    return min(same, growing, key=lambda noise: float(np.log(noise.of(size)).sum()))
+    @property
+    def fingerprint(self) -> str | None:
+        """What the answers are kept under."""
+        return _fingerprint(self.box)
 
 
 # Boxes that are asked -----------------------------------------------------------------------------
@@ -289,7 +239,7 @@ def _differ(one: FloatArray, other: FloatArray) -> BoolArray:
 
 
 @dataclass(frozen=True, eq=False)
-class RememberingAsker:
+class RememberingAsker(_Wrapper):
     """Asks a box only what the store does not know, and keeps what it answers at once."""
 
     box: AskedBox | AskedModel
@@ -297,16 +247,6 @@ class RememberingAsker:
     number: int
     meter: Meter
     seen: set[bytes] = field(default_factory=set)
-
-    @property
-    def who(self) -> str:
-        """Who answers."""
-        return self.box.asker.who
-
-    @property
-    def fingerprint(self) -> str | None:
-        """What the answers are kept under."""
-        return self.box.asker.fingerprint
 
     @property
     def deterministic(self) -> bool:
@@ -363,22 +303,12 @@ def _repeating(box: BlackBox, repeat: int) -> AskedBox | AskedModel:
 
 
 @dataclass(frozen=True, eq=False)
-class RepeatingAsker:
+class RepeatingAsker(_Wrapper):
     """Asks a box several times and answers with the mean."""
 
     box: AskedBox | AskedModel
     repeat: int
     deterministic: bool = False
-
-    @property
-    def who(self) -> str:
-        """Who answers."""
-        return self.box.asker.who
-
-    @property
-    def fingerprint(self) -> str | None:
-        """What the answers are kept under."""
-        return self.box.asker.fingerprint
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield means, in batches that are about as long as one question to the box."""
@@ -393,20 +323,10 @@ class RepeatingAsker:
 
 
 @dataclass(frozen=True, eq=False)
-class _Whole:
+class _Whole(_Wrapper):
     """Asks a box about whole words, or about what follows them if it predicts."""
 
-    box: Any
     deterministic: bool = False
-
-    @property
-    def who(self) -> str:
-        return name_of(self.box)
-
-    @property
-    def fingerprint(self) -> str | None:
-        found: str | None = getattr(self.box, "fingerprint", None)
-        return found
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         for begin in range(0, len(words), 1024):
@@ -425,22 +345,10 @@ class _Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class MeteredBox:
+class MeteredBox(_Wrapper):
     """A box with states whose steps are counted."""
 
-    box: Any
     meter: Meter
-
-    @property
-    def who(self) -> str:
-        """Who answers."""
-        return name_of(self.box)
-
-    @property
-    def fingerprint(self) -> str | None:
-        """What the answers are kept under."""
-        found: str | None = getattr(self.box, "fingerprint", None)
-        return found
 
     @property
     def max_states(self) -> int | None:

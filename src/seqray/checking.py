@@ -11,11 +11,12 @@ from typing import TypeAlias
 import numpy as np
 
 from seqray.arrays import FloatArray
-from seqray.asking import measure_noise, way_of
+from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import SeqrayError
 from seqray.filling import Plan
+from seqray.noise import measure_noise
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
 from seqray.tree import PrefixTree
 from seqray.words import Words

@@ -9,7 +9,8 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from seqray.answers import AnswerStore, opened_store
 from seqray.arrays import BoolArray, FloatArray, whole_number
-from seqray.asking import NOISE, KeptBlocks, Meter, Noise, attended, measure_noise, way_of
+from seqray.asking import NOISE, KeptBlocks, Meter, attended, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.asked import AskedBox, AskedModel
@@ -25,6 +26,7 @@ from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import Progress, ask_all, fill_within
+from seqray.noise import Noise, measure_noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import PredictingStepper, predicts, sample
 from seqray.words import Alphabet, Word, Words
@@ -188,52 +190,39 @@ def extract(
     if method not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     meter = Meter(budget, seconds, stop)
+    spent = dict.fromkeys(("basis", "fill", "svd", "choose"), 0.0)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
         by_states = way_of(asked) == "states"
         blocks_kept = KeptBlocks.of(box, kept) if kept is not None and by_states else None
         rng, held_out_rng = np.random.default_rng(seed).spawn(2)
-        clock = [time.perf_counter()]
-        prefixes, suffixes = _affordable_sizes(asked, prefixes, suffixes, meter)
-        chosen = _basis(asked, basis, method, prefixes, suffixes, max_length, rng)
-        clock.append(time.perf_counter())
-        held_out = _held_out(asked, chosen, max_length, held_out_rng, meter)
-        reference = Reference.ask(asked, _in_time(asked, held_out, meter))
-        noise = _noise(box, asked, chosen, repeat, kept, meter)
-        clock.append(time.perf_counter())
-        blocks, cut = fill_within(asked, chosen, meter, progress=progress, kept=blocks_kept)
-    clock.append(time.perf_counter())
+        with _timed(spent, "basis"):
+            sizes = _affordable_sizes(asked, prefixes, suffixes, meter)
+            wanted = _basis(asked, basis, method, *sizes, max_length, rng)
+        with _timed(spent, "choose"):
+            held_out = _held_out(asked, wanted, max_length, held_out_rng, meter)
+            reference = Reference.ask(asked, _in_time(asked, held_out, meter))
+            noise = _noise(box, asked, wanted, repeat, kept, meter)
+        with _timed(spent, "fill"):
+            blocks, cut = fill_within(asked, wanted, meter, progress=progress, kept=blocks_kept)
     if cut:
-        logger.warning(
-            "%s: %d × %d of %d × %d prefixes and suffixes were asked",
-            cut,
-            len(blocks.basis.prefixes),
-            len(blocks.basis.suffixes),
-            len(chosen.prefixes),
-            len(chosen.suffixes),
-        )
-    chosen = blocks.basis
+        _tell_cut(cut, blocks.basis, wanted)
     weighting = "none" if method == "paper" else "balanced"
-    # Noise that was measured on few words may be larger: two standard errors of its level.
-    sure = (1 + 2 / math.sqrt(2 * N_PROBED)) / math.sqrt(repeat)
-    heard = Noise(noise.level * sure, noise.relative)
-    decomposition = decompose(
-        blocks, max_rank=max_rank, weighting=weighting, noise=heard, seed=seed
-    )
-    clock.append(time.perf_counter())
-    ranks = range(1, decomposition.max_rank + 1)
-    table = compare_ranks(reference, decomposition.largest, ranks)
-    clock.append(time.perf_counter())
-    basis_time, ask_time, fill_time, svd_time, compare_time = np.diff(clock).tolist()
-    times = (basis_time, fill_time, svd_time, ask_time + compare_time)
-    phases = ("basis", "fill", "svd", "choose")
+    with _timed(spent, "svd"):
+        heard = _heard(noise, repeat)
+        decomposition = decompose(
+            blocks, max_rank=max_rank, weighting=weighting, noise=heard, seed=seed
+        )
+    with _timed(spent, "choose"):
+        ranks = range(1, decomposition.max_rank + 1)
+        table = compare_ranks(reference, decomposition.largest, ranks)
     settings = {
         "method": method,
         "asked": way_of(asked),
-        "basis": chosen.source,
-        "prefixes": len(chosen.prefixes),
-        "suffixes": len(chosen.suffixes),
-        "words_cut": chosen.n_cut,
+        "basis": blocks.basis.source,
+        "prefixes": len(blocks.basis.prefixes),
+        "suffixes": len(blocks.basis.suffixes),
+        "words_cut": blocks.basis.n_cut,
         "weighting": weighting,
         "max_rank": max_rank,
         "max_length": max_length,
@@ -244,11 +233,19 @@ def extract(
         "stopped": cut,
         "noise": dataclasses.asdict(noise),
         "repeat": repeat,
-        "seconds": {p: round(t, 3) for p, t in zip(phases, times, strict=True)},
+        "seconds": {phase: round(taken, 3) for phase, taken in spent.items()},
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-    return Extraction(decomposition, chosen, table, settings)
+    return Extraction(decomposition, blocks.basis, table, settings)
+
+
+@contextmanager
+def _timed(spent: dict[str, float], phase: str) -> Iterator[None]:
+    """Add the seconds that a block takes to those of a phase."""
+    begin = time.perf_counter()
+    yield
+    spent[phase] += time.perf_counter() - begin
 
 
 def _check_box(box: object) -> None:
@@ -332,19 +329,30 @@ def _noise(
     first = asked.weights(words)  # counted in every run, so that a budget means the same
     kept = None if store is None else KeptBlocks.of(asked, store)
     found = None if kept is None else kept.find(NOISE)
-    if found is None:
-        noise = measure_noise(first, ask_all(box, words), repeat=repeat)
-    else:
+    if found is not None:
         noise = Noise(float(found[0]), relative=bool(found[1]))
+    else:
+        noise = measure_noise(first, ask_all(box, words), repeat=repeat)
+        if kept is not None:
+            kept.add(NOISE, np.array([noise.level, noise.relative]))
     if noise.level > 0:
         logger.warning(
             "%s answers differently each time, by %s: ask more than once (repeat) for more",
             name_of(box),
             noise,
         )
-    if kept is not None:
-        kept.add(NOISE, np.array([noise.level, noise.relative]))
     return noise
+
+
+def _heard(noise: Noise, repeat: int) -> Noise:
+    """Return the noise of a mean; measured on few words it may be larger: two standard errors."""
+    sure = (1 + 2 / math.sqrt(2 * N_PROBED)) / math.sqrt(repeat)
+    return Noise(noise.level * sure, noise.relative)
+
+
+def _tell_cut(why: str, asked: Basis, wanted: Basis) -> None:
+    sizes = (len(asked.prefixes), len(asked.suffixes), len(wanted.prefixes), len(wanted.suffixes))
+    logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", why, *sizes)
 
 
 def _held_out(

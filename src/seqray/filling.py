@@ -8,7 +8,6 @@ row once and goes on from its state into the tree of suffixes; any other box is 
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -31,8 +30,6 @@ from seqray.words import Words
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many questions are answered, and how many there are."""
-
-logger = logging.getLogger(__name__)
 
 LANES = 64
 """Rows that go through the tree of suffixes together: few, so that siblings share a batch."""
@@ -158,9 +155,15 @@ def fill(
     >>> bool(np.allclose(blocks.block("a"), 0.5 * blocks.block()))
     True
     """
-    box.alphabet.words(basis.prefixes)
-    plan = Plan.of(basis)
-    values = np.empty((len(plan.tree), len(basis.suffixes)))
+    return _filled(box, Plan.of(basis), progress, kept)
+
+
+def _filled(
+    box: BlackBox, plan: Plan, progress: Progress | None, kept: KeptBlocks | None
+) -> HankelBlocks:
+    """Ask all that a plan says."""
+    box.alphabet.words(plan.basis.prefixes)  # refuses symbols that the box does not know
+    values = np.empty((len(plan.tree), len(plan.basis.suffixes)))
     done = 0
 
     def answered(n: int) -> None:
@@ -178,7 +181,7 @@ def fill(
         else:
             extra, n_steps = _fill_by_words(box, plan, values, answered), 0
         _complete(plan, values, extra)
-    return HankelBlocks(basis, values, done, n_steps)
+    return HankelBlocks(plan.basis, values, done, n_steps)
 
 
 STAGES = {
@@ -188,7 +191,7 @@ STAGES = {
 """How large a part of the basis is filled first where time may be short, and next, and last.
 
 Answers that are kept cost nothing the second time, so that a box that is asked takes small steps;
-states are computed again, which makes three stages a third dearer than the last one alone.
+states are computed again, which makes four stages a third dearer than the last one alone.
 """
 
 
@@ -221,9 +224,9 @@ def fill_within(
     patient = meter.seconds is None and not (asked and meter.stop)
     stages = (1,) if patient else STAGES["words" if asked else "states"]
     again = 1.0 if asked else sum(stage**2 for stage in stages)
-    basis, reason = _affordable(box, basis, meter, again)
+    plan, reason = _affordable(box, basis, meter, again)
     filled: HankelBlocks | None = None
-    n_questions, furthest = Plan.of(basis).n_questions, 0
+    n_questions, furthest = plan.n_questions, 0
 
     def report(done: int, n_part: int) -> None:
         nonlocal furthest
@@ -234,9 +237,9 @@ def fill_within(
             meter.check()
 
     for stage in stages:
-        part = basis if stage == 1 else basis.share(stage)
+        part = plan if stage == 1 else Plan.of(plan.basis.share(stage))
         try:
-            filled = fill(box, part, progress=report, kept=kept)
+            filled = _filled(box, part, report, kept)
         except Stopped as stopped:
             if filled is None:
                 raise
@@ -245,28 +248,33 @@ def fill_within(
     return filled, reason
 
 
-def _affordable(box: BlackBox, basis: Basis, meter: Meter, again: float) -> tuple[Basis, str]:
-    """Return the largest share of a basis that the budget allows.
+def _affordable(box: BlackBox, basis: Basis, meter: Meter, again: float) -> tuple[Plan, str]:
+    """Return the plan for the largest share of a basis that the budget allows, and why not all.
 
     All its stages together cost ``again`` times as much as the last one.
     """
+    whole = Plan.of(basis)
     if meter.budget is None or isinstance(box, WeightedAutomaton):
-        return basis, ""
+        return whole, ""
 
-    def cost(part: Basis) -> float:
-        plan = Plan.of(part)
-        return again * (plan.n_steps if isinstance(box, Stepper) else plan.n_questions)
+    def fits(plan: Plan) -> bool:
+        cost = plan.n_steps if isinstance(box, Stepper) else plan.n_questions
+        return again * cost <= meter.left
 
-    if cost(basis) <= meter.left:
-        return basis, ""
+    if fits(whole):
+        return whole, ""
+    largest: Plan | None = None
     low, high = 0.0, 1.0
     while (high - low) * max(len(basis.prefixes), len(basis.suffixes)) > 1:
         middle = (low + high) / 2
-        low, high = (middle, high) if cost(basis.share(middle)) <= meter.left else (low, middle)
-    reason = f"the budget of {meter.budget:,} questions allows no more"
-    if low == 0:
+        plan = Plan.of(basis.share(middle))
+        if fits(plan):
+            low, largest = middle, plan
+        else:
+            high = middle
+    if largest is None:
         raise Stopped(f"the budget of {meter.budget} questions is too small to fill any block")
-    return basis.share(low), reason
+    return largest, f"the budget of {meter.budget:,} questions allows no more"
 
 
 def _fill_by_product(

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.arrays import FloatArray, read_only
-from seqray.asking import Noise
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import RankError
 from seqray.hankel import HankelBlocks
+from seqray.noise import Noise
 
 EXACT_UP_TO = 2000
 """Blocks with more rows and columns than this are factored by random projection."""

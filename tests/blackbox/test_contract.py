@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqray
+from automata import FIGURE_1 as MACHINE
 from same_gru.asked import cmd_next, http_next, http_values, python_object
 from same_gru.hf import hf_cached, hf_classifier, hf_sequences
 from same_gru.keras import keras_sequences, keras_steps
@@ -17,16 +18,13 @@ from same_gru.torch import (
     torch_stack,
     torch_steps,
 )
-from seqray import Alphabet, WeightedAutomaton, Words, open_black_box
+from seqray import Alphabet, Words, open_black_box
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
 from seqray.errors import SymbolError
 from seqray.stepper import Stepper, predicts
 from seqray.tree import PrefixTree, walk
 
-MACHINE = WeightedAutomaton(  # Figure 1 of Ayache, Eyraud and Goudian (2018)
-    "ab", [1, 0], [[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]], [0, 1 / 4]
-)
 N_GATES = {"tanh": 1, "gru": 3, "lstm": 4}
 
 

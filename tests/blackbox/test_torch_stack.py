@@ -198,7 +198,11 @@ def test_a_card_and_a_network_that_disagree_are_refused(fields, message):
 
 
 def test_a_card_and_a_network_that_agree_are_not():
-    check_fit(stack_of(), Card(Alphabet("abc"), "next", ids=[3, 2, 1], start=0, columns=[0, 2, 1]))
+    stack = stack_of()
+    card = Card(Alphabet("abc"), "next", ids=[3, 2, 1], start=0, columns=[0, 2, 1])
+    # The largest id and output are the last that the network has.
+    assert (max(card.ids), max(card.outputs)) == (stack.n_ids - 1, stack.dense[-1].outputs - 1)
+    assert check_fit(stack, card) is None
 
 
 def test_only_a_network_that_reads_forward_has_states():

@@ -7,7 +7,6 @@ import seqray
 from seqray import cli
 from seqray.data.generate import random_machine
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
 
@@ -27,23 +26,35 @@ def folder(machine, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command that succeeds; returns what it printed."""
+def prefix():
+    """What every command begins with: a module about one command names it here, once."""
+    return ()
+
+
+@pytest.fixture
+def hear(capsys, prefix):
+    """Run a command that succeeds; returns what it printed, and what on standard error."""
 
     def call(*arguments):
-        cli.main(list(map(str, arguments)))
-        return capsys.readouterr().out
+        cli.main([*prefix, *map(str, arguments)])
+        return capsys.readouterr()
 
     return call
 
 
 @pytest.fixture
-def fails(capsys):
+def run(hear):
+    """Run a command that succeeds; returns what it printed."""
+    return lambda *arguments: hear(*arguments).out
+
+
+@pytest.fixture
+def fails(capsys, prefix):
     """Run a command that fails; returns what it printed as an error."""
 
     def call(code, *arguments):
         with pytest.raises(SystemExit) as stopped:
-            cli.main(list(map(str, arguments)))
+            cli.main([*prefix, *map(str, arguments)])
         error = capsys.readouterr().err
         assert stopped.value.code == code, error
         assert "Traceback" not in error

@@ -150,10 +150,10 @@ def test_options_that_make_no_sense_are_refused(folder, fails):
 # Limits -------------------------------------------------------------------------------------------
 
 
-def test_a_budget_is_kept_and_said(folder, capsys, module):
-    seqray.cli.main(["extract", module(), "-o", "run", *SMALL, "--budget", "800"])
+def test_a_budget_is_kept_and_said(folder, hear, module):
+    _, error = hear("extract", module(), "-o", "run", *SMALL, "--budget", "800")
     assert len(set(asked(folder))) <= 800
-    assert "the budget of 800 questions allows no more" in capsys.readouterr().err
+    assert "the budget of 800 questions allows no more" in error
     assert open_run("run").settings["stopped"]
 
 
@@ -162,10 +162,10 @@ def test_a_budget_that_is_too_small_is_an_error(folder, fails, module):
     assert "Stopped before there was enough for an automaton: the budget of 10" in error
 
 
-def test_time_is_kept_and_said(folder, capsys, module):
+def test_time_is_kept_and_said(folder, hear, module):
     box = module(pause=0.003)
-    seqray.cli.main(["extract", box, "-o", "run", *SMALL, "--time", "3"])
-    assert "the time of 3 s is over" in capsys.readouterr().err
+    _, error = hear("extract", box, "-o", "run", *SMALL, "--time", "3")
+    assert "the time of 3 s is over" in error
 
 
 def interrupt_when_asking(folder, arguments, n_times):
@@ -208,7 +208,7 @@ def test_ctrl_c_once_saves_what_there_is(folder, module, run):
 # Check --------------------------------------------------------------------------------------------
 
 
-def test_check_shows_what_it_found(folder, fails, capsys):
+def test_check_shows_what_it_found(folder, capsys):
     with pytest.raises(SystemExit) as stopped:
         seqray.cli.main(["check", "machine.json"])
     assert stopped.value.code == 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from listing import names
 from seqray import cli, executors
 from seqray.cli import bench
 from seqray.experiments import distillation
@@ -28,39 +29,15 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command that succeeds; returns what it printed, and on standard error."""
-
-    def call(*arguments):
-        cli.main(["bench", *map(str, arguments)])
-        return capsys.readouterr()
-
-    return call
+def prefix():
+    return ("bench",)
 
 
-@pytest.fixture
-def fails(capsys):
-    """Run a command that fails; returns what it printed as an error."""
-
-    def call(code, *arguments):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(["bench", *map(str, arguments)])
-        error = capsys.readouterr().err
-        assert stopped.value.code == code, error
-        assert "Traceback" not in error
-        return " ".join(error.split())
-
-    return call
-
-
-def test_generated_problems_leave_tables_and_a_summary(folder, run):
-    out, err = run("generated", *SMALL)
-    names = {path.name for path in (folder / "results").iterdir()}
+def test_generated_problems_leave_tables_and_a_summary(folder, hear):
+    out, err = hear("generated", *SMALL)
     table = "generated-quick"
-    assert names == {
-        "parts",
-        *(f"{table}{end}" for end in (".csv.gz", ".json", "-boxes.csv", "-distilled.csv")),
-    }
+    ends = ("-boxes.csv", "-distilled.csv", ".csv.gz", ".json")
+    assert names(folder / "results") == [*(f"{table}{end}" for end in ends), "parts"]
     rows = read_results(folder / "results" / f"{table}.csv.gz")
     assert {row.prefixes for row in rows} == {20, 30}
     assert max(row.rank for row in rows) == 6
@@ -75,12 +52,12 @@ def test_generated_problems_leave_tables_and_a_summary(folder, run):
     assert lines[3].startswith("[4/4] problem 1: time and memory: ")
 
 
-def test_a_second_run_adds_and_repeats_nothing(folder, run):
+def test_a_second_run_adds_and_repeats_nothing(folder, run, hear):
     run("generated", *SMALL)
-    out, err = run("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
+    out, err = hear("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
     assert "4 cells done; 4 were there already" in out
     assert "problem 1:" not in err
-    out, err = run("generated", *SMALL)
+    out, err = hear("generated", *SMALL)
     assert "0 cells done; 4 were there already" in out
     assert err == ""
 
@@ -89,9 +66,9 @@ def test_other_settings_are_refused_with_what_to_do(folder, run, fails):
     run("generated", *SMALL)
     said = fails(2, "generated", *SMALL, "--seed", "1")
     assert "seed was 0, is 1" in said
-    out, _ = run("generated", *SMALL, "--seed", "1", "--fresh")
+    out = run("generated", *SMALL, "--seed", "1", "--fresh")
     assert "4 cells done. Table" in out
-    out, _ = run("generated", *SMALL, "-o", "elsewhere")
+    out = run("generated", *SMALL, "-o", "elsewhere")
     assert "elsewhere/generated-quick.csv.gz" in out
 
 
@@ -166,7 +143,7 @@ def test_ctrl_c_says_how_to_go_on(folder, fails, run, monkeypatch):
         patch.setattr(bench, "here", interrupted)
         said = fails(130, "generated", *SMALL)
     assert "Interrupted. All cells that are done are in results/parts/generated-quick" in said
-    out, _ = run("generated", *SMALL)
+    out = run("generated", *SMALL)
     assert "3 cells done; 1 were there already" in out
 
 
@@ -183,9 +160,9 @@ def test_a_real_ctrl_c_stops_all_processes_soon(folder):
     assert "Traceback" not in error
 
 
-def test_a_terminal_shows_a_bar(folder, run, monkeypatch):
+def test_a_terminal_shows_a_bar(folder, hear, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, err = run("generated", *SMALL)
+    _, err = hear("generated", *SMALL)
     assert "━" in err
     assert "4/4 cells" in err
 
@@ -198,8 +175,7 @@ def test_names_are_listed_shortly():
     }
 
 
-def test_help_teaches(run, capsys):
-    cli.main(["bench", "--help"])
-    out = capsys.readouterr().out
+def test_help_teaches(run):
+    out = run("--help")
     for word in ("pautomac.csv.gz", "seqray train", "--quick", "Ctrl-C", "generated"):
         assert word in out

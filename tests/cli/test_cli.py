@@ -10,9 +10,6 @@ from listing import names
 from seqray import WeightedAutomaton, cli, open_run
 from seqray.cli import common
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
-SMALL = ("--prefixes", "60", "--suffixes", "60")
-
 
 def test_the_module_runs_as_a_program():
     done = subprocess.run(
@@ -102,15 +99,12 @@ def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
     assert "ab" * 30 not in text
 
 
-def test_evaluate_says_when_the_alphabets_differ(tmp_path, capsys):
-    other = tmp_path / "other.json"
+def test_evaluate_says_when_the_alphabets_differ(tmp_path, fails):
+    other, words = tmp_path / "other.json", tmp_path / "words.txt"
     seqray.WeightedAutomaton("xy", [1], [[[0.25]], [[0.25]]], [0.5]).save(other)
-    (tmp_path / "words.txt").write_text("ab\n")
-    words = str(tmp_path / "words.txt")
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["evaluate", str(other), "--against", "demo", "--words", words])
-    assert stopped.value.code == 2
-    assert "expected the same symbols" in capsys.readouterr().err
+    words.write_text("ab\n")
+    error = fails(2, "evaluate", other, "--against", "demo", "--words", words)
+    assert "expected the same symbols" in error
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,6 @@ from seqray import WeightedAutomaton, open_run
 from seqray.data.fst import from_fst_text
 from seqray.data.pautomac import write_machine
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
-SMALL = ("--prefixes", "60", "--suffixes", "60")
-
 
 @pytest.mark.parametrize("ending", ["json", "npz", "pautomac"])
 def test_formats_that_can_be_read_come_back(folder, run, machine, ending):

@@ -1,5 +1,6 @@
 import pytest
 
+from listing import names
 from seqray.data.catalogue import catalogue
 
 SMALL = ("--train", "60", "--test", "20", "--states", "6", "--symbols", "4")
@@ -59,9 +60,9 @@ def test_a_check_without_a_folder_is_refused(fails, monkeypatch, tmp_path):
 def test_problems_are_generated_in_pautomacs_files(run, folder):
     shown = generated(run, "new", "--problems", "2", "--kind", "hmm")
     assert shown.count("hmm") == 2
-    names = sorted(path.name for path in (folder / "new" / "pautomac").iterdir())
-    assert len(names) == 9
-    assert "2.pautomac_solution.txt" in names
+    written = names(folder / "new" / "pautomac")
+    assert len(written) == 9
+    assert "2.pautomac_solution.txt" in written
     first = (folder / "new" / "pautomac" / "generated.csv").read_text().splitlines()[1].split(",")
     assert first[:4] == ["1", "hmm", "6", "4"]
 

@@ -1,38 +1,31 @@
 import json
 
 import numpy as np
-import pytest
 
 import seqray
 from seqray.blackbox.demo import open_demo
-from seqray.cli import main
 from seqray.stepper import PredictingStepper
 
 
-def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, capsys):
+def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, run):
     folder = tmp_path / "demo"
-    main(["demo", "-o", str(folder)])
-    out = capsys.readouterr().out
+    out = run("demo", "-o", folder)
     assert "ndcg5" in out
     assert "automaton.svg" in out
-    run = seqray.open_run(folder)
-    assert run.fidelity.at(run.settings["rank"])["ndcg5"] > 0.99
+    left = seqray.open_run(folder)
+    assert left.fidelity.at(left.settings["rank"])["ndcg5"] > 0.99
     assert (folder / "automaton.svg").read_text("utf-8").startswith("<svg")
     assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo().alphabet)) == 2000
-    words = str(folder / "words.txt")
-    main(["evaluate", str(folder), "--against", "demo", "--words", words, "--json"])
-    found = json.loads(capsys.readouterr().out)
+    words = folder / "words.txt"
+    found = json.loads(run("evaluate", folder, "--against", "demo", "--words", words, "--json"))
     assert found["ndcg5"] > 0.99
-    assert found["states"] == run.settings["rank"]
+    assert found["states"] == left.settings["rank"]
 
 
-def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, capsys):
+def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, fails):
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "letter.txt").write_text("mine")
-    with pytest.raises(SystemExit) as stopped:
-        main(["demo", "-o", str(tmp_path / "demo")])
-    assert stopped.value.code == 2
-    assert "no run folder" in capsys.readouterr().err
+    assert "no run folder" in fails(2, "demo", "-o", tmp_path / "demo")
 
 
 def test_the_demo_box_is_small_and_learnt_its_machine():

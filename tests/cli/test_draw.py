@@ -2,9 +2,6 @@ import pytest
 
 from listing import names
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
-SMALL = ("--prefixes", "60", "--suffixes", "60")
-
 
 @pytest.mark.parametrize(("ending", "begin"), [("svg", "<svg"), ("dot", "digraph")])
 def test_draw_writes_a_picture(extracted, run, ending, begin):

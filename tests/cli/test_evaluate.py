@@ -7,7 +7,6 @@ import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import seqray
 from listing import names
-from seqray import WeightedAutomaton, cli, open_run
+from seqray import WeightedAutomaton, open_run
 from seqray.blackbox.registry import known_black_boxes
 from seqray.extraction import TOLERANCE
 
@@ -116,9 +116,9 @@ def test_extract_lists_the_boxes_as_they_are_written(run):
         assert [form, what] in lines
 
 
-def test_extract_says_what_the_library_warns_of(folder, capsys):
-    cli.main(["extract", "machine.json", "-o", "run", "--basis", "words.txt", "--prefixes", "9999"])
-    error = capsys.readouterr().err
+def test_extract_says_what_the_library_warns_of(folder, hear):
+    basis = ("--basis", "words.txt", "--prefixes", "9999")
+    _, error = hear("extract", "machine.json", "-o", "run", *basis)
     assert "Note: asked for 9999 prefixes, found only" in error
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray import cli
+from listing import names
 from seqray.cli import train as command
 from seqray.data.generate import random_machine
 
@@ -25,33 +25,8 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command that succeeds; returns what it printed, and on standard error."""
-
-    def call(*arguments):
-        cli.main(["train", *map(str, arguments)])
-        return capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def fails(capsys):
-    """Run a command that fails; returns what it printed as an error."""
-
-    def call(code, *arguments):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(["train", *map(str, arguments)])
-        error = capsys.readouterr().err
-        assert stopped.value.code == code, error
-        assert "Traceback" not in error
-        return " ".join(error.split())
-
-    return call
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+def prefix():
+    return ("train",)
 
 
 @pytest.fixture
@@ -79,8 +54,8 @@ def interrupted(monkeypatch, fails):
     return call
 
 
-def test_a_network_and_its_history_are_left(folder, run):
-    out, err = run("words.txt", "-o", "model.safetensors", *SMALL)
+def test_a_network_and_its_history_are_left(folder, hear):
+    out, err = hear("words.txt", "-o", "model.safetensors", *SMALL)
     assert names(folder) == ["model.history.csv", "model.safetensors", "other.txt", "words.txt"]
     lines = (folder / "model.history.csv").read_text("utf-8").splitlines()
     assert lines[0] == "hidden,epoch,training,validation,seconds"
@@ -108,7 +83,7 @@ def test_it_is_the_network_that_the_library_trains(folder, run):
 
 
 def test_validation_words_come_from_a_file_if_told(folder, run):
-    out, _ = run("words.txt", "-o", "m.safetensors", *SMALL, "--validation", "other.txt")
+    out = run("words.txt", "-o", "m.safetensors", *SMALL, "--validation", "other.txt")
     assert "on 80 words, learnt from 80" in out
 
 
@@ -126,13 +101,13 @@ def test_the_command_has_the_defaults_of_the_function():
 
 
 @pytest.mark.parametrize("n_epochs", [1, 4])
-def test_after_a_break_the_same_command_goes_on(folder, run, interrupted, n_epochs):
+def test_after_a_break_the_same_command_goes_on(folder, run, hear, interrupted, n_epochs):
     run("words.txt", "-o", "whole.safetensors", *SMALL)
     call = ("words.txt", "-o", "m.safetensors", *SMALL)
     said = interrupted(n_epochs, *call)
     assert "in m.safetensors.checkpoint: run the same command again to go on" in said
     assert "m.safetensors" not in names(folder)
-    _, err = run(*call)
+    _, err = hear(*call)
     assert "Found m.safetensors.checkpoint: going on from it" in err
     assert err.count("epoch") == 6 - (n_epochs + 1)
     assert (folder / "m.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
@@ -145,13 +120,13 @@ def test_a_break_before_the_first_epoch_leaves_nothing(folder, interrupted):
     assert names(folder) == ["other.txt", "words.txt"]
 
 
-def test_another_training_is_not_mistaken_for_the_same(folder, run, fails, interrupted):
+def test_another_training_is_not_mistaken_for_the_same(folder, hear, fails, interrupted):
     interrupted(1, "words.txt", "-o", "m.safetensors", *SMALL)
     other = ("words.txt", "-o", "m.safetensors", *SMALL, "--seed", "1")
     said = fails(2, *other)
     assert "m.safetensors.checkpoint: this checkpoint is of another training" in said
     assert "seed was 0, is 1" in said
-    _, err = run(*other, "--fresh")
+    _, err = hear(*other, "--fresh")
     assert err.count("epoch") == 6
 
 
@@ -187,9 +162,9 @@ def test_without_pytorch_it_says_what_to_install(folder, fails, monkeypatch):
     assert "training needs PyTorch: pip install 'seqray[torch]'" in said
 
 
-def test_a_terminal_shows_a_bar(folder, run, monkeypatch):
+def test_a_terminal_shows_a_bar(folder, hear, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, err = run("words.txt", "-o", "m.safetensors", *SMALL)
+    _, err = hear("words.txt", "-o", "m.safetensors", *SMALL)
     assert "━" in err
 
 

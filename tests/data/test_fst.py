@@ -7,16 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from automata import FIGURE_1
 from seqray.automaton import WeightedAutomaton
 from seqray.data.fst import from_fst_text, to_fst_text
 from seqray.errors import ArgumentError, FileError, SymbolError
 
-FIGURE_1 = WeightedAutomaton(
-    "ab",
-    initial=[1, 0],
-    transitions=[[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]],
-    final=[0, 1 / 4],
-)
 TABLE = "<eps> 0\na 1\nb 2\n"
 
 

@@ -5,17 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from automata import FIGURE_1
 from seqray.automaton import WeightedAutomaton
 from seqray.draw import hidden_share, to_dot
 from seqray.draw.dot import drawn_edges, number, shown_name
 from seqray.errors import ArgumentError
 
-FIGURE_1 = WeightedAutomaton(
-    "ab",
-    initial=[1, 0],
-    transitions=[[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]],
-    final=[0, 1 / 4],
-)
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
 
 

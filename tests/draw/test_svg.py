@@ -7,18 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from automata import FIGURE_1
 from seqray.automaton import WeightedAutomaton
 from seqray.draw import svg as module
 from seqray.draw import to_svg
 from seqray.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"
-FIGURE_1 = WeightedAutomaton(
-    "ab",
-    initial=[1, 0],
-    transitions=[[[1 / 2, 1 / 6], [0, 1 / 4]], [[0, 1 / 3], [1 / 4, 1 / 4]]],
-    final=[0, 1 / 4],
-)
 
 
 def machine(n_states: int, n_symbols: int, seed: int, spread: float = 0.3) -> WeightedAutomaton:

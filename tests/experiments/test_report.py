@@ -192,8 +192,22 @@ def test_every_number_of_the_summary_is_computed(found, whole):
     mean = summaries(found, "test")["best"].ndcg5_mean
     assert number(mean) in one
     assert one != two
-    assert "| pautomac | 6 of 48 | 300, 800, 1400 | 8 from 1 to 100 |" in one
-    assert "| pautomac | 48 of 48 | 300, 400, 800, 1000, 1400 | 1–100 | 48,000 |" in two
+    assert "| pautomac | 6 of 48 | 300, 800, 1400 | default | 8 from 1 to 100 |" in one
+    assert "| pautomac | 48 of 48 | 300, 400, 800, 1000, 1400 | default | 1–100 | 48,000 |" in two
+
+
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"settings": {"max_length": 12}}, "12"),
+        ({"settings": {"max_length": None}}, "default"),
+        ({}, "–"),
+    ],
+)
+def test_the_longest_word_of_a_basis_is_said(about, text):
+    page = page_text(Findings([], about={"spice": about}), "images", {})
+    header, _, line = cells(page[page.index("| table |") :])[:3]
+    assert dict(zip(header, line, strict=True))["longest word of a basis"] == text
 
 
 def test_a_whole_table_has_no_holes(whole):

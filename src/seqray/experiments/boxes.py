@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from seqray.data.words_file import PathLike
-from seqray.experiments.table import read_rows
-from seqray.files import writing
+from seqray.experiments.table import read_rows, write_rows
 
 
 class BoxRow(NamedTuple):
@@ -58,6 +54,7 @@ def read_boxes(path: PathLike) -> dict[str, BoxRow]:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_boxes([BoxRow("3", 4, quality=0.98)], Path(folder, "boxes.csv"))
     ...     read_boxes(Path(folder, "boxes.csv"))["3"].quality
@@ -68,20 +65,4 @@ def read_boxes(path: PathLike) -> dict[str, BoxRow]:
 
 def write_boxes(boxes: Iterable[BoxRow], path: PathLike) -> None:
     """Write a table of boxes as CSV, in the order given."""
-    write_rows(Path(path), BoxRow._fields, boxes)
-
-
-def write_rows(path: Path, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write rows as CSV, whole or not at all; what is not a number is left empty."""
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(columns)
-    lines.writerows([_shown(value) for value in row] for row in rows)
-    with writing(path) as fresh:
-        fresh.write_text(text.getvalue(), "utf-8")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.9g}"
-    return "" if value is None else str(value)
+    write_rows(path, BoxRow._fields, boxes)

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from seqray.blackbox.registry import open_black_box
 from seqray.data.words_file import PathLike
@@ -184,15 +184,25 @@ def _what_was_run(found: Findings) -> str:
                 suite,
                 f"{len({row.problem for row in rows})} of {len(SUITES[suite])}",
                 ", ".join(map(str, sizes)) or "–",
+                _longest(found.about[suite]),
                 _span(row.rank for row in rows),
                 f"{len(rows):,}",
                 f"{sum(spent) / 60:.0f}" if spent else "–",
                 f"{max(spent) / 60:.1f}" if spent else "–",
             ]
         )
-    header = ["table", "problems", "bases", "ranks", "rows", "minutes, all", "longest problem"]
+    header = ["table", "problems", "bases", "longest word of a basis", "ranks", "rows"]
+    header += ["minutes, all", "longest problem"]
     texts = ["## What was run", markdown(header, lines), *_versions(found)]
     return "\n\n".join(texts)
+
+
+def _longest(about: Mapping[str, Any]) -> str:
+    """Say how long the words of a basis may be."""
+    if "settings" not in about:
+        return "–"
+    longest = about["settings"].get("max_length")
+    return "default" if longest is None else str(longest)
 
 
 def _versions(found: Findings) -> list[str]:

@@ -32,11 +32,17 @@ from threadpoolctl import threadpool_info
 import seqray
 from seqray.errors import ArgumentError, FileError
 from seqray.executors import Executor, Outcome, here
-from seqray.experiments.boxes import BoxRow, write_rows
+from seqray.experiments.boxes import BoxRow
 from seqray.experiments.cells import SIZES, Cell, Part, Settings, measure, measure_box
 from seqray.experiments.distillation import Distilled, measure_distilled
 from seqray.experiments.problems import HELD_OUT_SEED, RNN_SEED, Source
-from seqray.experiments.table import Result, problem_order, read_results, write_results
+from seqray.experiments.table import (
+    Result,
+    problem_order,
+    read_results,
+    write_results,
+    write_rows,
+)
 from seqray.files import check_header, read_text, reading, writing
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"

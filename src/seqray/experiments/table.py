@@ -76,13 +76,9 @@ def write_results(results: Iterable[Result], path: PathLike) -> None:
     ...     read_results(Path(folder, "new.csv.gz"))[0].ndcg5
     0.95
     """
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(COLUMNS)
-    for result in sorted(results, key=_order):
-        lines.writerow([_shown(value) for value in result])
+    rows = sorted(results, key=_order)
     with writing(path) as fresh:
-        fresh.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+        fresh.write_bytes(gzip.compress(_csv(COLUMNS, rows), mtime=0))
 
 
 def read_results(path: PathLike) -> list[Result]:
@@ -154,6 +150,31 @@ def read_rows(path: PathLike, kind: type[Row]) -> list[Row]:
             )
         make: Callable[..., Row] = kind
         return [make(*_values(kinds, fields, at)) for at, fields in enumerate(lines, 2)]
+
+
+def write_rows(path: PathLike, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    r"""Write a CSV file, whole or not at all; what is not a number is left empty.
+
+    Parameters
+    ----------
+    path
+        The file. An existing one is replaced.
+    columns
+        Their names.
+    rows
+        In the order in which they are to stand.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_rows(Path(folder, "sizes.csv"), ["problem", "states"], [("3", 25), ("4", None)])
+    ...     Path(folder, "sizes.csv").read_text()
+    'problem,states\n3,25\n4,\n'
+    """
+    with writing(path) as fresh:
+        fresh.write_bytes(_csv(columns, rows))
 
 
 def choose(results: Iterable[Result], **wanted: object) -> list[Result]:
@@ -263,10 +284,18 @@ def _values_of(wanted: object) -> Collection[object]:
     return (wanted,)
 
 
+def _csv(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> bytes:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows([_shown(value) for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.9g}"
-    return str(value)
+    return "" if value is None else str(value)
 
 
 def _values(kinds: Mapping[str, type], fields: Sequence[str], at: int) -> Iterator[object]:
