@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox, name_of
+from seqray.contexts import N_COLUMNS, N_CONTEXTS, Wanted, by_contexts
 from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import Progress, ask_all, fill_within
@@ -34,9 +35,10 @@ from seqray.words import Alphabet, Word, Words
 logger = logging.getLogger(__name__)
 
 METHODS = {
-    "auto": "the best that the box allows; now the same as weighted",
+    "auto": "conditional where the box predicts next symbols, weighted where it does not",
     "paper": "raw blocks over a uniform basis, as in the paper",
     "weighted": "weighted blocks; the basis sampled from the box where it predicts",
+    "conditional": "how contexts go on, and automata fitted to that; the box has to predict",
 }
 """The ways to extract, and what they do."""
 
@@ -62,6 +64,9 @@ class Extraction:
         The prefixes and suffixes that were asked about.
     fidelity
         By rank, on words that were held out.
+    fitted
+        By rank, automata whose weights are chances, where one is nearer to the box than that of
+        the decomposition.
     settings
         How it was made: method, sizes, seed, questions asked, seconds, versions.
 
@@ -80,6 +85,7 @@ class Extraction:
     basis: Basis
     fidelity: FidelityTable
     settings: Mapping[str, Any]
+    fitted: Mapping[int, WeightedAutomaton] = field(default_factory=dict)
 
     @property
     def singular_values(self) -> FloatArray:
@@ -93,7 +99,7 @@ class Extraction:
 
     def automaton(self, rank: int) -> WeightedAutomaton:
         """Return the automaton with ``rank`` states; no second SVD is made."""
-        return self.decomposition.automaton(rank)
+        return self.fitted.get(rank) or self.decomposition.automaton(rank)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank whose loss on held-out words is within a tolerance of the best.
@@ -125,8 +131,8 @@ class Extraction:
 def extract(
     box: BlackBox,
     *,
-    prefixes: int = 800,
-    suffixes: int = 800,
+    prefixes: int | None = None,
+    suffixes: int | None = None,
     max_rank: int = 100,
     method: str = "auto",
     basis: Basis | Words | Iterable[Word] | str | None = None,
@@ -134,6 +140,7 @@ def extract(
     store: AnswerStore | str | os.PathLike[str] | None = None,
     budget: int | None = None,
     seconds: float | None = None,
+    target: float | None = None,
     repeat: int = 1,
     stop: threading.Event | None = None,
     seed: int = 0,
@@ -147,11 +154,12 @@ def extract(
         Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.open_black_box`, a
         `WeightedAutomaton`, or an object of your own that follows the protocol.
     prefixes, suffixes
-        How many of each to ask about.
+        How many of each to ask about. By default 800 of each; of a box that predicts, as many
+        contexts and columns as `seqray.contexts` says.
     max_rank
         The largest number of states to look at.
     method
-        ``"paper"``, ``"weighted"`` or ``"auto"``: see `METHODS`.
+        ``"auto"``, ``"paper"``, ``"weighted"`` or ``"conditional"``: see `METHODS`.
     basis
         Where prefixes and suffixes come from: ``"sampled"`` from the box, ``"uniform"``, a `Basis`
         of your own, or a data set of words to draw from. By default what the method says.
@@ -166,6 +174,9 @@ def extract(
     seconds
         The most time for asking. When it is over, the automaton is made of the largest part of the
         basis that is known by then.
+    target
+        Enough: asking a box that predicts begins with little, and ends when NDCG₅ on held-out
+        words is this high.
     repeat
         How often to ask the same of a box that answers differently each time; the mean counts.
     stop
@@ -187,57 +198,161 @@ def extract(
     seed, max_rank = whole_number("seed", seed, 0), whole_number("max_rank", max_rank, 1)
     if max_length is not None:
         max_length = whole_number("max_length", max_length, 1)
-    if method not in METHODS:
-        raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    method = _method(method, box, basis, target)
     meter = Meter(budget, seconds, stop)
     spent = dict.fromkeys(("basis", "fill", "svd", "choose"), 0.0)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
-        by_states = way_of(asked) == "states"
-        blocks_kept = KeptBlocks.of(box, kept) if kept is not None and by_states else None
-        rng, held_out_rng = np.random.default_rng(seed).spawn(2)
-        with _timed(spent, "basis"):
-            sizes = _affordable_sizes(asked, prefixes, suffixes, meter)
-            wanted = _basis(asked, basis, method, *sizes, max_length, rng)
-        with _timed(spent, "choose"):
-            held_out = _held_out(asked, wanted, max_length, held_out_rng, meter)
-            reference = Reference.ask(asked, _in_time(asked, held_out, meter))
-            noise = _noise(box, asked, wanted, repeat, kept, meter)
-        with _timed(spent, "fill"):
-            blocks, cut = fill_within(asked, wanted, meter, progress=progress, kept=blocks_kept)
-    if cut:
-        _tell_cut(cut, blocks.basis, wanted)
-    weighting = "none" if method == "paper" else "balanced"
-    with _timed(spent, "svd"):
-        heard = _heard(noise, repeat)
-        decomposition = decompose(
-            blocks, max_rank=max_rank, weighting=weighting, noise=heard, seed=seed
-        )
-    with _timed(spent, "choose"):
-        ranks = range(1, decomposition.max_rank + 1)
-        table = compare_ranks(reference, decomposition.largest, ranks)
+        job = _Job(box, asked, method, basis, max_rank, max_length, repeat, seed, meter, kept, spent)
+        if method == "conditional":
+            found, settings = _by_contexts(job, prefixes, suffixes, target, progress)
+        else:
+            found, settings = _by_blocks(job, prefixes or 800, suffixes or 800, progress)
     settings = {
         "method": method,
         "asked": way_of(asked),
-        "basis": blocks.basis.source,
-        "prefixes": len(blocks.basis.prefixes),
-        "suffixes": len(blocks.basis.suffixes),
-        "words_cut": blocks.basis.n_cut,
-        "weighting": weighting,
+        "basis": found.basis.source,
+        "prefixes": len(found.basis.prefixes),
+        "suffixes": len(found.basis.suffixes),
+        "words_cut": found.basis.n_cut,
         "max_rank": max_rank,
         "max_length": max_length,
         "seed": seed,
-        "questions": blocks.n_questions,
-        "steps": blocks.n_steps,
-        "held_out_words": len(reference.weights),
-        "stopped": cut,
-        "noise": dataclasses.asdict(noise),
+        **settings,
+        "held_out_words": found.fidelity.fidelities[0].n_words,
         "repeat": repeat,
         "seconds": {phase: round(taken, 3) for phase, taken in spent.items()},
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-    return Extraction(decomposition, blocks.basis, table, settings)
+    return dataclasses.replace(found, settings=settings)
+
+
+class _Job(NamedTuple):
+    """What both ways to extract need to know."""
+
+    box: BlackBox
+    asked: BlackBox
+    method: str
+    basis: Basis | Words | Iterable[Word] | str | None
+    max_rank: int
+    max_length: int | None
+    repeat: int
+    seed: int
+    meter: Meter
+    kept: AnswerStore | None
+    spent: dict[str, float]
+
+    def rngs(self) -> list[np.random.Generator]:
+        """Return sources of chance for the words to ask about, and for those held out."""
+        return np.random.default_rng(self.seed).spawn(2)
+
+
+def _method(method: str, box: BlackBox, basis: object, target: float | None) -> str:
+    """Return the method to take, or say why it cannot be."""
+    if method not in METHODS:
+        raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    fixed = isinstance(basis, Basis) or basis == "uniform"
+    if method == "auto":
+        method = "conditional" if predicts(box) and not fixed else "weighted"
+    if method == "conditional" and (fixed or not predicts(box)):
+        why = "basis: 'sampled' or words" if fixed else "a box that predicts next symbols"
+        raise ArgumentError(f"method: conditional needs {why}: use 'weighted'")
+    if target is not None and (method != "conditional" or not 0 < target <= 1):
+        raise ArgumentError(
+            f"target: expected an NDCG₅ up to 1, of a box that predicts; got {target!r} for the "
+            f"method {method}"
+        )
+    return method
+
+
+def _by_contexts(
+    job: _Job,
+    n_contexts: int | None,
+    n_columns: int | None,
+    target: float | None,
+    progress: Progress | None,
+) -> tuple[Extraction, dict[str, Any]]:
+    """Extract from what the box says comes next."""
+    box, meter = job.asked, job.meter
+    assert predicts(box)
+    rng, held_out_rng = job.rngs()
+    longest = job.max_length or 100
+    words = None
+    if not (job.basis is None or isinstance(job.basis, str)):
+        words = box.alphabet.words(job.basis)
+        words = words[rng.permutation(len(words))]
+    elif job.basis not in (None, "sampled"):
+        raise ArgumentError(f"basis: expected 'sampled', 'uniform' or words, got {job.basis!r}")
+    with _timed(job.spent, "choose"):
+        held_out = Reference.ask(box, _fresh_words(box, longest, held_out_rng, meter))
+        noise = _noise(job, held_out.words[:N_PROBED])
+    wanted = Wanted(
+        meter,
+        n_contexts=n_contexts or N_CONTEXTS,
+        n_columns=n_columns or N_COLUMNS,
+        max_rank=job.max_rank,
+        max_length=longest,
+        target=target,
+        seed=job.seed,
+    )
+    with _timed(job.spent, "fill"):
+        found = by_contexts(box, held_out, wanted, words=words, rng=rng, progress=progress)
+    if found.stopped:
+        logger.warning(
+            "%s: %d contexts of %d were asked",
+            found.stopped,
+            len(found.basis.prefixes),
+            wanted.n_contexts,
+        )
+    n_steps = found.rounds[-1].questions
+    settings = {
+        "questions": n_steps,
+        "steps": n_steps,
+        "rounds": [each._asdict() for each in found.rounds],
+        "stopped": found.stopped,
+        "noise": dataclasses.asdict(noise),
+    }
+    extraction = Extraction(found.decomposition, found.basis, found.table, {}, found.fitted)
+    return extraction, settings
+
+
+def _by_blocks(
+    job: _Job, n_prefixes: int, n_suffixes: int, progress: Progress | None
+) -> tuple[Extraction, dict[str, Any]]:
+    """Extract from blocks of the Hankel matrix."""
+    box, meter, spent = job.asked, job.meter, job.spent
+    by_states = way_of(box) == "states"
+    blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
+    rng, held_out_rng = job.rngs()
+    with _timed(spent, "basis"):
+        sizes = _affordable_sizes(box, n_prefixes, n_suffixes, meter)
+        wanted = _basis(box, job.basis, job.method, *sizes, job.max_length, rng)
+    with _timed(spent, "choose"):
+        held_out = _held_out(box, wanted, job.max_length, held_out_rng, meter)
+        reference = Reference.ask(box, _in_time(box, held_out, meter))
+        noise = _noise(job, _some_words(wanted))
+    with _timed(spent, "fill"):
+        blocks, cut = fill_within(box, wanted, meter, progress=progress, kept=blocks_kept)
+    if cut:
+        _tell_cut(cut, blocks.basis, wanted)
+    weighting = "none" if job.method == "paper" else "balanced"
+    with _timed(spent, "svd"):
+        heard = _heard(noise, job.repeat)
+        decomposition = decompose(
+            blocks, max_rank=job.max_rank, weighting=weighting, noise=heard, seed=job.seed
+        )
+    with _timed(spent, "choose"):
+        ranks = range(1, decomposition.max_rank + 1)
+        table = compare_ranks(reference, decomposition.largest, ranks)
+    settings = {
+        "weighting": weighting,
+        "questions": blocks.n_questions,
+        "steps": blocks.n_steps,
+        "stopped": cut,
+        "noise": dataclasses.asdict(noise),
+    }
+    return Extraction(decomposition, blocks.basis, table, {}), settings
 
 
 @contextmanager
@@ -307,24 +422,22 @@ def _affordable_sizes(
     return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
 
 
-def _noise(
-    box: BlackBox,
-    asked: BlackBox,
-    basis: Basis,
-    repeat: int,
-    store: AnswerStore | None,
-    meter: Meter,
-) -> Noise:
-    """Ask a few words once more, to see whether the box says the same."""
-    asker = getattr(box, "asker", None)
-    if isinstance(box, WeightedAutomaton) or getattr(asker, "deterministic", False):
-        return Noise(0.0, relative=False)
+def _some_words(basis: Basis) -> Words:
+    """Return a few words of the blocks of a basis."""
     rng = np.random.default_rng(0)
     n = min(N_PROBED, len(basis.prefixes), len(basis.suffixes))
     fronts, backs = (
         rng.choice(len(words), n, replace=False) for words in (basis.prefixes, basis.suffixes)
     )
-    words = basis.prefixes.joined(fronts, basis.suffixes, backs)
+    return basis.prefixes.joined(fronts, basis.suffixes, backs)
+
+
+def _noise(job: _Job, words: Words) -> Noise:
+    """Ask a few words once more, to see whether the box says the same."""
+    box, asked, store, meter = job.box, job.asked, job.kept, job.meter
+    asker = getattr(box, "asker", None)
+    if isinstance(box, WeightedAutomaton) or getattr(asker, "deterministic", False):
+        return Noise(0.0, relative=False)
     meter.check()
     first = asked.weights(words)  # counted in every run, so that a budget means the same
     kept = None if store is None else KeptBlocks.of(asked, store)
@@ -332,7 +445,7 @@ def _noise(
     if found is not None:
         noise = Noise(float(found[0]), relative=bool(found[1]))
     else:
-        noise = measure_noise(first, ask_all(box, words), repeat=repeat)
+        noise = measure_noise(first, ask_all(box, words), repeat=job.repeat)
         if kept is not None:
             kept.add(NOISE, np.array([noise.level, noise.relative]))
     if noise.level > 0:
@@ -377,6 +490,17 @@ def _held_out(
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
     new = words[np.flatnonzero(~_asked_before(words, basis))]
     return new[:N_HELD_OUT] if len(new) >= min(100, len(words) // 10) > 0 else words[:N_HELD_OUT]
+
+
+def _fresh_words(
+    box: PredictingStepper, max_length: int, rng: np.random.Generator, meter: Meter
+) -> Words:
+    """Draw words to compare automata on, with an eighth of the budget and of the time at most."""
+    words = _sampled_in_time(box, N_HELD_OUT, max_length, rng, meter)
+    if meter.budget is None:
+        return words
+    affordable = meter.budget / 8 / (1 + words.lengths.mean())
+    return words[: max(20, int(affordable))]
 
 
 def _sampled_in_time(

@@ -188,6 +188,11 @@ class Reference:
         return f"Reference({len(self.weights)} words, {self.n_prefixes} prefixes)"
 
     @cached_property
+    def words(self) -> Words:
+        """The words themselves."""
+        return self.tree.words(self.tree.node_of_word)
+
+    @cached_property
     def n_prefixes(self) -> int:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)

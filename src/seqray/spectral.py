@@ -33,6 +33,9 @@ class Decomposition:
         Of the weighted block, largest first; as many as the largest automaton has states.
     largest
         The automaton of the largest rank.
+    through
+        The weight of all that can follow each of its states, where that is known otherwise than by
+        a sum over all words (see `seqray.conditional`); shape ``(max_rank,)``.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Decomposition:
 
     singular_values: FloatArray
     largest: WeightedAutomaton
+    through: FloatArray | None = None
 
     @property
     def max_rank(self) -> int:
@@ -61,7 +65,13 @@ class Decomposition:
                 f"rank {rank} is outside 1 … {self.max_rank}: the block that was asked for has "
                 "no more; a larger basis or max_rank may have"
             )
-        return self.largest.truncate(rank)
+        cut = self.largest.truncate(rank)
+        if self.through is None:
+            return cut
+        through = self.through[:rank]
+        start = cut.initial @ through
+        final = through - cut.transitions.sum(axis=0) @ through
+        return WeightedAutomaton(cut.alphabet, cut.initial / (start or 1.0), cut.transitions, final)
 
     def __repr__(self) -> str:
         return f"Decomposition(ranks 1 … {self.max_rank})"

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from seqray.errors import ArgumentError
-from seqray.training.corpus import Corpus
+from seqray.batches import Corpus
 from seqray.training.learner import Learner
 from seqray.training.network import Network, cross_entropy, to_seqray
 from seqray.words import Alphabet

@@ -1,7 +1,7 @@
 """The paper's network and its training (sections 4 and 4.2), on prefix trees.
 
-`network` holds the network, `corpus` turns batches of words into prefix trees, `recurrence` runs
-recurrent layers along them, `loop` trains, `checkpoint` keeps what a run needs to go on. Nothing
+`network` holds the network, `recurrence` runs recurrent layers along prefix trees of words
+(`seqray.batches`), `loop` trains, `checkpoint` keeps what a run needs to go on. Nothing
 else in seqray imports PyTorch for training, and nothing here runs without it.
 """
 

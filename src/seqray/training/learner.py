@@ -12,7 +12,7 @@ from torch import nn
 
 from seqray.arrays import FloatArray
 from seqray.errors import ArgumentError
-from seqray.training.corpus import TreeBatch
+from seqray.batches import TreeBatch
 from seqray.training.network import Network, cross_entropy
 
 

@@ -17,7 +17,7 @@ from seqray.blackbox.cells import check_name
 from seqray.blackbox.rnn import RecurrentLanguageModel
 from seqray.errors import ArgumentError
 from seqray.training.checkpoint import Checkpoint, Epoch, digest
-from seqray.training.corpus import Corpus
+from seqray.batches import Corpus
 from seqray.training.learner import Learner
 from seqray.training.network import CELLS, Network, to_seqray
 from seqray.words import Alphabet, Word, Words

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seqray.blackbox.cells import check_name
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
-from seqray.training.corpus import TreeBatch
+from seqray.batches import TreeBatch
 from seqray.training.recurrence import GruOnTree, LstmOnTree, TanhOnTree
 from seqray.words import Alphabet, Symbol
 

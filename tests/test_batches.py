@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from seqray.training.corpus import Corpus
+from seqray.batches import Corpus
 from seqray.words import Alphabet
 
 WORDS = Alphabet("abc").words(["abc", "", "ab", "abc", "ca", "b", "", "abca", "ccc"])

@@ -1,4 +1,4 @@
-"""Words as training data: every batch of them is a prefix tree.
+"""Words to learn from: every batch of them is a prefix tree.
 
 Words that begin alike are read once, and a word that stands in a batch many times is read once:
 the loss of a prefix is weighted by what follows it, and how often. That is the same sum as over
@@ -23,6 +23,8 @@ class TreeBatch:
 
     Parameters
     ----------
+    nodes
+        Which node of the tree of all words each is, shape ``(n_nodes,)``.
     symbols
         What is read last at each node, shape ``(n_nodes,)``; at the root the start marker, which
         is numbered after the symbols.
@@ -37,6 +39,7 @@ class TreeBatch:
         How many letters and ends the words have: the sum of ``counts``.
     """
 
+    nodes: IntArray
     symbols: IntArray
     parents: IntArray
     sizes: list[int]
@@ -108,4 +111,5 @@ class Corpus:
         symbols = self.tree.symbol[nodes].astype(np.int64)
         symbols[0] = n_columns - 1
         sizes = np.bincount(self.tree.depth[nodes]).tolist()
-        return TreeBatch(symbols, parents, sizes, counts.astype(np.float32), len(where))
+        counts32 = counts.astype(np.float32)
+        return TreeBatch(nodes, symbols, parents, sizes, counts32, len(where))

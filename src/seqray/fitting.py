@@ -1,0 +1,252 @@
+"""Probabilistic automata fitted to a box that predicts: no weight below 0, every state a chance.
+
+A truncated SVD is near the box context by context, but reads its own states as it goes, and small
+errors add up: some words come out with a negative weight. An automaton whose weights are chances
+cannot go wrong in that way. Its first guess puts contexts that go on alike into one state (k-means
+on their conditional blocks); then its weights are moved against the gradient of the cross-entropy
+between its next-symbol distributions and the box's, along whole words, batch by batch (Adam).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray
+from seqray.automaton import WeightedAutomaton
+from seqray.batches import Corpus
+from seqray.conditional import ConditionalBlocks
+from seqray.fidelity import Reference
+from seqray.words import Alphabet
+
+BATCH, EPOCHS, STEPS, RATE = 512, 6, 200, 0.4
+"""Words a step at most, how often they are read, the least number of steps, and how far one goes."""
+
+LEAST = 1e-7
+"""A chance of the first guess is at least this: one of 0 would never change."""
+
+Parameters = tuple[FloatArray, FloatArray]
+"""Logarithms: of how a word begins, ``(n_states,)``; of what comes next, ``(n_states, n_symbols ×
+n_states + 1)``, with each symbol and into each state, and last the end."""
+
+
+class Step(NamedTuple):
+    """The children by one symbol on one level of a tree, and their parents."""
+
+    symbol: int
+    children: IntArray
+    parents: IntArray
+
+
+class Lesson(NamedTuple):
+    """A batch: the steps down its tree, and how often what comes next, ``(n_nodes, …)``."""
+
+    steps: list[Step]
+    follows: FloatArray
+
+
+def fit(
+    blocks: ConditionalBlocks,
+    known: Reference,
+    n_states: int,
+    *,
+    n_words: int | None = None,
+    seed: int = 0,
+) -> WeightedAutomaton:
+    """Fit a probabilistic automaton to what a box said.
+
+    Parameters
+    ----------
+    blocks
+        How contexts go on, for the first guess.
+    known
+        What the box said of the words to learn from.
+    n_states
+        How many states at most.
+    n_words
+        How many of the words to learn from, the first ones; None: all.
+    seed
+        Of the first guess, and of the order of batches.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> from seqray.conditional import fill_conditional
+    >>> box = seqray.WeightedAutomaton(
+    ...     "ab", [1, 0], [[[0, 0.9], [0, 0]], [[0, 0], [0.8, 0]]], [0.1, 0.2]
+    ... )
+    >>> known = Reference.ask(box, box.sample(500, rng=np.random.default_rng(0)))
+    >>> fitted = fit(fill_conditional(box, known), known, 2)
+    >>> fitted.next_symbol(["", "a"]).round(1)
+    array([[0.9, 0. , 0.1],
+           [0. , 0.8, 0.2]])
+    """
+    rng = np.random.default_rng(seed)
+    parameters = first_guess(blocks, n_states, rng)
+    lessons = lessons_of(known, len(known.weights) if n_words is None else n_words, rng)
+    n_epochs = max(EPOCHS, -(-STEPS // len(lessons)))
+    adam = _Adam(len(lessons) * n_epochs)
+    for _ in range(n_epochs):
+        for at in rng.permutation(len(lessons)):
+            parameters = adam.step(parameters, gradient(parameters, lessons[at])[1])
+    return to_automaton(blocks.rows.alphabet, parameters)
+
+
+def to_automaton(alphabet: Alphabet, parameters: Parameters) -> WeightedAutomaton:
+    """Return the automaton of some parameters."""
+    begin, goes_on = (_chances(each.astype(np.float64)) for each in parameters)
+    n = len(begin)
+    transitions = goes_on[:, :-1].reshape(n, len(alphabet), n).transpose(1, 0, 2)
+    return WeightedAutomaton(alphabet, begin, transitions, goes_on[:, -1])
+
+
+# The first guess ----------------------------------------------------------------------------------
+
+
+def first_guess(blocks: ConditionalBlocks, n_states: int, rng: np.random.Generator) -> Parameters:
+    """Put contexts that go on alike into one state, and count where they go on to."""
+    features, contexts, visits = blocks.features, blocks.contexts, blocks.visits
+    centres = cluster(features[contexts], visits, n_states, rng)
+    state = _nearest(features, centres)
+    n, n_symbols = len(centres), len(blocks.rows.alphabet)
+    origin = state[contexts]
+    goes_on = np.zeros((n, n_symbols, n))
+    context, symbol = np.nonzero(blocks.children >= 0)
+    target = state[blocks.children[context, symbol]]
+    flow = visits[:, None] * blocks.chances
+    np.add.at(goes_on, (origin[context], symbol, target), flow[context, symbol])
+    ends, symbols = np.zeros(n), np.zeros((n, n_symbols))
+    np.add.at(ends, origin, flow[:, -1])
+    np.add.at(symbols, origin, flow[:, :-1])
+    # A little of every symbol goes everywhere, so that any way can be learnt.
+    mass = np.bincount(origin, visits, n) / visits.sum()
+    goes_on += 0.05 * symbols[:, :, None] * (mass + 1 / n) / 2
+    goes_on *= rng.uniform(0.9, 1.1, goes_on.shape)
+    every = np.column_stack([goes_on.reshape(n, -1), ends])
+    every = np.maximum(every / every.sum(axis=1, keepdims=True), LEAST)
+    begin = np.full(n, 1e-3)
+    begin[origin[0]] = 1
+    return np.log(begin).astype(np.float32), np.log(every).astype(np.float32)
+
+
+def cluster(
+    points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return the centres of weighted k-means, begun far apart (k-means++), ``(n_clusters, …)``.
+
+    Fewer where there are not as many different points.
+    """
+    centres = points[:1]
+    far = np.full(len(points), np.inf)
+    for _ in range(n_clusters - 1):
+        far = np.minimum(far, ((points - centres[-1]) ** 2).sum(axis=1))
+        chance = weights * far
+        if chance.sum() <= 1e-12 * weights.sum():
+            break
+        another = rng.choice(len(points), p=chance / chance.sum())
+        centres = np.concatenate([centres, points[another : another + 1]])
+    for _ in range(20):
+        nearest = _nearest(points, centres)
+        members = (nearest == np.arange(len(centres))[:, None]) * weights
+        size = members.sum(axis=1, keepdims=True)
+        centres = np.where(size > 0, members @ points / np.maximum(size, 1e-300), centres)
+    return centres
+
+
+def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
+    found: IntArray = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
+    return found
+
+
+# Learning -----------------------------------------------------------------------------------------
+
+
+def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list[Lesson]:
+    """Cut the first words into batches, each a tree with what the box says comes next."""
+    assert known.next_symbol is not None
+    corpus = Corpus(known.words)
+    order = rng.permutation(min(n_words, len(corpus)))
+    lessons = []
+    size = min(BATCH, max(32, len(order) // 8))
+    for begin in range(0, len(order), size):
+        batch = corpus.batch(order[begin : begin + size])
+        visits = batch.counts.sum(axis=1, keepdims=True)
+        follows = known.next_symbol[:, batch.nodes].T * (visits / batch.n_letters)
+        level = np.repeat(np.arange(len(batch.sizes)), batch.sizes)
+        key = level * len(corpus.words.alphabet) + batch.symbols
+        order_of_steps = 1 + np.argsort(key[1:], kind="stable")
+        cuts = 1 + np.flatnonzero(np.diff(key[order_of_steps]))
+        groups = np.split(order_of_steps, cuts) if len(order_of_steps) else []
+        steps = [Step(int(batch.symbols[own[0]]), own, batch.parents[own]) for own in groups]
+        lessons.append(Lesson(steps, follows.astype(np.float32)))
+    return lessons
+
+
+def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]:
+    """Return the cross-entropy of a batch, in nats a symbol, and its gradient."""
+    begin, goes_on = (_chances(each) for each in parameters)
+    n, n_symbols = len(begin), lesson.follows.shape[1] - 1
+    matrices = np.ascontiguousarray(goes_on[:, :-1].reshape(n, n_symbols, n).transpose(1, 0, 2))
+    readers = np.column_stack([matrices.sum(axis=2).T, goes_on[:, -1]])
+    states = np.empty((len(lesson.follows), n), begin.dtype)
+    chance = np.empty(len(states), begin.dtype)
+    states[0] = begin
+    for symbol, children, parents in lesson.steps:
+        moved = states[parents] @ matrices[symbol]
+        chance[children] = moved.sum(axis=1) + 1e-30
+        states[children] = moved / chance[children, None]
+    read = states @ readers + 1e-12
+    loss = -float((lesson.follows * np.log(read)).sum())
+    # Backwards: what each number's change would change.
+    by_read = -lesson.follows / read
+    by_state = by_read @ readers.T
+    by_reader = states.T @ by_read
+    by_matrix = np.repeat(by_reader[:, :-1].T[:, :, None], n, axis=2)
+    for symbol, children, parents in reversed(lesson.steps):
+        own, by_own = states[children], by_state[children]
+        by_moved = by_own - np.einsum("ij,ij->i", by_own, own)[:, None]
+        by_moved /= chance[children, None]
+        by_matrix[symbol] += states[parents].T @ by_moved
+        by_state[parents] += by_moved @ matrices[symbol].T  # no parent twice by one symbol
+    by_goes_on = np.column_stack([by_matrix.transpose(1, 0, 2).reshape(n, -1), by_reader[:, -1]])
+    return loss, (_by_logarithm(begin, by_state[0]), _by_logarithm(goes_on, by_goes_on))
+
+
+def _chances(logarithms: FloatArray) -> FloatArray:
+    """Softmax along the last axis."""
+    chances = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    chances /= chances.sum(axis=-1, keepdims=True)
+    return chances
+
+
+def _by_logarithm(chances: FloatArray, by_chance: FloatArray) -> FloatArray:
+    """Return the gradient by the logarithms, from that by the chances."""
+    moved = chances * by_chance
+    moved -= chances * moved.sum(axis=-1, keepdims=True)
+    return moved
+
+
+class _Adam:
+    """Adam with a short warm-up and a rate that falls to 0 along a cosine."""
+
+    def __init__(self, n_steps: int) -> None:
+        self.n_steps, self.n_done = n_steps, 0
+        self.means: list[FloatArray] = []
+        self.squares: list[FloatArray] = []
+
+    def step(self, parameters: Parameters, gradients: Parameters) -> Parameters:
+        if not self.n_done:
+            self.means = [np.zeros_like(each) for each in gradients]
+            self.squares = [np.zeros_like(each) for each in gradients]
+        self.n_done += 1
+        rate = RATE * min(1, self.n_done / 20) * (1 + np.cos(np.pi * self.n_done / self.n_steps)) / 2
+        for mean, square, each in zip(self.means, self.squares, gradients, strict=True):
+            mean += 0.1 * (each - mean)
+            square += 0.01 * (each * each - square)
+        first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
+        moved = [
+            each - np.float32(rate / first) * mean / (np.sqrt(square / np.float32(second)) + 1e-8)
+            for each, mean, square in zip(parameters, self.means, self.squares, strict=True)
+        ]
+        return moved[0], moved[1]
