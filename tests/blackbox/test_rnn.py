@@ -346,6 +346,27 @@ def test_a_saved_network_comes_back_to_the_last_bit(tmp_path, options):
     assert [p.name for p in tmp_path.iterdir()] == ["box.safetensors"]
 
 
+def test_half_precision_halves_the_file_and_is_read_back_as_written(tmp_path):
+    box = network(("gru", "gru"))
+    for name in ("whole", "half"):
+        box.save(tmp_path / name, half=name == "half")
+    saved = (tmp_path / "whole").stat().st_size - (tmp_path / "half").stat().st_size
+    assert saved == pytest.approx(2 * sum(t.size for t in box._tensors().values()), abs=16)
+    back = RecurrentNetwork.load(tmp_path / "half")
+    for name, tensor in box._tensors().items():
+        np.testing.assert_array_equal(back._tensors()[name], tensor.astype(np.float16))
+    np.testing.assert_allclose(back.weights(WORDS), box.weights(WORDS), rtol=0.02)
+    back.save(tmp_path / "again", half=True)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "half").read_bytes()
+
+
+def test_weights_too_large_for_half_precision_are_refused(tmp_path):
+    layer = RecurrentLayer("tanh", [[1e6, -1]], [[0]], [0], [0])
+    box = RecurrentNetwork("ab", [layer], [DenseLayer([[1]], [0])])
+    with pytest.raises(ArgumentError, match="above 65504: save whole"):
+        box.save(tmp_path / "box", half=True)
+
+
 def test_tensors_have_the_names_and_layouts_of_pytorch(tmp_path):
     network(("gru",)).save(tmp_path / "box.safetensors")
     with safe_open(tmp_path / "box.safetensors", framework="numpy") as file:

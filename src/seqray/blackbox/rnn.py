@@ -252,10 +252,18 @@ class RecurrentNetwork(ReadsWords):
 
     # Files --------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a ``.safetensors`` file, with PyTorch's names and layouts."""
+    def save(self, path: str | os.PathLike[str], *, half: bool = False) -> None:
+        """Write to a ``.safetensors`` file, with PyTorch's names and layouts.
+
+        With ``half``, weights are rounded to half precision: the file is half as large, and what
+        is read back is the rounded network.
+        """
         config = {"format": FORMAT, "version": VERSION, **self._config()}
-        tensors = {name: np.array(array) for name, array in self._tensors().items()}
+        kind = np.float16 if half else np.float32
+        with np.errstate(over="ignore"):
+            tensors = {name: array.astype(kind) for name, array in self._tensors().items()}
+        if not all(np.isfinite(array).all() for array in tensors.values()):
+            raise ArgumentError(f"half: some weights are above {np.finfo(kind).max:g}: save whole")
         content = to_safetensors(tensors, {"seqray": json.dumps(config)})
         with writing(path) as fresh:
             fresh.write_bytes(content)

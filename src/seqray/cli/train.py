@@ -83,6 +83,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     help="Leave a size after so many epochs without a better one.  [default: never]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--half", is_flag=True, help="Save in half precision, for a file of half the size.")
 @click.option(
     "--fresh", is_flag=True, help="Begin anew, even if a training that was cut short can go on."
 )
@@ -91,6 +92,7 @@ def command(
     output: Path,
     validation: Path | None,
     layers: int,
+    half: bool,
     fresh: bool,
     **options: Any,
 ) -> None:
@@ -135,7 +137,7 @@ def command(
             on_epoch=on_epoch,
             **options,
         )
-    found.model.save(output)
+    found.model.save(output, half=half)
     history = output.with_suffix(".history.csv")
     write_text(history, history_csv(found.history))
     checkpoint.unlink(missing_ok=True)
