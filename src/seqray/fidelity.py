@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import ArgumentError, RankError
 from seqray.filling import ask_all
+from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts
 from seqray.tree import PrefixTree, walk
 from seqray.words import Word, Words
@@ -53,18 +54,22 @@ class Fidelity:
         The metrics. Those that make no sense for this box are left out.
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
+    intervals
+        Where a metric would lie with other words like these, in 95 of 100 cases; see
+        `seqray.intervals`. Empty where it was not asked for.
 
     Examples
     --------
-    >>> Fidelity({"ndcg5": 0.987, "wer": 0.5}, n_words=2, n_prefixes=9)
-    ndcg5  0.987  the same for its first five; 1 is the box's own order
-    wer    0.5    share of next symbols that are not the automaton's first choice
+    >>> Fidelity({"ndcg5": 0.987, "wer": 0.5}, 2, 9, {"wer": (0.4, 0.61)})
+    ndcg5  0.987              the same for its first five; 1 is the box's own order
+    wer    0.5    0.4 … 0.61  share of next symbols that are not the automaton's first choice
     2 words, 9 prefixes
     """
 
     values: Mapping[str, float]
     n_words: int
     n_prefixes: int
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         _check_name(name, self.values)
@@ -81,10 +86,17 @@ class Fidelity:
         return dict(self.values)
 
     def __repr__(self) -> str:
-        texts = {name: f"{value:.6g}" for name, value in self.values.items()}
-        left = max(map(len, texts), default=0)
-        right = max(map(len, texts.values()), default=0)
-        lines = [f"{n:{left}}  {text:{right}}  {MEANINGS[n]}" for n, text in texts.items()]
+        columns = [
+            [*self.values],
+            [f"{value:.6g}" for value in self.values.values()],
+            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.values],
+        ]
+        columns = [column for column in columns if any(column)]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join([*(f"{c:{w}}" for c, w in zip(row, widths, strict=True)), MEANINGS[row[0]]])
+            for row in zip(*columns, strict=True)
+        ]
         return "\n".join([*lines, f"{self.n_words} words, {self.n_prefixes} prefixes"])
 
 
@@ -197,14 +209,19 @@ class Reference:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
 
-    def compare(self, automaton: BlackBox | Stepper) -> Fidelity:
-        """Measure how near an automaton is to the box; see `seqray.compare`."""
+    def compare(self, automaton: BlackBox | Stepper, *, intervals: bool = False) -> Fidelity:
+        """Measure how near an automaton is to the box; see `seqray.compare`.
+
+        With ``intervals``, also how sure that is.
+        """
         if automaton.alphabet != self.tree.alphabet:
             raise ArgumentError(
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
                 "expected the same symbols in the same order"
             )
-        return self._measure(*_answers(automaton, self.tree, self.next_symbol is not None))
+        answers = _answers(automaton, self.tree, self.next_symbol is not None)
+        found = self._measure(*answers)
+        return replace(found, intervals=self._intervals(*answers)) if intervals else found
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
@@ -219,14 +236,28 @@ class Reference:
         ordered = {name: float(values[name]) for name in MEANINGS if name in values}
         return Fidelity(ordered, len(self.weights), self.n_prefixes)
 
+    def _intervals(self, weights: FloatArray, chances: FloatArray | None) -> dict[str, Interval]:
+        estimates = word_estimates(self.weights, weights, self._distribution)
+        if self.next_symbol is not None and chances is not None:
+            estimates |= next_estimates(self.tree, self.next_symbol, chances)
+        found = bootstrap(estimates, len(weights))
+        return {name: found[name] for name in MEANINGS if name in found}
+
+    @property
+    def _distribution(self) -> FloatArray | None:
+        """What perplexities are measured against; None where they make no sense."""
+        reference = self.weights if self.target is None else self.target
+        fits = _can_be_distribution(self.weights) and _can_be_distribution(reference)
+        return reference if fits else None
+
     def _word_metrics(self, weights: FloatArray) -> dict[str, float]:
         box = self.weights
         values = {
             name: getattr(metrics, name)(box, weights)
             for name in ("relative_error", "max_error", "correlation", "sign_agreement")
         }
-        reference = box if self.target is None else self.target
-        if _can_be_distribution(box) and _can_be_distribution(reference):
+        reference = self._distribution
+        if reference is not None:
             values["perplexity"] = metrics.perplexity(reference, weights)
             values["perplexity_box"] = metrics.perplexity(reference, box)
             values["perplexity_ratio"] = values["perplexity_box"] / values["perplexity"]
@@ -271,7 +302,7 @@ def compare(
     >>> fidelity["ndcg5"], fidelity["wer"], round(fidelity["relative_error"], 3)
     (1.0, 0.75, 0.123)
     """
-    return Reference.ask(box, words, target).compare(automaton)
+    return Reference.ask(box, words, target).compare(automaton, intervals=True)
 
 
 def compare_ranks(

@@ -28,6 +28,7 @@ def test_evaluate_prints_json_that_is_right(extracted, run, machine):
         "states": 2,
         "words": 50,
         "prefixes": fidelity.n_prefixes,
+        "intervals": {name: list(ends) for name, ends in fidelity.intervals.items()},
     }
 
 

@@ -86,13 +86,17 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
     )
     table.add_column("metric", style="cyan", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("95 of 100", no_wrap=True)
     table.add_column("meaning", style="dim")
     for name, value in fidelity.as_dict().items():
-        table.add_row(name, show_number(value, 5), MEANINGS[name])
+        sure = " … ".join(show_number(end, 4) for end in fidelity.intervals.get(name, ()))
+        table.add_row(name, show_number(value, 5), sure, MEANINGS[name])
     console = Console()
     console.print(table)
     console.print(
-        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes", style="dim"
+        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; 95 of 100: where "
+        "the value would lie with other words like these",
+        style="dim",
     )
 
 
@@ -167,8 +171,12 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def json_line(document: dict[str, Any]) -> str:
     """Return a dictionary as one line of JSON; what is not a finite number becomes null."""
-    document = {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in document.items()
-    }
-    return json.dumps(document, ensure_ascii=False)
+    return json.dumps(_finite(document), ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

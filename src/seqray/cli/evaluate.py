@@ -69,6 +69,7 @@ def command(
             "states": copy.n_states,
             "words": fidelity.n_words,
             "prefixes": fidelity.n_prefixes,
+            "intervals": dict(fidelity.intervals),
         }
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
