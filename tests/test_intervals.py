@@ -44,7 +44,7 @@ def test_sums_along_words_are_those_of_their_prefixes(pair):
     _, _, words = pair
     tree = PrefixTree.of(words)
     values = np.random.default_rng(0).random(len(tree))
-    place = {word: value for word, value in zip(tree.words(), values, strict=True)}
+    place = dict(zip(tree.words(), values, strict=True))
     expected = [sum(place[word[:n]] for n in range(len(word) + 1)) for word in words]
     np.testing.assert_allclose(along_words(tree, values), expected)
 

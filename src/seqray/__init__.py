@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from seqray.fidelity import Fidelity, compare
     from seqray.filling import fill
     from seqray.hankel import HankelBlocks
+    from seqray.repairing import clipped, repair
     from seqray.spectral import decompose
     from seqray.stepper import sample
     from seqray.store import open_run, save_run
@@ -49,6 +50,7 @@ _ROOMS = {
     "Words": "words",
     "black_box": "blackbox.function",
     "check": "checking",
+    "clipped": "repairing",
     "cmd_box": "blackbox.cmd",
     "compare": "fidelity",
     "data_basis": "basis",
@@ -63,6 +65,7 @@ _ROOMS = {
     "open_black_box": "blackbox.registry",
     "open_run": "store",
     "read_words": "data.words_file",
+    "repair": "repairing",
     "sample": "stepper",
     "sampled_basis": "basis",
     "save_run": "store",
@@ -86,6 +89,7 @@ __all__ = [
     "Words",
     "black_box",
     "check",
+    "clipped",
     "cmd_box",
     "compare",
     "data_basis",
@@ -100,6 +104,7 @@ __all__ = [
     "open_black_box",
     "open_run",
     "read_words",
+    "repair",
     "sample",
     "sampled_basis",
     "save_run",

@@ -54,6 +54,21 @@ def test_convert_takes_a_run_at_a_rank(extracted, run):
     assert wa.allclose(open_run("run").automaton(2), rtol=0, atol=0)
 
 
+def test_what_is_repaired_can_be_written_as_a_machine(folder, run, fails, machine):
+    moved = machine.transitions.copy()
+    moved[0] -= 0.02
+    odd = WeightedAutomaton(machine.alphabet, machine.initial, moved, machine.final)
+    whole = WeightedAutomaton(machine.alphabet, machine.initial / odd.total, moved, machine.final)
+    whole.save("odd.json")
+    assert "or repair it" in fails(2, "convert", "odd.json", "odd.pautomac")
+    text = run("convert", "odd.json", "odd.pautomac", "--repair")
+    assert "The repaired automaton against the old one" in text
+    assert "ndcg5" in text
+    assert "odd.pautomac: 4 states, 3 symbols" in text
+    run("convert", "odd.pautomac", "back.json")
+    assert WeightedAutomaton.load("back.json").transitions.min() >= 0
+
+
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [

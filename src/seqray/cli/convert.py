@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+import seqray
 from seqray.automaton import WeightedAutomaton
 from seqray.cli.common import (
     automaton_argument,
     check_output,
     open_automaton,
     rank_option,
+    show_fidelity,
     write_text,
 )
 from seqray.data.fst import to_fst_text
@@ -24,7 +26,14 @@ from seqray.files import writing
 @automaton_argument
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
 @rank_option
-def command(automaton: str, output: Path, rank: int | None) -> None:
+@click.option(
+    "--repair",
+    "repaired",
+    is_flag=True,
+    help="Fit an automaton without negative weights to it, a true distribution, and say what "
+    "that loses.",
+)
+def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> None:
     """Write an automaton in the format that OUTPUT's ending names.
 
     \b
@@ -36,10 +45,14 @@ def command(automaton: str, output: Path, rank: int | None) -> None:
     \b
     Examples:
       seqray convert run wa.json --rank 8
+      seqray convert run machine.pautomac --repair
       seqray convert 24.pautomac_model.txt machine.json
     """
     check_output(output, WRITERS, "OUTPUT")
     opened = open_automaton(automaton, rank)
+    if repaired:
+        opened, loss = seqray.repair(opened)
+        show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     WRITERS[output.suffix](opened, output)
     click.echo(f"{output}: {opened.n_states} states, {len(opened.alphabet)} symbols")
 
