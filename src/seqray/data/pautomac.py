@@ -279,7 +279,10 @@ def _check_sums(path: PathLike, titles: dict[str, int], arrays: Mapping[str, Flo
 
 
 def _check_stochastic(automaton: WeightedAutomaton) -> None:
-    advice = "only a stochastic automaton is a PAutomaC machine: save it as .json instead, or repair it (seqray.repair)"
+    advice = (
+        "only a stochastic automaton is a PAutomaC machine: save it as .json instead, or repair it "
+        "(seqray.repair)"
+    )
     for name in ("initial", "transitions", "final"):
         array = getattr(automaton, name)
         if (array < 0).any():
