@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.torch import torch_box
     from seqray.checking import check
     from seqray.data.words_file import read_words, write_words
+    from seqray.disagreeing import disagreements
     from seqray.draw.dot import to_dot
     from seqray.draw.svg import to_svg
     from seqray.extraction import Extraction, extract
@@ -55,6 +56,7 @@ _ROOMS = {
     "compare": "fidelity",
     "data_basis": "basis",
     "decompose": "spectral",
+    "disagreements": "disagreeing",
     "extract": "extraction",
     "fill": "filling",
     "hf_box": "blackbox.hf",
@@ -94,6 +96,7 @@ __all__ = [
     "compare",
     "data_basis",
     "decompose",
+    "disagreements",
     "extract",
     "fill",
     "hf_box",

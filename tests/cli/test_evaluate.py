@@ -96,3 +96,13 @@ def test_evaluate_that_fails_says_why(folder, fails, code, arguments, message):
     before = names(folder)
     assert message in fails(code, "evaluate", *arguments)
     assert names(folder) == before
+
+
+def test_evaluate_searches_for_the_worst_words(extracted, run, machine):
+    arguments = ("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
+    text = run(*arguments, "--rank", "2", "--worst", "3")
+    assert "Where they disagree most" in text
+    assert "show what happens far from those" in text
+    found = json.loads(run(*arguments, "--rank", "2", "--worst", "3", "--json"))["worst"]
+    expected = seqray.disagreements(machine, open_run("run").automaton(2), n_words=3)
+    assert [each["apart"] for each in found] == [each.apart for each in expected]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
 
 import seqray
 from seqray.answers import opened_store
@@ -16,8 +18,11 @@ from seqray.cli.common import (
     open_automaton,
     rank_option,
     show_fidelity,
+    show_number,
 )
+from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
+from seqray.words import Alphabet
 
 
 @click.command()
@@ -33,6 +38,12 @@ from seqray.errors import ArgumentError
 @rank_option
 @store_option
 @option_option
+@click.option(
+    "--worst",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Search for words on which they disagree most, and show N of each kind.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 def command(
     automaton: str,
@@ -42,6 +53,7 @@ def command(
     rank: int | None,
     store: str | None,
     options: tuple[str, ...],
+    worst: int | None,
     as_json: bool,
 ) -> None:
     """Measure how faithful an automaton is to a black box on a file of words.
@@ -51,6 +63,7 @@ def command(
       seqray evaluate run --against rnn:model.safetensors --words test.txt
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
+      seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
     """
     opened = open_box(box, options)
     copy = open_automaton(automaton, rank)
@@ -64,6 +77,7 @@ def command(
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
+        apart = seqray.disagreements(asked, copy, n_words=worst) if worst else []
     if as_json:
         extra = {
             "states": copy.n_states,
@@ -71,6 +85,30 @@ def command(
             "prefixes": fidelity.n_prefixes,
             "intervals": dict(fidelity.intervals),
         }
+        if worst:
+            extra["worst"] = [each._asdict() for each in apart]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
         show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")
+        if worst:
+            _show_worst(apart, opened.alphabet)
+
+
+def _show_worst(apart: list[Disagreement], alphabet: Alphabet) -> None:
+    """Print the words on which they disagree most."""
+    table = Table(title="Where they disagree most", title_justify="left")
+    table.add_column("after the word")
+    for name in ("apart", "box", "automaton"):
+        table.add_column(name, justify="right")
+    table.add_column("found by")
+    for each in apart:
+        word = alphabet.show(each.word)
+        short = word if len(word) <= 40 else f"…{word[-39:]}"
+        table.add_row(short, *(show_number(value, 4) for value in each[1:4]), each.found)
+    Console().print(table)
+    click.echo(
+        "apart: the share of chance they give to different next symbols; box, automaton: the\n"
+        "chance of the one they differ on most (for boxes that do not predict, all three are of\n"
+        "weights). Words found by box and automaton are ones that they draw; random and search\n"
+        "show what happens far from those."
+    )
