@@ -32,8 +32,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import seqray
 from seqray.arrays import IntArray
-from seqray.training.checkpoint import Epoch
 from seqray.batches import TreeBatch
+from seqray.training.checkpoint import Epoch
 from seqray.training.learner import Learner
 from seqray.training.loop import SCHEDULES, Recipe, split
 from seqray.training.network import Network, cross_entropy
