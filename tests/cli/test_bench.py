@@ -2,20 +2,23 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import seqray
 from listing import names
 from seqray import cli, executors
 from seqray.cli import bench
-from seqray.experiments import distillation
+from seqray.experiments import cells, distillation
 from seqray.experiments.boxes import read_boxes
 from seqray.experiments.cells import SIZES
 from seqray.experiments.problems import GeneratedSource
 from seqray.experiments.table import choose, read_results
 
-SMALL = ("--problems", "1", "--sizes", "20,30", "--max-rank", "6", "--quick")
+BOTH = ("--problems", "1", "--sizes", "20,30", "--max-rank", "6", "--quick")
+SMALL = (*BOTH, "--method", "paper")
 
 
 @pytest.fixture
@@ -52,6 +55,40 @@ def test_generated_problems_leave_tables_and_a_summary(folder, hear):
     assert lines[3].startswith("[4/4] problem 1: time and memory: ")
 
 
+def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypatch):
+    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
+    shown = run("generated", *SMALL)
+    (before,) = [line for line in shown.splitlines() if line.startswith("       1 ")]
+    out, err = hear("generated", *BOTH)
+    assert "1 cells done; 4 were there already" in out
+    rows = read_results(folder / "results" / "generated-quick.csv.gz")
+    (own,) = choose(rows, method="auto", set="test", selection="held-out")
+    best = max(choose(rows, method="auto", set="test", selection="all"), key=lambda row: row.ndcg5)
+    assert f"seqray's own method: NDCG₅ {own.ndcg5:.4f} at rank {own.rank}, " in err
+    (after,) = [line for line in out.splitlines() if line.startswith("       1 ")]
+    assert before.split()[-1] == "–"
+    assert after.split()[:-1] == before.split()[:-1]
+    assert after.split()[-1] == f"{own.ndcg5:.4f}"
+    assert own.ndcg5 <= best.ndcg5
+
+
+def test_seqrays_own_method_can_be_run_alone(folder, hear, monkeypatch):
+    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
+    out, err = hear("generated", *BOTH, "--method", "auto")
+    assert "[2/2] problem 1: seqray's own method: NDCG₅ 0." in err
+    (line,) = [line for line in out.splitlines() if line.startswith("       1 ")]
+    assert [cell.strip() for cell in line.split("│")][2:8] == ["–"] * 6
+    rows = read_results(folder / "results" / "generated-quick.csv.gz")
+    assert {row.method for row in rows} == {"auto"}
+
+
+def test_the_summary_fits_a_terminal_of_80_columns(folder, run):
+    out = run("generated", *SMALL)
+    table = out[: out.index("box: ")].splitlines()
+    assert max(map(len, table)) <= 80
+    assert len(table) == 4  # the title, the columns, a line and the problem
+
+
 def test_a_second_run_adds_and_repeats_nothing(folder, run, hear):
     run("generated", *SMALL)
     out, err = hear("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
@@ -73,10 +110,10 @@ def test_other_settings_are_refused_with_what_to_do(folder, run, fails):
 
 
 def test_quick_means_fewer_sizes_ranks_and_words(folder, run):
-    run("generated", "--problems", "3", "--quick")
+    run("generated", "--problems", "3", "--quick", "--method", "paper")
     settings = json.loads((folder / "results" / "generated-quick.json").read_text())["settings"]
     assert [settings[name] for name in ("n_test", "n_rnn", "n_held_out")] == [500] * 3
-    assert settings["max_rank"] == 40
+    assert (settings["max_rank"], settings["n_contexts"]) == (40, 400)
     rows = read_results(folder / "results" / "generated-quick.csv.gz")
     assert {row.prefixes for row in rows} == set(bench.QUICK_SIZES)
 
@@ -89,8 +126,10 @@ def test_the_whole_is_what_the_paper_swept(folder, monkeypatch):
         cli.main(["bench", "generated"])
     assert seen[0].name == "generated"
     assert seen[0].sizes == SIZES == (300, 400, 800, 1000, 1400)
+    assert seen[0].methods == ("paper", "auto")
     settings = seen[0].settings
     assert (settings.max_rank, settings.n_test, settings.n_rnn) == (100, None, 2000)
+    assert settings.n_contexts is None
 
 
 def test_problems_without_files_are_left_out_with_the_reason(folder, data, fails):
@@ -123,6 +162,7 @@ def test_a_failure_ends_with_an_error_after_all_others_are_done(folder, fails, m
         (("nothing",), "'nothing' is not one of 'pautomac'"),
         (("generated", "--problems", "3-1"), "expected numbers like 3,24 or 1-48, got '3-1'"),
         (("generated", "--problems", "x"), "expected numbers like"),
+        (("generated", "--method", "own"), "'own' is not one of 'both', 'paper', 'auto'"),
         (("generated", "--sizes", "0"), "expected numbers like"),
         (("trucks", "--problems", "1"), "trucks is a single problem"),
         (("pautomac", "--data", ".", "--problems", "99"), "pautomac has no problem 99"),
@@ -152,7 +192,7 @@ def test_a_real_ctrl_c_stops_all_processes_soon(folder):
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as run:
-        assert run.stderr.readline().startswith("[ 1/21]")
+        assert run.stderr.readline().startswith("[ 1/24]")
         run.send_signal(signal.SIGINT)
         _, error = run.communicate(timeout=30)
     assert run.returncode == 130
@@ -177,5 +217,6 @@ def test_names_are_listed_shortly():
 
 def test_help_teaches(run):
     out = run("--help")
-    for word in ("pautomac.csv.gz", "seqray train", "--quick", "Ctrl-C", "generated"):
+    words = ("pautomac.csv.gz", "seqray train", "--quick", "Ctrl-C", "generated", "--method auto")
+    for word in words:
         assert word in out

@@ -8,6 +8,7 @@ pytest.importorskip("matplotlib")
 
 def test_a_report_is_made_from_results(run, folder, monkeypatch):
     monkeypatch.setattr(report, "DRAWINGS", report.DRAWINGS[:1])
+    monkeypatch.setattr(report, "OWN_DRAWINGS", ())
     (folder / "results").mkdir()
     made_results.write(folder / "results", {"pautomac": ("3", "24")})
     shown = run("report", "results", "-o", "page.md", "--figures", "images")

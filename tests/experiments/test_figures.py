@@ -6,12 +6,16 @@ import pytest
 
 import made_results
 from seqray.errors import MissingExtraError
-from seqray.experiments import figures
-from seqray.experiments.figures import DRAWINGS, NothingToDrawError, draw, save_figure
+from seqray.experiments import paper
+from seqray.experiments.figures import DRAWINGS
 from seqray.experiments.findings import Findings, read_findings
+from seqray.experiments.own_figures import OWN_DRAWINGS
+from seqray.experiments.plots import NothingToDrawError, draw, save_figure
 from seqray.experiments.table import best, choose
 
 pytest.importorskip("matplotlib")
+
+ALL = (*OWN_DRAWINGS, *DRAWINGS)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +25,7 @@ def found(tmp_path_factory):
 
 
 def drawing(name):
-    (one,) = [one for one in DRAWINGS if one.name == name]
+    (one,) = [one for one in ALL if one.name == name]
     return one
 
 
@@ -31,7 +35,7 @@ def shown(ax, marker):
     return {float(x): float(y) for line in lines for x, y in zip(*line.get_data(), strict=True)}
 
 
-@pytest.mark.parametrize("name", [one.name for one in DRAWINGS])
+@pytest.mark.parametrize("name", [one.name for one in ALL])
 def test_every_figure_has_titles_and_a_legend(found, name):
     figure = draw(drawing(name), found)
     titles = [panel.get_title(loc="left") for panel in figure.axes]
@@ -39,14 +43,14 @@ def test_every_figure_has_titles_and_a_legend(found, name):
     assert figure.legends
 
 
-@pytest.mark.parametrize("name", ["overview", "ranks"])
+@pytest.mark.parametrize("name", ["overview", "ranks", "own", "questions"])
 def test_a_figure_is_written_as_svg_and_png(found, tmp_path, name):
     save_figure(draw(drawing(name), found), tmp_path, name)
     assert (tmp_path / f"{name}.svg").read_text("utf-8").startswith("<?xml")
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", [one.name for one in DRAWINGS])
+@pytest.mark.parametrize("name", [one.name for one in ALL])
 def test_without_results_a_figure_says_what_is_missing(name):
     with pytest.raises(NothingToDrawError, match="no results of"):
         draw(drawing(name), Findings([]))
@@ -116,7 +120,7 @@ def test_perplexities_far_above_are_cut_or_drawn_on_a_bent_scale(found):
 
 def test_matplotlib_is_only_loaded_to_draw():
     script = (
-        "import seqray.experiments.report, seqray.experiments.figures, sys;"
+        "import seqray.experiments.report, seqray.experiments.own_figures, sys;"
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
@@ -129,6 +133,50 @@ def test_without_matplotlib_the_extra_is_named(found, monkeypatch):
 
 
 def test_captions_and_names_are_unique():
-    names = [one.name for one in figures.DRAWINGS]
+    names = [one.name for one in ALL]
     assert len(set(names)) == len(names)
-    assert len({one.caption for one in figures.DRAWINGS}) == len(names)
+    assert len({one.caption for one in ALL}) == len(names)
+
+
+# Our own method ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("row", "which"), [(0, "test"), (1, "rnn")])
+def test_our_own_method_stands_beside_the_paper_in_the_order_of_its_values(found, row, which):
+    panel = draw(drawing("own"), found).axes[row]
+    order = [label.get_text() for label in panel.get_xticklabels()]
+    theirs = paper.published(which)
+    assert order == sorted(["3", "9", "24", "37"], key=lambda problem: theirs[problem].ndcg5)
+    values = {marker: list(shown(panel, marker).values()) for marker in "Dso"}
+    assert values["D"] == [theirs[problem].ndcg5 for problem in order]
+    here, own = best(found.pautomac(which)), found.own_choices(which)
+    assert values["s"] == [here[problem].ndcg5 for problem in order]
+    assert values["o"] == [own[problem].ndcg5 for problem in order]
+
+
+def test_only_our_own_method_is_filled_so_that_grey_can_be_read(found):
+    panel = draw(drawing("own"), found).axes[0]
+    faces = {line.get_marker(): line.get_markerfacecolor() for line in panel.get_lines()}
+    assert faces["D"] == faces["s"] == "white" != faces["o"]
+
+
+def test_questions_have_a_line_a_problem_their_medians_and_the_papers_method(found):
+    panel = draw(drawing("questions"), found).axes[0]
+    assert panel.get_xscale() == "log"
+    thin = [line for line in panel.get_lines() if line.get_marker() == "None"]
+    assert len(thin) == 4  # the real data are not PAutomaC's
+    rounds = found.rounds["9"]
+    drawn = [list(zip(*line.get_data(), strict=True)) for line in thin]
+    assert [(one.questions, one.ndcg5) for one in rounds] in drawn
+    heights = [[one.ndcg5 for one in found.rounds[problem]] for problem in ("3", "9", "24", "37")]
+    assert list(shown(panel, "o").values()) == pytest.approx(np.median(heights, axis=0))
+    rows = best(choose(found.pautomac("rnn"), prefixes=800))
+    points = shown(panel, "s")
+    assert points[rows["24"].steps] == rows["24"].ndcg5
+
+
+def test_the_papers_method_need_not_be_there_to_draw_questions(found):
+    bare = Findings([], about=found.about, own=found.own)
+    assert not shown(draw(drawing("questions"), bare).axes[0], "s")
+    with pytest.raises(NothingToDrawError, match="by both methods"):
+        draw(drawing("own"), bare)

@@ -56,12 +56,23 @@ def test_a_folder_is_read_whole(found):
     assert found.distilled
 
 
-def test_other_methods_are_left_out(results):
-    assert read_findings(results, method="auto").rows == []
+def test_the_methods_are_kept_apart(found):
+    assert {row.method for row in found.rows} == {"paper"}
+    assert {row.method for row in found.own} == {"auto"}
+    assert {row.problem for row in found.own} == {row.problem for row in found.rows}
+    assert set(found.rounds) == {row.problem for row in found.rows}
+    first, *_ = found.rounds["3"]
+    assert first.questions == made_results.rounds("3")[0]["questions"]
+
+
+def test_a_fidelity_that_is_no_number_is_none_in_the_rounds():
+    about = {"pautomac": {"rounds": {"3": [{"questions": 5, "ndcg5": None}]}}}
+    assert np.isnan(Findings([], about=about).rounds["3"][0].ndcg5)
 
 
 def test_how_networks_were_trained_is_read_beside_them(results, tmp_path):
-    (tmp_path / "trained.csv").write_text("problem,hidden,epoch,validation\n3,50,13,1.1473\n")
+    header = "problem,hidden,epoch,validation,perplexity_target,perplexity,ratio"
+    (tmp_path / "trained.csv").write_text(f"{header}\n3,50,13,1.1473,,,\n")
     found = read_findings(results, boxes=tmp_path)
     assert found.trained["3"].hidden == 50
     assert cells(boxes_table(found))[2][:4] == ["3", "50", "13", "1.1473"]
@@ -157,11 +168,21 @@ def test_a_page_and_all_its_figures_are_written(results, tmp_path, monkeypatch):
     made = write_report(results, tmp_path / "page.md", tmp_path / "images")
     text = made.page.read_text("utf-8")
     links = re.findall(r"\]\(([^)]+)\)", text)
-    assert len(links) == len(made.figures) == 3
+    assert len(links) == len(made.figures) == 5
+    assert made.figures[:2] == ("own", "questions")
     assert all((tmp_path / link).is_file() for link in links)
     assert all((tmp_path / link).with_suffix(".png").is_file() for link in links)
     assert made.missing == {"automaton": "the folder of networks was not named"}
     assert "- Figure automaton: the folder of networks was not named." in text
+
+
+def test_figures_that_cannot_be_made_are_said(tmp_path, quick):
+    folder = made_results.write(tmp_path, {"pautomac": ("3", "24")}, methods=("paper",))
+    made = write_report(folder, tmp_path / "page.md", tmp_path / "images")
+    assert set(made.missing) == {"own", "questions", "ranks", "basis", "zeros", "automaton"}
+    text = " ".join(made.page.read_text("utf-8").split())
+    assert "- Figure own: no results of PAutomaC by both methods in the table." in text
+    assert "experiments-own.svg" not in text
 
 
 def test_the_automaton_of_problem_24_is_extracted_and_drawn(results, tmp_path, quick, monkeypatch):
@@ -194,6 +215,16 @@ def test_every_number_of_the_summary_is_computed(found, whole):
     assert one != two
     assert "| pautomac | 6 of 48 | 300, 800, 1400 | default | 8 from 1 to 100 |" in one
     assert "| pautomac | 48 of 48 | 300, 400, 800, 1000, 1400 | default | 1–100 | 48,000 |" in two
+    own = "| pautomac, seqray's own method | 48 of 48 | 1,490 contexts | – | 1–100 | 9,600 |"
+    assert own in two
+
+
+def test_time_is_told_by_method(found):
+    text = page_text(found, "images", {})
+    lines = cells(text[text.index("| table |") :])[2:4]
+    assert [line[-2:] for line in lines] == [["8", "1.3"], ["4", "0.7"]]
+    text = " ".join(text.split())
+    assert "by phase: fill 75%, svd 25%; of seqray's own method: extract 75%, ref" in text
 
 
 @pytest.mark.parametrize(
@@ -220,6 +251,7 @@ def test_holes_are_named_with_their_reasons(tmp_path):
     about = json.loads((folder / "pautomac.json").read_text("utf-8"))
     about["notes"] = {
         "3-300": ["the block has no more than rank 40"],
+        "3-auto": ["the block has no more than rank 61", "the box is odd"],
         "9-800": ["7 words were cut"],
     }
     about["failed"] = {"24-400": "out of memory"}
@@ -232,7 +264,9 @@ def test_holes_are_named_with_their_reasons(tmp_path):
         and not (row.problem == "24" and row.prefixes == 400)
         and not (row.problem == "9" and row.prefixes == 1000 and row.rank == 7)
     ]
-    text = " ".join(page_text(Findings(kept, about=found.about), "images", {}).split())
+    own = [row for row in found.own if row.problem == "3"]
+    page = page_text(Findings(kept, about=found.about, own=own), "images", {})
+    text = " ".join(page.split())
     assert "- The table `spice.csv.gz` is not in the results." in text
     assert "PAutomaC 5: no network." in text
     assert "pautomac 24-400 failed: out of memory." in text
@@ -242,6 +276,9 @@ def test_holes_are_named_with_their_reasons(tmp_path):
     assert "no basis of 400 on 24." in text
     assert "at a basis of 1000 ranks are missing, unexplained, on 9 (100)" in text
     assert "pautomac 9-800: 7 words were cut." in text
+    assert "pautomac: no rows of seqray's own method of 9, 24." in text
+    assert "pautomac 3-auto: the box is odd." in text
+    assert "rank 61" not in text
 
 
 def test_paragraphs_are_broken_and_tables_are_not(found):

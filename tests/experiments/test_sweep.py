@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,9 @@ from seqray.fidelity import Reference, compare_ranks
 SMALL = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
 
 
-def small(folder, *, problems=(1, 2), sizes=(20, 30), settings=SMALL):
+def small(folder, *, problems=(1, 2), sizes=(20, 30), settings=SMALL, methods=("paper",)):
     found = sources("generated", problems=problems)
-    return Sweep("tiny", Path(folder), found, sizes, settings)
+    return Sweep("tiny", Path(folder), found, sizes, settings, methods)
 
 
 def timeless(path):
@@ -269,7 +270,7 @@ def test_a_failing_problem_stops_no_other_and_is_tried_again(tmp_path, monkeypat
 
 def test_holes_are_written_down(tmp_path):
     gone = FileSource("9", tmp_path / "9.safetensors", tmp_path / "9.test", None)
-    holed = Sweep("tiny", tmp_path, [gone, GeneratedSource(1)], (20,), SMALL)
+    holed = Sweep("tiny", tmp_path, [gone, GeneratedSource(1)], (20,), SMALL, ["paper"])
     summary = holed.run()
     assert summary.holes == {"9": f"there is no file {tmp_path}/9.test"}
     assert json.loads((tmp_path / "tiny.json").read_text())["holes"] == summary.holes
@@ -290,9 +291,91 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         small(tmp_path / "file").run()
 
 
-def test_sizes_are_checked(tmp_path):
+def test_sizes_and_methods_are_checked(tmp_path):
     with pytest.raises(ArgumentError, match="sizes: expected numbers from 1"):
         small(tmp_path, sizes=())
+    for odd in ((), ("paper", "weighted"), "auto"):
+        with pytest.raises(ArgumentError, match="methods: expected 'paper', 'auto' or both"):
+            small(tmp_path, methods=odd)
+
+
+# Our own method -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frugal(monkeypatch):
+    """Let the own method ask little, so that it takes a second."""
+    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=6000))
+
+
+def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
+    part = sweep.work(sweep.Job("auto", Cell(GeneratedSource(1), "", 20, SMALL)))
+    found = seqray.extract(problem.box, max_rank=8, target=1.0, budget=6000)
+    reference = Reference.ask(problem.box, problem.test, problem.target)
+    rows = choose(part.results, set="test")
+    assert [row.rank for row in choose(rows, selection="all")] == list(range(1, found.max_rank + 1))
+    for row in rows:
+        fidelity = reference.compare(found.automaton(row.rank))
+        assert row.ndcg5 == pytest.approx(fidelity["ndcg5"])
+        assert row.perplexity_ratio == pytest.approx(fidelity["perplexity_ratio"])
+        assert row.method == "auto"
+        assert row.prefixes == found.settings["prefixes"]
+        assert row.steps == found.settings["steps"] == part.about["rounds"][-1]["questions"]
+    assert {row.rank for row in choose(rows, selection="held-out")} == {found.best_rank()}
+    assert part.about["rounds"] == found.settings["rounds"]
+    assert set(part.about["seconds"]) == {
+        f"auto_{phase}" for phase in ("references", "extract", "ranks_test", "ranks_rnn")
+    }
+    if found.max_rank < 8:
+        assert part.about["notes"][-1] == f"the block has no more than rank {found.max_rank}"
+
+
+def test_settings_are_passed_on_to_our_own_method(monkeypatch):
+    asked = {}
+
+    def extract(box, **how):
+        asked.update(how)
+        return seqray.extract(box, budget=1500, max_rank=1, target=1.0)
+
+    monkeypatch.setattr(cells, "extract", extract)
+    settings = replace(SMALL, n_contexts=70, seed=5)
+    cells.measure_auto(Cell(GeneratedSource(1), "", 20, settings))
+    assert asked == {"prefixes": 70, "max_rank": 8, "target": 1.0, "seed": 5}
+
+
+@pytest.mark.parametrize("first", ["paper", "auto"])
+def test_either_method_can_be_added_to_the_other(frugal, swept, tmp_path, first):
+    second = {"paper": "auto", "auto": "paper"}[first]
+    small(tmp_path, problems=[2], methods=[first]).run()
+    assert {row.method for row in read_results(tmp_path / "tiny.csv.gz")} == {first}
+    parts = tmp_path / "parts" / "tiny"
+    before = {path.name: path.read_bytes() for path in parts.iterdir()}
+    summary = small(tmp_path, problems=[2], methods=[second]).run()
+    assert summary.n_there == 1  # the box
+    assert before.items() <= {path.name: path.read_bytes() for path in parts.iterdir()}.items()
+    both = small(tmp_path, problems=[2], methods=["paper", "auto"]).run(executor=no_work)
+    assert (both.n_done, both.n_there) == (0, 5)
+    rows = timeless(both.table)
+    assert {row.method for row in rows} == {"paper", "auto"}
+    assert choose(rows, method="paper") == choose(timeless(swept.table), problem="2")
+    about = json.loads((tmp_path / "tiny.json").read_text())
+    assert list(about["rounds"]) == ["2"]
+    assert {"auto_extract", "fill"} <= set(about["seconds"]["2"])
+
+
+def test_parts_of_a_sweep_that_knew_no_other_method_stay_valid(tmp_path):
+    small(tmp_path, problems=[1], sizes=(20,)).run()
+    path = tmp_path / "parts" / "tiny" / "settings.json"
+    settings = json.loads(path.read_text())
+    del settings["n_contexts"]
+    path.write_text(json.dumps(settings))
+    assert small(tmp_path, problems=[1], sizes=(20,)).run(executor=no_work).n_there == 3
+
+
+def test_our_own_method_is_about_as_much_work_as_a_large_basis():
+    whole = Settings()
+    sizes = [sweep.Job(str(n), Cell(GeneratedSource(1), "", n, whole)).work for n in (800, 1400)]
+    assert sizes[0] < sweep.Job("auto", Cell(GeneratedSource(1), "", 300, whole)).work < sizes[1]
 
 
 # Killing ------------------------------------------------------------------------------------------
@@ -309,7 +392,8 @@ from seqray.experiments.sweep import Sweep
 if __name__ == "__main__":
     distillation.REPEATS, distillation.N_ALONE = 1, 2
     small = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
-    sweep = Sweep("tiny", Path(sys.argv[1]), sources("generated", problems=[1, 2]), (20, 30), small)
+    found, sizes = sources("generated", problems=[1, 2]), (20, 30)
+    sweep = Sweep("tiny", Path(sys.argv[1]), found, sizes, small, methods=["paper"])
     print("ready", flush=True)
 
     def report(step):

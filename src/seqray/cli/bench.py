@@ -22,10 +22,21 @@ from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
 from seqray.experiments.sweep import Step, Summary, Sweep
-from seqray.experiments.table import Result, best, choose, held_out, read_results
+from seqray.experiments.table import (
+    AUTO,
+    PAPER,
+    Result,
+    best,
+    choose,
+    held_out,
+    problem_order,
+    read_results,
+)
 
 QUICK_SIZES = (300, 400)
-QUICK = Settings(max_rank=40, n_test=500, n_rnn=500, n_held_out=500)
+QUICK = Settings(max_rank=40, n_test=500, n_rnn=500, n_held_out=500, n_contexts=400)
+METHODS = {"both": (PAPER, AUTO), "paper": (PAPER,), "auto": (AUTO,)}
+"""What can be asked for, and which methods that is."""
 
 
 def _numbers(
@@ -78,24 +89,34 @@ def _numbers(
     help="How many processes work at a time; a large alphabet takes 1 GB each.",
 )
 @click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="both",
+    show_default=True,
+    help="The paper's, seqray's own (auto: what `seqray extract` takes by itself), or both.",
+)
+@click.option(
     "--sizes",
     callback=_numbers,
     metavar="N,N,…",
-    help=f"Sizes of the basis: prefixes, and suffixes.  [default: {','.join(map(str, SIZES))}]",
+    help="Sizes of the paper's basis: prefixes, and suffixes.  "
+    f"[default: {','.join(map(str, SIZES))}]",
 )
 @click.option("--max-rank", type=click.IntRange(1), help="The largest rank.  [default: 100]")
 @click.option(
     "--max-length",
     type=click.IntRange(1),
-    help="The longest word of the basis.  [default: what `seqray extract` takes]",
+    help="The longest word of the paper's basis.  [default: what `seqray extract` takes]",
 )
 @click.option(
     "--quick",
     is_flag=True,
-    help="A first look in minutes: sizes 300,400, ranks up to 40 and 500 words of each kind; "
-    "the results go to files of their own.",
+    help="A first look in minutes: sizes 300,400, 400 contexts for seqray's own method, ranks up "
+    "to 40 and 500 words of each kind; the results go to files of their own.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the basis.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
+)
 @click.option(
     "--fresh", is_flag=True, help="Begin anew, even if a sweep that was stopped can go on."
 )
@@ -106,6 +127,7 @@ def command(
     problems: tuple[int, ...] | None,
     output: Path,
     jobs: int,
+    method: str,
     sizes: tuple[int, ...] | None,
     max_rank: int | None,
     max_length: int | None,
@@ -115,8 +137,10 @@ def command(
 ) -> None:
     """Repeat the paper's experiments: extract from trained networks, and measure every rank.
 
-    For each problem and size of basis the box is asked once, and automata of every rank are
-    compared with it, on the test words and on words drawn from the network itself. SUITE is
+    Two methods are measured. The paper's: for each problem and size of basis the box is asked once,
+    and automata of every rank are compared with it, on the test words and on words drawn from the
+    network itself. And seqray's own, as `seqray extract` takes it by itself: for each problem once,
+    compared on the same words; it chooses its rank on words that it holds out. SUITE is
 
     \b
       pautomac   48 problems with known target machines
@@ -124,14 +148,17 @@ def command(
       trucks     PAutomaC's natural problem 2
       generated  small problems that need no file at all
 
-    Every cell, a problem at a size, is kept as soon as it is done. Stop whenever you like, with
-    Ctrl-C or the power switch: the same command goes on where it was, and more problems or sizes
-    can be added later. Where a network or data are missing the problem is left out, and said.
+    Every cell, a problem at a size or by seqray's own method, is kept as soon as it is done. Stop
+    whenever you like, with Ctrl-C or the power switch: the same command goes on where it was, and
+    more problems, sizes or the other method can be added later. Where a network or data are missing
+    the problem is left out, and said.
 
     \b
     Left in the folder of results, for SUITE pautomac:
-      pautomac.csv.gz          every automaton, a row for each set of words
-      pautomac.json            settings, versions, machine, what is missing, time by phase
+      pautomac.csv.gz          every automaton of both methods (paper and auto),
+                               a row for each set of words
+      pautomac.json            settings, versions, machine, what is missing, time by
+                               phase, what auto reached with how many questions
       pautomac-boxes.csv       the networks: against their targets, and on their own
       pautomac-distilled.csv   time and memory of networks and automata
       parts/                   what the above are made of
@@ -140,6 +167,7 @@ def command(
     Examples:
       seqray bench generated
       seqray bench pautomac --data ~/data --problems 3,24 --quick
+      seqray bench pautomac --data ~/data --problems 3 --method auto
       seqray bench pautomac --data ~/data -o benchmarks/results --jobs 2
     To make a network:
       seqray train 3.pautomac.train -o benchmarks/blackboxes/3.safetensors
@@ -152,7 +180,8 @@ def command(
         settings = replace(settings, max_rank=max_rank)
     found = sources(suite, data=data, boxes=boxes, problems=problems)
     sizes = sizes or (QUICK_SIZES if quick else SIZES)
-    sweep = Sweep(f"{suite}-quick" if quick else suite, output, found, sizes, settings)
+    name = f"{suite}-quick" if quick else suite
+    sweep = Sweep(name, output, found, sizes, settings, METHODS[method])
     for reason, names in _by_reason(sweep.holes).items():
         click.echo(f"Left out: {_listed(names)}: {reason}", err=True)
     if len(sweep.holes) == len(found):
@@ -241,7 +270,8 @@ def _line(step: Step) -> str:
     if step.outcome.result is None:
         return f"{text}failed: {step.outcome.error}"
     part = step.outcome.result
-    rows = choose(part.results, set="test", selection="best-ndcg")
+    selection = "held-out" if step.job.kind == AUTO else "best-ndcg"
+    rows = choose(part.results, set="test", selection=selection)
     found = f"NDCG₅ {rows[0].ndcg5:.4f} at rank {rows[0].rank}, " if rows else ""
     return f"{text}{found}{sum(part.about['seconds'].values()):.1f} s"
 
@@ -259,20 +289,22 @@ def show_time(seconds: float) -> str:
 
 def _show(sweep: Sweep, summary: Summary) -> None:
     """Print the best automaton of each problem, and where everything is."""
-    results = read_results(summary.table)
+    test = choose(read_results(summary.table), set="test")
+    theirs, own = choose(test, method=PAPER), held_out(choose(test, method=AUTO))
     boxes = read_boxes(sweep.folder / f"{sweep.name}-boxes.csv")
-    shown = Table(title="The best automata on the test words", title_justify="left")
-    for column in ("problem", "box", "NDCG₅", "basis", "rank", "held-out", "ratio", "zeros"):
+    gains, ratios, fair = best(theirs), best(theirs, "perplexity_ratio"), held_out(theirs)
+    shown = Table(title="The automata on the test words", title_justify="left", show_edge=False)
+    for column in ("problem", "box", "NDCG₅", "basis", "rank", "held-out", "ratio", "zeros", "own"):
         shown.add_column(column, justify="right")
-    test = choose(results, set="test")
-    ratios, chosen = best(test, "perplexity_ratio"), held_out(test)
-    for problem, row in best(test).items():
-        shown.add_row(*_cells(row, boxes.get(problem), chosen[problem], ratios.get(problem)))
+    for problem in sorted({*gains, *own}, key=problem_order):
+        rows = (of.get(problem) for of in (gains, fair, ratios, own))
+        shown.add_row(problem, _quality(boxes.get(problem)), *_cells(*rows))
     Console().print(shown)
     click.echo(
-        "box: the target's perplexity over the network's; NDCG₅: best basis and rank on these very "
-        "words;\nheld-out: the rank chosen on other words; ratio: the network's perplexity over "
-        "the automaton's, best"
+        "box: the target's perplexity over the network's; then the paper's method, NDCG₅: best "
+        "basis and\nrank on these very words; held-out: the rank chosen on other words; ratio: the "
+        "network's perplexity\nover the automaton's, best; own: NDCG₅ of seqray's own method, its "
+        "rank chosen on other words"
     )
     for name, error in summary.failed.items():
         click.echo(f"Failed: {name}: {error}", err=True)
@@ -280,8 +312,17 @@ def _show(sweep: Sweep, summary: Summary) -> None:
     click.echo(f"{summary.n_done} cells done{there}. Table: {summary.table}")
 
 
-def _cells(row: Result, box: BoxRow | None, chosen: Result, ratio: Result | None) -> list[str]:
-    quality = "–" if box is None or not box.states else f"{box.quality:.4f}"
-    place = (f"{row.prefixes} × {row.suffixes}", str(row.rank))
-    last = ("–", "–") if ratio is None else (f"{ratio.perplexity_ratio:.4f}", f"{ratio.zeros:.1%}")
-    return [row.problem, quality, f"{row.ndcg5:.4f}", *place, f"{chosen.ndcg5:.4f}", *last]
+def _quality(box: BoxRow | None) -> str:
+    return "–" if box is None or not box.states else f"{box.quality:.4f}"
+
+
+def _cells(
+    gain: Result | None, fair: Result | None, ratio: Result | None, own: Result | None
+) -> list[str]:
+    """Write what is there of a problem: a dash where a method was not run."""
+    return [
+        *((f"{gain.ndcg5:.4f}", str(gain.prefixes), str(gain.rank)) if gain else "–––"),
+        f"{fair.ndcg5:.4f}" if fair else "–",
+        *((f"{ratio.perplexity_ratio:.4f}", f"{ratio.zeros:.1%}") if ratio else "––"),
+        f"{own.ndcg5:.4f}" if own else "–",
+    ]

@@ -31,19 +31,19 @@ from seqray.experiments.report import write_report
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The folder of networks: one automaton is drawn from it, and its trained.csv shown.",
 )
-@click.option("--method", default="paper", show_default=True, help="Whose rows to take.")
-def command(results: Path, output: Path, figures: Path, boxes: Path | None, method: str) -> None:
+def command(results: Path, output: Path, figures: Path, boxes: Path | None) -> None:
     """Make a page with tables and figures from the results of `seqray bench`.
 
-    It has the figures and tables of the paper, ours beside the paper's values, and says what is
-    missing. Figures need matplotlib: pip install 'seqray[plots]'.
+    It has the figures and tables of the paper, ours beside the paper's values, then seqray's own
+    method beside both, and says what is missing. Figures need matplotlib:
+    pip install 'seqray[plots]'.
 
     \b
     Examples:
       seqray report benchmarks/results --boxes benchmarks/blackboxes
       seqray report results -o results.md --figures images
     """
-    report = write_report(results, output, figures, boxes=boxes, method=method)
+    report = write_report(results, output, figures, boxes=boxes)
     n_figures = len(report.figures)
     click.echo(f"{report.page}: with {n_figures} figure{'s' * (n_figures != 1)} in {figures}")
     for name, why in report.missing.items():

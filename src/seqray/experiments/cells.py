@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,8 +19,8 @@ import numpy as np
 from seqray.basis import uniform_basis
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Box, Problem, Source, load
-from seqray.experiments.table import METRICS, Result
-from seqray.extraction import TOLERANCE
+from seqray.experiments.table import AUTO, METRICS, PAPER, Result
+from seqray.extraction import TOLERANCE, extract
 from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks
 from seqray.filling import fill
 from seqray.metrics import perplexity
@@ -37,7 +37,7 @@ class Settings:
     Parameters
     ----------
     method
-        How automata are extracted, one of `METHODS`.
+        How automata are extracted at each size of basis, one of `METHODS`.
     max_rank
         The largest rank.
     max_length
@@ -48,6 +48,8 @@ class Settings:
         How many test words are taken; None: all.
     n_rnn, n_held_out
         How many words are drawn from the box, to evaluate on and to choose ranks on.
+    n_contexts
+        How many contexts seqray's own method asks about; None: what `seqray.extract` takes.
 
     Examples
     --------
@@ -55,13 +57,14 @@ class Settings:
     2000
     """
 
-    method: str = "paper"
+    method: str = PAPER
     max_rank: int = 100
     max_length: int | None = None
     seed: int = 0
     n_test: int | None = None
     n_rnn: int = 2000
     n_held_out: int = 1000
+    n_contexts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -153,20 +156,70 @@ def measure(cell: Cell) -> Part:
     if decomposition.max_rank < settings.max_rank:
         notes.append(f"the block has no more than rank {decomposition.max_rank}")
     chosen = choice(tables.pop("held_out"))
-    cost = (extracted.n_steps, seconds, settings.seed)
     place = (problem.name, settings.method, cell.size, cell.size)
-    results = [
-        Result._make((*place, rank, name, selection, *_metrics(table.at(rank)), *cost))
-        for name, table in tables.items()
-        for rank, selection in _selected(table, chosen)
-    ]
     about = {
         "basis": extracted.basis,
         "seconds": clock.seconds,
         "held_out_rank": chosen,
         "notes": [*problem.notes, *notes],
     }
-    return Part(about, results=results)
+    cost = (extracted.n_steps, seconds, settings.seed)
+    return Part(about, results=_results(place, tables, chosen, cost))
+
+
+def measure_auto(cell: Cell) -> Part:
+    """Extract as `seqray.extract` does by itself, and measure automata of every rank.
+
+    The rank is its own choice, on words that it held out; it is asked in rounds, so that it can be
+    seen what how many questions are good for. There is no size of basis to sweep: that of the cell
+    is not looked at.
+    """
+    clock, settings = Clock(), cell.settings
+    with collected_notes() as notes:
+        with clock.phase("references"):
+            problem, test, rnn, _ = prepared(cell.source, cell.fingerprint, settings)
+        with clock.phase("extract"):
+            found = extract(
+                problem.box,
+                prefixes=settings.n_contexts,
+                max_rank=settings.max_rank,
+                target=1.0,
+                seed=settings.seed,
+            )
+        ranks = tuple(range(1, found.max_rank + 1))
+        tables = {}
+        for name, reference in (("test", test), ("rnn", rnn)):
+            with clock.phase(f"ranks_{name}"):
+                compared = tuple(reference.compare(found.automaton(rank)) for rank in ranks)
+                tables[name] = FidelityTable(ranks, compared)
+    if found.max_rank < settings.max_rank:
+        notes.append(f"the block has no more than rank {found.max_rank}")
+    made = found.settings
+    place = (problem.name, AUTO, made["prefixes"], made["suffixes"])
+    cost = (made["steps"], round(clock.seconds["extract"], 3), settings.seed)
+    about = {
+        "basis": repr(found.basis),
+        "seconds": {f"{AUTO}_{phase}": taken for phase, taken in clock.seconds.items()},
+        "held_out_rank": found.best_rank(),
+        "fitted": sorted(found.fitted),
+        "rounds": made["rounds"],
+        "notes": [*problem.notes, *notes],
+    }
+    return Part(about, results=_results(place, tables, found.best_rank(), cost))
+
+
+def _results(
+    place: tuple[str, str, int, int],
+    tables: Mapping[str, FidelityTable],
+    chosen: int,
+    cost: tuple[int, float, int],
+) -> list[Result]:
+    """Return the rows of every rank on every set of words."""
+    return [
+        Result._make((*place, rank, name, selection, *_metrics(table.at(rank)), *cost))
+        for name, table in tables.items()
+        for rank, selection in _selected(table, chosen)
+    ]
 
 
 def _metrics(fidelity: Fidelity) -> list[float]:
@@ -223,7 +276,7 @@ def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> E
 
 
 METHODS: dict[str, Callable[[Box, int, Settings, Clock], Extracted]] = {
-    "paper": extract_as_paper,
+    PAPER: extract_as_paper,
 }
 """The ways to extract that can be swept. Each keeps the time of `basis`, `fill` and `svd`."""
 

@@ -1,59 +1,41 @@
-"""The paper's figures from our results: rows of the tidy table in, matplotlib figures out.
-
-Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart; where
-two things share a panel their markers or lines differ too, so that a print in grey can be read.
-"""
+"""The paper's figures from our results: rows of the tidy table in, matplotlib figures out."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from seqray.arrays import FloatArray
-from seqray.errors import MissingExtraError, SeqrayError
 from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
-from seqray.experiments.table import (
-    SETS,
-    Result,
-    best,
-    held_out,
-    matching,
+from seqray.experiments.plots import (
+    BLUE,
+    GREY,
+    MATH,
+    ORANGE,
+    Drawing,
+    NothingToDrawError,
+    legend,
+    line,
+    mark,
+    needed,
+    panels,
+    values_of,
 )
-from seqray.files import writing
+from seqray.experiments.table import SETS, Result, best, held_out, matching
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 LADDER = ("#8FBFDD", "#6BAED6", "#3F93C6", "#1F6AA5", "#08306B")
 """From light to dark, for sizes that grow."""
 DASHES = ((0, (1, 1)), (0, (3, 1)), (0, (5, 1, 1, 1)), (0, (6, 1)), "solid")
 Rungs: TypeAlias = dict[int, tuple[str, Any]]
 """The colour and dashes of each size of basis."""
 DECILES = np.linspace(0, 1, 11)
-STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.hashsalt": "seqray",
-    "figure.dpi": 100,
-}
-MATH = {"test": r"$S_\mathrm{test}$", "rnn": r"$S_\mathrm{RNN}$"}
 SET_MARKS = (("test", BLUE, "o"), ("rnn", ORANGE, "s"))
 LABELS = {
     "ndcg1": "NDCG₁",
@@ -63,46 +45,6 @@ LABELS = {
     "wer": "word error rate",
     "zeros": "weights not positive, %",
 }
-
-
-class NothingToDrawError(SeqrayError):
-    """What a figure shows is not in the results; the message says what is missing."""
-
-
-class Drawing(NamedTuple):
-    """A figure: its file's name, what it is in the paper, what it shows, and how it is made."""
-
-    name: str
-    part: str
-    caption: str
-    make: Callable[[Findings], Figure]
-
-
-def draw(drawing: Drawing, found: Findings) -> Figure:
-    """Make a figure.
-
-    Raises
-    ------
-    NothingToDrawError
-        Where the results hold nothing that it shows.
-
-    Examples
-    --------
-    >>> draw(DRAWINGS[0], Findings([]))
-    Traceback (most recent call last):
-    seqray.experiments.figures.NothingToDrawError: no results of PAutomaC on S_test in the table
-    """
-    with _matplotlib().rc_context(STYLE):
-        return drawing.make(found)
-
-
-def save_figure(figure: Figure, folder: Path, name: str) -> None:
-    """Write a figure as SVG and PNG; the same figure always gives the same bytes."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out now, and need not be for every file
-    for ending, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
-        with writing(folder / f"{name}{ending}") as fresh, _matplotlib().rc_context(STYLE):
-            figure.savefig(fresh, dpi=150, metadata=metadata, facecolor="white")
 
 
 # The figures --------------------------------------------------------------------------------------
@@ -128,16 +70,16 @@ def at_best(criterion: str, which: str) -> Callable[[Findings], Figure]:
 
 def beside_paper(found: Findings) -> Figure:
     """Draw our NDCG₅ and ratio and the paper's, problem by problem, by the paper's NDCG₅."""
-    figure, axes = _panels(2, 2, width=11, height=6.4)
+    figure, axes = panels(2, 2, width=11, height=6.4)
     for row, which in enumerate(SETS):
         theirs = paper.published(which)
         order = sorted(theirs, key=lambda problem: theirs[problem].ndcg5)
         for column, metric in enumerate(("ndcg5", "perplexity_ratio")):
-            ours = _needed(best(found.pautomac(which), metric), f"PAutomaC on {SETS[which]}")
+            ours = needed(best(found.pautomac(which), metric), f"PAutomaC on {SETS[which]}")
             ax = axes[row][column]
-            there = _column([theirs[problem] for problem in order], metric)
+            there = values_of([theirs[problem] for problem in order], metric)
             none = Result("", "", 0, 0, 0, which, "all")
-            here = _column([ours.get(problem, none) for problem in order], metric)
+            here = values_of([ours.get(problem, none) for problem in order], metric)
             at = np.arange(len(order))
             ax.vlines(at, there, here, color="#BBBBBB", lw=1, zorder=1)
             ax.plot(at, there, "D", color=GREY, ms=4, mfc="white", mew=1, zorder=2)
@@ -150,42 +92,42 @@ def beside_paper(found: Findings) -> Figure:
                 _ratio_axis(ax)
     for ax in axes[1]:
         ax.set_xlabel("problem, in the order of the paper's NDCG₅")
-    _legend(
+    legend(
         figure,
-        _mark("o", BLUE, "seqray, best rank and basis"),
-        _mark("D", GREY, "paper, best rank and basis", hollow=True),
+        mark("o", BLUE, "here, best rank and basis"),
+        mark("D", GREY, "paper, best rank and basis", hollow=True),
     )
     return figure
 
 
 def rank_curves(found: Findings) -> Figure:
     """Draw the perplexity of the automata over their rank, on the network's own words."""
-    figure, axes = _panels(1, len(paper.RANK_CURVES), width=11, height=3.5)
+    figure, axes = panels(1, len(paper.RANK_CURVES), width=11, height=3.5)
     curves, rungs = _from_rank_5(found)
     for ax, (problem, rows) in zip(axes[0], curves.items(), strict=True):
         level = found.boxes[problem].perplexity_rnn if problem in found.boxes else np.nan
         ax.set_ylabel("perplexity" if np.isfinite(level) else "perplexity, the RNN's is 1")
         level = level if np.isfinite(level) else 1.0
-        _ladder(ax, rungs, rows, level / _column(rows, "perplexity_ratio"))
+        _ladder(ax, rungs, rows, level / values_of(rows, "perplexity_ratio"))
         ax.axhline(level, color=ORANGE, lw=1.4, ls="--", zorder=4)
         _above(ax, level)
         ax.set_title(title_of(problem))
         ax.set_xlabel("rank")
-    _legend(figure, *_rung_lines(rungs), _line(ORANGE, "the RNN itself", "--"))
+    legend(figure, *_rung_lines(rungs), line(ORANGE, "the RNN itself", "--"))
     return figure
 
 
 def basis_curves(found: Findings) -> Figure:
     """Draw NDCG₅ over rank on SPiCe 4, a curve for each size of basis."""
-    figure, axes = _panels(1, 2, width=11, height=3.8, sharey=True)
+    figure, axes = panels(1, 2, width=11, height=3.8, sharey=True)
     curves = {which: _curve(found, paper.BASIS_CURVES, which) for which in SETS}
     rungs = _rungs(row.prefixes for rows in curves.values() for row in rows)
     for ax, (which, rows) in zip(axes[0], curves.items(), strict=True):
-        _ladder(ax, rungs, rows, _column(rows, "ndcg5"))
+        _ladder(ax, rungs, rows, values_of(rows, "ndcg5"))
         ax.set_title(f"{title_of(paper.BASIS_CURVES)} on {MATH[which]}")
         ax.set_xlabel("rank")
     axes[0][0].set_ylabel(LABELS["ndcg5"])
-    _legend(figure, *_rung_lines(rungs))
+    legend(figure, *_rung_lines(rungs))
     return figure
 
 
@@ -195,27 +137,27 @@ def zeros_curves(found: Findings) -> Figure:
     The smallest and the largest basis only: more would hide each other.
     """
     metrics = ("perplexity_ratio", "kl", "zeros")
-    figure, axes = _panels(3, len(paper.RANK_CURVES), width=11, height=7, sharex=True)
+    figure, axes = panels(3, len(paper.RANK_CURVES), width=11, height=7, sharex=True)
     curves, rungs = _from_rank_5(found)
     rungs = {size: look for size, look in rungs.items() if size in (min(rungs), max(rungs))}
     for column, (problem, rows) in enumerate(curves.items()):
         for ax, metric in zip(axes[:, column], metrics, strict=True):
-            _ladder(ax, rungs, rows, (100 if metric == "zeros" else 1) * _column(rows, metric))
+            _ladder(ax, rungs, rows, (100 if metric == "zeros" else 1) * values_of(rows, metric))
             ax.set_ylabel(LABELS[metric] if column == 0 else "")
         _ratio_axis(axes[0, column])
         _above(axes[1, column], 0.0)
         axes[2, column].set_ylim(0, max(1.0, axes[2, column].get_ylim()[1]))
         axes[0, column].set_title(title_of(problem))
         axes[-1, column].set_xlabel("rank")
-    _legend(figure, *_rung_lines(rungs))
+    legend(figure, *_rung_lines(rungs))
     return figure
 
 
 def errors(found: Findings) -> Figure:
     """Draw the best word error rate beside the network's, and NDCG₁ in deciles."""
-    figure, axes = _panels(2, 2, width=11, height=6, ratios=(2, 1))
+    figure, axes = panels(2, 2, width=11, height=6, ratios=(2, 1))
     for row, which in enumerate(SETS):
-        rates = _needed(best(found.pautomac(which), "wer"), f"PAutomaC on {SETS[which]}")
+        rates = needed(best(found.pautomac(which), "wer"), f"PAutomaC on {SETS[which]}")
         ax = axes[row][0]
         boxes = {problem: box for problem, box in found.boxes.items() if problem in rates}
         _points(ax, boxes, f"wer_box_{which}", "s", ORANGE, hollow=True)
@@ -223,24 +165,26 @@ def errors(found: Findings) -> Figure:
         ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
         ax.set_title(f"word error rate on {MATH[which]}")
         gains = best(found.pautomac(which), "ndcg1")
-        _deciles(axes[row][1], {"seqray": _column(list(gains.values()), "ndcg1")})
+        _deciles(axes[row][1], {"here": values_of(list(gains.values()), "ndcg1")})
         axes[row][1].set_title(f"NDCG₁ on {MATH[which]}")
     axes[1][0].set_xlabel("problem")
     axes[1][1].set_xlabel("NDCG₁")
-    handles = [_mark("o", BLUE, "automaton, best rank and basis")]
-    _legend(figure, *handles, _mark("s", ORANGE, "the RNN itself", hollow=True))
+    handles = [mark("o", BLUE, "automaton, best rank and basis")]
+    legend(figure, *handles, mark("s", ORANGE, "the RNN itself", hollow=True))
     return figure
 
 
 def selections(found: Findings) -> Figure:
     """Draw what choosing the rank on held-out words costs, against the best on the words."""
-    figure, axes = _panels(1, 2, width=9, height=4.6)
+    figure, axes = panels(1, 2, width=9, height=4.6)
     for ax, metric in zip(axes[0], ("ndcg5", "perplexity_ratio"), strict=True):
         for which, colour, marker in SET_MARKS:
             top, fair = best(found.pautomac(which), metric), held_out(found.pautomac(which))
-            _needed(fair, f"a rank chosen on held-out words, on {SETS[which]},")
+            needed(fair, f"a rank chosen on held-out words, on {SETS[which]},")
             shared = sorted(set(top) & set(fair))
-            x, y = (_column([rows[problem] for problem in shared], metric) for rows in (top, fair))
+            x, y = (
+                values_of([rows[problem] for problem in shared], metric) for rows in (top, fair)
+            )
             ax.plot(x, y, marker, color=colour, ms=5, mfc="none", mew=1.2)
         low = min(ax.get_xlim()[0], ax.get_ylim()[0])
         high = max(ax.get_xlim()[1], ax.get_ylim()[1])
@@ -249,7 +193,7 @@ def selections(found: Findings) -> Figure:
         ax.set_title(LABELS[metric])
         ax.set_xlabel("best on the evaluation words")
     axes[0][0].set_ylabel("chosen on held-out words")
-    _legend(figure, *(_mark(m, c, MATH[w], hollow=True) for w, c, m in SET_MARKS))
+    legend(figure, *(mark(m, c, MATH[w], hollow=True) for w, c, m in SET_MARKS))
     return figure
 
 
@@ -331,10 +275,10 @@ def _four_panels(
     gains: Mapping[str, Mapping[str, Result]],
     theirs: Mapping[str, Mapping[str, paper.Published]],
 ) -> Figure:
-    figure, axes = _panels(2, 2, width=11, height=6, ratios=(2, 1))
-    handles = [_mark("o", BLUE, "RNN / automaton")]
+    figure, axes = panels(2, 2, width=11, height=6, ratios=(2, 1))
+    handles = [mark("o", BLUE, "RNN / automaton")]
     for row, which in enumerate(SETS):
-        ours = _needed(ratios[which], f"PAutomaC on {SETS[which]}")
+        ours = needed(ratios[which], f"PAutomaC on {SETS[which]}")
         ax = axes[row][0]
         if which == "test":
             boxes = {problem: box for problem, box in found.boxes.items() if problem in ours}
@@ -343,19 +287,19 @@ def _four_panels(
         _points(ax, ours, "perplexity_ratio", "o", BLUE)
         _ratio_axis(ax)
         ax.set_title(f"perplexity ratio on {MATH[which]}")
-        shown = {"seqray": _column(list(gains[which].values()), "ndcg5")}
+        shown = {"here": values_of(list(gains[which].values()), "ndcg5")}
         if theirs[which]:
-            shown["paper"] = _column(list(theirs[which].values()), "ndcg5")
+            shown["paper"] = values_of(list(theirs[which].values()), "ndcg5")
         _deciles(axes[row][1], shown)
         axes[row][1].set_title(f"NDCG₅ on {MATH[which]}")
     axes[1][0].set_xlabel("problem")
     axes[1][1].set_xlabel("NDCG₅")
     if found.boxes:
-        handles.append(_mark("s", ORANGE, "target / RNN", hollow=True))
+        handles.append(mark("s", ORANGE, "target / RNN", hollow=True))
     if theirs["test"]:
-        handles.append(_mark("D", GREY, "RNN / automaton in the paper", hollow=True))
+        handles.append(mark("D", GREY, "RNN / automaton in the paper", hollow=True))
         axes[0][1].legend(loc="upper left")
-    _legend(figure, *handles)
+    legend(figure, *handles)
     return figure
 
 
@@ -364,7 +308,7 @@ def _points(
 ) -> None:
     """Draw a value for each numbered problem."""
     at = sorted(int(problem) for problem in rows)
-    values = _column([rows[str(number)] for number in at], name)
+    values = values_of([rows[str(number)] for number in at], name)
     face = "none" if hollow else colour
     ax.plot(at, values, marker, color=colour, mfc=face, ms=5 if hollow else 4, mew=1.1)
     if at:
@@ -375,7 +319,7 @@ def _points(
 
 def _ladder(ax: Axes, rungs: Rungs, rows: Sequence[Result], values: FloatArray) -> None:
     """Draw a curve over the ranks for each size of basis, the largest darkest."""
-    ranks, sizes = (_column(rows, name) for name in ("rank", "prefixes"))
+    ranks, sizes = (values_of(rows, name) for name in ("rank", "prefixes"))
     for size, (colour, dashes) in rungs.items():
         if (here := sizes == size).any():
             ax.plot(ranks[here], values[here], color=colour, ls=dashes, lw=1.3)
@@ -389,7 +333,7 @@ def _rungs(sizes: Iterable[int]) -> Rungs:
 
 
 def _rung_lines(rungs: Rungs) -> list[Any]:
-    return [_line(colour, f"basis {size}", dashes) for size, (colour, dashes) in rungs.items()]
+    return [line(colour, f"basis {size}", dashes) for size, (colour, dashes) in rungs.items()]
 
 
 def _from_rank_5(found: Findings) -> tuple[dict[str, list[Result]], Rungs]:
@@ -399,10 +343,6 @@ def _from_rank_5(found: Findings) -> tuple[dict[str, list[Result]], Rungs]:
         for problem in paper.RANK_CURVES
     }
     return curves, _rungs(row.prefixes for rows in curves.values() for row in rows)
-
-
-def _column(rows: Sequence[Any], name: str) -> FloatArray:
-    return np.array([getattr(row, name) for row in rows], float)
 
 
 def _deciles(ax: Axes, values: Mapping[str, FloatArray]) -> None:
@@ -443,52 +383,7 @@ def _above(ax: Axes, level: float) -> None:
     ax.set_ylim(level - 0.08 * room, level + 1.35 * room)
 
 
-def _panels(
-    rows: int,
-    columns: int,
-    *,
-    width: float,
-    height: float,
-    ratios: Sequence[float] = (),
-    **how: Any,
-) -> tuple[Figure, Any]:
-    """Return an empty figure and its axes, ``axes[row][column]``."""
-    made = importlib.import_module("matplotlib.figure").Figure
-    figure = made(figsize=(width, height), layout="constrained")
-    grid = {"width_ratios": ratios} if ratios else None
-    return figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw=grid, **how)
-
-
-def _mark(marker: str, colour: str, label: str, *, hollow: bool = False) -> Any:
-    lines = importlib.import_module("matplotlib.lines")
-    face = "none" if hollow else colour
-    return lines.Line2D([], [], ls="", marker=marker, color=colour, mfc=face, ms=5, label=label)
-
-
-def _line(colour: str, label: str, dashes: Any) -> Any:
-    lines = importlib.import_module("matplotlib.lines")
-    return lines.Line2D([], [], color=colour, ls=dashes, lw=1.4, label=label)
-
-
-def _legend(figure: Figure, *handles: Any) -> None:
-    """Put a legend above all panels, where it covers nothing."""
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), columnspacing=1.5)
-
-
 def _curve(found: Findings, problem: str, which: str) -> list[Result]:
     if rows := found.curve(problem, which):
         return rows
     raise NothingToDrawError(f"no results of {title_of(problem)} on {SETS[which]} in the table")
-
-
-def _needed(rows: Mapping[str, Result], what: str) -> Mapping[str, Result]:
-    if not rows:
-        raise NothingToDrawError(f"no results of {what} in the table")
-    return rows
-
-
-def _matplotlib() -> Any:
-    try:
-        return importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise MissingExtraError("figures need matplotlib: pip install 'seqray[plots]'") from error

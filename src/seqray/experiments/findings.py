@@ -7,6 +7,7 @@ networks with a table ``trained.csv``, which says how each was trained.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,15 @@ from seqray.data.words_file import PathLike
 from seqray.errors import MissingFileError
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.distillation import Distilled
-from seqray.experiments.table import Result, choose, read_results, read_rows
+from seqray.experiments.table import (
+    AUTO,
+    PAPER,
+    Result,
+    choose,
+    held_out,
+    read_results,
+    read_rows,
+)
 from seqray.files import check_header, read_text, reading
 
 SUITES = {
@@ -42,16 +51,37 @@ class Trained(NamedTuple):
     epoch: int
     validation: float
     """The cross-entropy on words held out from the training, in nats a symbol."""
+    perplexity_target: float = math.nan
+    """Of the target machine on the test words, where there is one."""
+    perplexity: float = math.nan
+    """Of the network, as the target weights these words."""
+    ratio: float = math.nan
+    """The first over the second."""
+
+
+class Round(NamedTuple):
+    """What seqray's own method has reached with so many questions, all before it included.
+
+    Examples
+    --------
+    >>> Round(20_000, 0.97).questions
+    20000
+    """
+
+    questions: int
+    """Steps of the network."""
+    ndcg5: float
+    """Of the automaton of the largest rank, on words that were held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What came of the experiments, for one method.
+    """What came of the experiments.
 
     Parameters
     ----------
     rows
-        The tidy table, of all suites.
+        The tidy table of the paper's method, of all suites.
     boxes
         The networks themselves, by problem.
     trained
@@ -60,6 +90,8 @@ class Findings:
         Time and memory.
     about
         How each suite was swept: settings, versions, holes and notes.
+    own
+        The tidy table of seqray's own method, of all suites.
 
     Examples
     --------
@@ -72,6 +104,7 @@ class Findings:
     trained: Mapping[str, Trained] = field(default_factory=dict)
     distilled: Sequence[Distilled] = ()
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own: Sequence[Result] = ()
 
     def pautomac(self, which: str) -> list[Result]:
         """Return the rows of PAutomaC's problems on one set of words."""
@@ -82,10 +115,21 @@ class Findings:
         rows = choose(self.rows, problem=problem, set=which, selection="all")
         return sorted(rows, key=lambda row: (row.prefixes, row.rank))
 
+    def own_choices(self, which: str) -> dict[str, Result]:
+        """Return each problem's row of seqray's own method on one set, at the rank it chose."""
+        return held_out(choose(self.own, set=which))
 
-def read_findings(
-    folder: PathLike, *, boxes: PathLike | None = None, method: str = "paper"
-) -> Findings:
+    @property
+    def rounds(self) -> dict[str, list[Round]]:
+        """How far seqray's own method came with how many questions, by problem."""
+        return {
+            problem: [Round(each["questions"], _number(each["ndcg5"])) for each in rounds]
+            for about in self.about.values()
+            for problem, rounds in about.get("rounds", {}).items()
+        }
+
+
+def read_findings(folder: PathLike, *, boxes: PathLike | None = None) -> Findings:
     """Read a folder of results.
 
     Parameters
@@ -96,8 +140,6 @@ def read_findings(
         are not there are left out.
     boxes
         The folder of networks; its ``trained.csv`` is read if there is one.
-    method
-        Rows of other methods are left out.
 
     Examples
     --------
@@ -116,11 +158,11 @@ def read_findings(
     for suite in SUITES:
         if not (where / f"{suite}.csv.gz").exists():
             continue
-        rows += choose(read_results(where / f"{suite}.csv.gz"), method=method)
+        rows += read_results(where / f"{suite}.csv.gz")
         if (path := where / f"{suite}-boxes.csv").exists():
             found |= read_boxes(path)
         if (path := where / f"{suite}-distilled.csv").exists():
-            distilled += [row for row in read_rows(path, Distilled) if row.method == method]
+            distilled += read_rows(path, Distilled)
         about[suite] = _read_about(where / f"{suite}.json")
     if not about:
         raise MissingFileError(
@@ -130,7 +172,8 @@ def read_findings(
     trained: dict[str, Trained] = {}
     if boxes is not None and (path := Path(boxes, "trained.csv")).exists():
         trained = {row.problem: row for row in read_rows(path, Trained)}
-    return Findings(rows, found, trained, distilled, about)
+    theirs, own = (choose(rows, method=method) for method in (PAPER, AUTO))
+    return Findings(theirs, found, trained, distilled, about, own)
 
 
 def title_of(problem: str) -> str:
@@ -142,6 +185,10 @@ def title_of(problem: str) -> str:
     ('PAutomaC 3', 'trucks (PAutomaC natural 2)')
     """
     return f"PAutomaC {problem}" if problem.isdecimal() else NAMES.get(problem, problem)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value  # JSON has no nan
 
 
 def _read_about(path: Path) -> Mapping[str, Any]:

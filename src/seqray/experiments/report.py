@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,10 +17,13 @@ from seqray.data.words_file import PathLike
 from seqray.draw.svg import to_svg
 from seqray.errors import FileError
 from seqray.experiments import paper
-from seqray.experiments.figures import DRAWINGS, NothingToDrawError, draw, save_figure
+from seqray.experiments.figures import DRAWINGS
 from seqray.experiments.findings import SUITES, Findings, read_findings, title_of
+from seqray.experiments.own import bars, own_summary_table, own_table, questions_text
+from seqray.experiments.own_figures import OWN_DRAWINGS
+from seqray.experiments.plots import Drawing, NothingToDrawError, draw, save_figure
 from seqray.experiments.statements import apart, listed, statements
-from seqray.experiments.table import SETS, best, choose, problem_order
+from seqray.experiments.table import AUTO, PAPER, SETS, Result, best, choose, problem_order
 from seqray.experiments.tables import (
     best_table,
     boxes_table,
@@ -65,7 +68,6 @@ def write_report(
     images: PathLike,
     *,
     boxes: PathLike | None = None,
-    method: str = "paper",
 ) -> Report:
     """Make the page of results and its figures from a folder of results.
 
@@ -80,10 +82,8 @@ def write_report(
     boxes
         The folder of networks: one automaton is extracted anew, to be drawn, and ``trained.csv``
         says how they were trained. Without it both are left out, and the page says so.
-    method
-        The method whose rows are taken.
     """
-    found = read_findings(results, boxes=boxes, method=method)
+    found = read_findings(results, boxes=boxes)
     page, folder = Path(output), Path(images)
     if not page.absolute().parent.is_dir():
         raise FileError(f"{page}: there is no folder {page.parent} to put it in")
@@ -92,17 +92,18 @@ def write_report(
     except OSError as error:
         raise FileError(f"{folder}: cannot be made: {error.strerror or error}") from error
     missing: dict[str, str] = {}
-    for drawing in DRAWINGS:
+    drawings = (*OWN_DRAWINGS, *DRAWINGS)
+    for drawing in drawings:
         try:
             save_figure(draw(drawing, found), folder, PREFIX + drawing.name)
         except NothingToDrawError as gap:
             missing[drawing.name] = str(gap)
-    if reason := _draw_automaton(boxes, method, folder / f"{PREFIX}automaton.svg"):
+    if reason := _draw_automaton(boxes, folder / f"{PREFIX}automaton.svg"):
         missing["automaton"] = reason
     link = Path(os.path.relpath(folder.absolute(), page.absolute().parent)).as_posix()
     with writing(page) as fresh:
         fresh.write_text(page_text(found, link, missing), "utf-8")
-    names = [drawing.name for drawing in DRAWINGS] + ["automaton"]
+    names = [drawing.name for drawing in drawings] + ["automaton"]
     return Report(page, tuple(name for name in names if name not in missing), missing)
 
 
@@ -126,11 +127,15 @@ def page_text(found: Findings, images: str, missing: Mapping[str, str]) -> str:
     parts = [
         "# The paper's experiments, repeated",
         f"{paper.SOURCE}, with seqray: its method (raw blocks, a basis of uniform words), its "
-        "data, its sizes of basis and ranks; networks of its architecture, trained anew. This page "
-        "is made by `seqray report`; every figure on it is computed from the tables of results.",
+        "data, its sizes of basis and ranks; networks of its architecture, trained anew. Beside it "
+        "stands seqray's own method on the same networks; all that is not said to be its own is by "
+        "the paper's. This page is made by `seqray report`; every figure on it is computed from "
+        "the tables of results.",
         _what_was_run(found),
+        *_own_method(found, images, missing),
         "## In a few figures",
-        "Over the problems that the paper's tables have as well. *best*: rank and basis picked on "
+        "The paper's method again, over all problems that the paper's tables have as well. *best*: "
+        "rank and basis picked on "
         "the evaluation words themselves, for each metric by itself, as the paper does. "
         "*held-out*: the rank chosen on other words drawn from the network, at the largest basis; "
         "nothing is picked on the evaluation words. The best ratio is the largest; zeros, weights "
@@ -141,7 +146,8 @@ def page_text(found: Findings, images: str, missing: Mapping[str, str]) -> str:
         _agreement(found),
         _differences(found),
         "## Figures",
-        *_figures(images, missing),
+        *_figures(DRAWINGS, images, missing),
+        *_automaton(images, missing),
         "## Best parameters",
         "Best perplexity ratio with the share of weights that are not positive there, best NDCG₅, "
         "and both at the rank chosen on held-out words (largest basis). On S_test the ratio is "
@@ -172,29 +178,44 @@ def page_text(found: Findings, images: str, missing: Mapping[str, str]) -> str:
 
 
 def _what_was_run(found: Findings) -> str:
-    plain = choose(found.rows, selection="all")
     lines = []
     for suite in found.about:
-        rows = [row for row in plain if row.problem in SUITES[suite]]
-        seconds = found.about[suite].get("seconds", {})
-        spent = [sum(phases.values()) for phases in seconds.values()]
-        sizes = sorted({row.prefixes for row in rows})
-        lines.append(
-            [
-                suite,
-                f"{len({row.problem for row in rows})} of {len(SUITES[suite])}",
-                ", ".join(map(str, sizes)) or "–",
-                _longest(found.about[suite]),
-                _span(row.rank for row in rows),
-                f"{len(rows):,}",
-                f"{sum(spent) / 60:.0f}" if spent else "–",
-                f"{max(spent) / 60:.1f}" if spent else "–",
-            ]
-        )
+        for rows, own in ((found.rows, False), (found.own, True)):
+            plain = choose(rows, problem=SUITES[suite], selection="all")
+            if plain or not own:
+                lines.append(_run_line(suite, found.about[suite], plain, own))
     header = ["table", "problems", "bases", "longest word of a basis", "ranks", "rows"]
     header += ["minutes, all", "longest problem"]
     texts = ["## What was run", markdown(header, lines), *_versions(found)]
     return "\n\n".join(texts)
+
+
+def _run_line(suite: str, about: Mapping[str, Any], rows: Sequence[Result], own: bool) -> list[str]:
+    """Say in a line what one method was run on."""
+    sizes = sorted({row.prefixes for row in rows})
+    spent = [sum(phases.values()) for phases in _phases(about, own=own).values()]
+    contexts = f"{_between(sizes)} contexts" if own else ", ".join(map(str, sizes))
+    return [
+        f"{suite}, seqray's own method" if own else suite,
+        f"{len({row.problem for row in rows})} of {len(SUITES[suite])}",
+        contexts or "–",
+        "–" if own else _longest(about),
+        _span(row.rank for row in rows),
+        f"{len(rows):,}",
+        f"{sum(spent) / 60:.0f}" if spent else "–",
+        f"{max(spent) / 60:.1f}" if spent else "–",
+    ]
+
+
+def _phases(about: Mapping[str, Any], *, own: bool) -> dict[str, dict[str, float]]:
+    """Return the seconds of one method by problem and phase."""
+    mark = f"{AUTO}_"
+    found: dict[str, dict[str, float]] = {}
+    for problem, spent in about.get("seconds", {}).items():
+        its = {name: taken for name, taken in spent.items() if name.startswith(mark) == own}
+        if its:
+            found[problem] = {name.removeprefix(mark): taken for name, taken in its.items()}
+    return found
 
 
 def _longest(about: Mapping[str, Any]) -> str:
@@ -210,21 +231,66 @@ def _versions(found: Findings) -> list[str]:
     about = next((one for one in found.about.values() if one.get("seqray")), None)
     if about is None:
         return []
-    phases: dict[str, float] = {}
-    for one in found.about.values():
-        for spent in one.get("seconds", {}).values():
-            for phase, seconds in spent.items():
-                phases[phase] = phases.get(phase, 0.0) + seconds
-    total = sum(phases.values()) or 1.0
-    shares = sorted(phases.items(), key=lambda item: -item[1])
     settings = about.get("settings", {})
+    by_phase = [f"Processor time by phase: {_shares(found, own=False)}"]
+    if ours := _shares(found, own=True):
+        by_phase.append(f"of seqray's own method: {ours}")
     return [
         f"seqray {about['seqray']}, Python {about['python']}, NumPy {about['numpy']}, "
         f"{', '.join(about.get('blas', []))}, on {about['processor']}; seed "
         f"{settings.get('seed', '–')}, {settings.get('n_rnn', '–')} words drawn from each network "
-        f"as S_RNN, {settings.get('n_held_out', '–')} others to choose ranks on. Processor time by "
-        "phase: " + ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in shares) + "."
+        f"as S_RNN, {settings.get('n_held_out', '–')} others to choose ranks on. "
+        f"{'; '.join(by_phase)}."
     ]
+
+
+def _shares(found: Findings, *, own: bool) -> str:
+    """Say which shares of the time of a method its phases take, the longest first."""
+    phases: dict[str, float] = {}
+    for about in found.about.values():
+        for spent in _phases(about, own=own).values():
+            for phase, seconds in spent.items():
+                phases[phase] = phases.get(phase, 0.0) + seconds
+    total = sum(phases.values()) or 1.0
+    shares = sorted(phases.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in shares)
+
+
+def _own_method(found: Findings, images: str, missing: Mapping[str, str]) -> Iterable[str]:
+    """Say what seqray's own method reaches."""
+    yield "## seqray's own method"
+    if not found.own:
+        yield "It was not run: `seqray bench --method auto` adds it to the same results."
+        return
+    yield (
+        "What `seqray.extract` does by itself: it draws words from the network, asks how their "
+        "contexts go on, and takes the automaton of these conditional blocks or one whose weights "
+        "are chances, fitted to them. It chooses its rank on words that it holds out: nothing is "
+        "picked on the evaluation words. Beside it stand, over the problems that all of them have, "
+        "the paper's published values and the paper's method on the same networks as ours. *best*: "
+        "rank and basis picked on the evaluation words, for each metric by itself, as all that is "
+        "published; *held-out*: the rank chosen on other words, at the largest basis. A step is "
+        "the network reading one symbol; those for the words that ranks are chosen on are not "
+        "counted, for either method."
+    )
+    yield own_summary_table(found)
+    judged = bars(found)
+    if judged:
+        n_holding = sum(bar.holds for bar in judged)
+        yield (
+            f"Of {len(judged)} bars, {n_holding} hold. *The paper's* are its published values, of "
+            "networks that are not ours."
+        )
+        yield _judged(["bar", "here", "holds"], judged)
+    yield questions_text(found)
+    yield from _figures(OWN_DRAWINGS, images, missing)
+    yield "### Each problem"
+    yield (
+        "The first four columns are NDCG₅, the paper's and its method's here at their best. Own: "
+        "all at the rank chosen on held-out words; *of 800 × 800* is the share of the steps that "
+        "the paper's method takes there."
+    )
+    yield own_table(found)
 
 
 def _with_all(found: Findings) -> str:
@@ -241,9 +307,13 @@ def _with_all(found: Findings) -> str:
 
 
 def _agreement(found: Findings) -> str:
+    return _judged(["the paper", "here", "agrees"], statements(found))
+
+
+def _judged(header: Sequence[str], verdicts: Iterable[tuple[str, str, bool | None]]) -> str:
+    """Return a table of what should be, what is, and whether that is the same."""
     marks = {True: "yes", False: "**no**", None: "–"}
-    rows = [[one.paper, one.ours, marks[one.agrees]] for one in statements(found)]
-    table = markdown(["the paper", "here", "agrees"], rows)
+    table = markdown(header, [[wanted, seen, marks[same]] for wanted, seen, same in verdicts])
     return table.replace("| --- | ---: | ---: |", "| --- | --- | --- |")
 
 
@@ -272,11 +342,14 @@ def _differences(found: Findings) -> str:
     )
 
 
-def _figures(images: str, missing: Mapping[str, str]) -> Iterable[str]:
-    for drawing in DRAWINGS:
+def _figures(drawings: Iterable[Drawing], images: str, missing: Mapping[str, str]) -> Iterable[str]:
+    for drawing in drawings:
         if drawing.name not in missing:
             yield f"![{drawing.part}]({images}/{PREFIX}{drawing.name}.svg)"
             yield f"*{drawing.part}.* {drawing.caption}"
+
+
+def _automaton(images: str, missing: Mapping[str, str]) -> Iterable[str]:
     if "automaton" not in missing:
         yield f"![An automaton of five states]({images}/{PREFIX}automaton.svg)"
         yield (
@@ -326,6 +399,9 @@ def _absent(found: Findings, suite: str) -> list[str]:
     known = {*about.get("holes", {}), *(problem for problem, _, _ in ranks)}
     gone = [problem for problem in SUITES[suite] if problem not in known]
     lines = [f"no rows of {listed(gone)}"] if gone else []
+    known -= {*about.get("holes", {}), *(row.problem for row in found.own)}
+    if known:
+        lines.append(f"no rows of seqray's own method of {listed(known)}")
     notes = about.get("notes", {})
     for size in paper.BASES:
         none, small, odd = _lacking(ranks, size, notes)
@@ -363,7 +439,7 @@ def _lacking(
     return none, small, odd
 
 
-def _draw_automaton(boxes: PathLike | None, method: str, path: Path) -> str:
+def _draw_automaton(boxes: PathLike | None, path: Path) -> str:
     """Extract and draw the automaton that the paper draws; return why not, if not."""
     if boxes is None:
         return "the folder of networks was not named"
@@ -372,7 +448,7 @@ def _draw_automaton(boxes: PathLike | None, method: str, path: Path) -> str:
     if not network.is_file():
         return f"there is no network {network.name}"
     box = open_black_box(f"rnn:{network}")
-    found = extract(box, prefixes=basis, suffixes=basis, max_rank=rank, method=method)
+    found = extract(box, prefixes=basis, suffixes=basis, max_rank=rank, method=PAPER)
     automaton = found.automaton(rank)
     with writing(path) as fresh:
         fresh.write_text(to_svg(automaton, threshold=THRESHOLD), "utf-8")
@@ -396,6 +472,10 @@ def _filled(line: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _between(numbers: Sequence[int]) -> str:
+    return " to ".join(f"{end:,}" for end in dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _span(numbers: Iterable[int]) -> str:

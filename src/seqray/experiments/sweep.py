@@ -1,10 +1,13 @@
-"""The sweep: every problem at every size of basis, resumable, merged into one table.
+"""The sweep: every problem by the paper's method at every size of basis, and by seqray's own.
+
+It is resumable, and merged into one table.
 
 ::
 
     RESULTS/
       pautomac.csv.gz           the table, see `seqray.experiments.table`
-      pautomac.json             how it was made: settings, versions, machine, holes, time by phase
+      pautomac.json             how it was made: settings, versions, machine, holes, time by phase,
+                                and what seqray's own method reached with how many questions
       pautomac-boxes.csv        the boxes themselves, see `seqray.experiments.boxes`
       pautomac-distilled.csv    time and memory, see `seqray.experiments.distillation`
       parts/pautomac/           what is done so far, a file or two a cell, and the settings
@@ -20,7 +23,7 @@ import json
 import math
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,10 +36,20 @@ import seqray
 from seqray.errors import ArgumentError, FileError
 from seqray.executors import Executor, Outcome, here
 from seqray.experiments.boxes import BoxRow
-from seqray.experiments.cells import SIZES, Cell, Part, Settings, measure, measure_box
+from seqray.experiments.cells import (
+    SIZES,
+    Cell,
+    Part,
+    Settings,
+    measure,
+    measure_auto,
+    measure_box,
+)
 from seqray.experiments.distillation import Distilled, measure_distilled
 from seqray.experiments.problems import HELD_OUT_SEED, RNN_SEED, Source
 from seqray.experiments.table import (
+    AUTO,
+    PAPER,
     Result,
     problem_order,
     read_results,
@@ -50,6 +63,9 @@ BOXES, DISTILLED = "boxes", "distilled"
 
 OTHERS = {BOXES: BoxRow._fields, DISTILLED: Distilled._fields}
 """The tables beside the main one, and their columns."""
+
+OWN_WORK = 16_000
+"""How much each rank of seqray's own method is: all of them about what a basis of 1,200 takes."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,8 @@ class Sweep:
         The sizes of bases, in the order in which they are taken.
     settings
         What all cells have in common.
+    methods
+        Which methods: the paper's, seqray's own, or both. What is left out can be added later.
 
     Examples
     --------
@@ -75,7 +93,8 @@ class Sweep:
     >>> from seqray.experiments.problems import sources
     >>> small = Settings(max_rank=5, n_test=50, n_rnn=50, n_held_out=50)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sweep = Sweep("tiny", Path(folder), sources("generated", problems=[1]), (20, 30), small)
+    ...     problem = sources("generated", problems=[1])
+    ...     sweep = Sweep("tiny", Path(folder), problem, (20, 30), small, methods=["paper"])
     ...     summary = sweep.run()
     ...     summary.n_done, len(read_results(sweep.table))
     (4, 32)
@@ -86,11 +105,15 @@ class Sweep:
     sources: Iterable[Source]
     sizes: tuple[int, ...] = SIZES
     settings: Settings = field(default_factory=Settings)
+    methods: Collection[str] = (PAPER, AUTO)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sizes or min(self.sizes) < 1:
             raise ArgumentError(f"sizes: expected numbers from 1, got {self.sizes}")
+        if not self.methods or not {PAPER, AUTO}.issuperset(self.methods):
+            known = f"{PAPER!r}, {AUTO!r} or both"
+            raise ArgumentError(f"methods: expected {known}, got {tuple(self.methods)}")
 
     @property
     def table(self) -> Path:
@@ -192,8 +215,13 @@ class Sweep:
             mark = source.fingerprint()
             small = Cell(source, mark, min(self.sizes), self.settings)
             cells = [Cell(source, mark, size, self.settings) for size in self.sizes]
-            found = [Job(BOXES, small), *(Job(str(cell.size), cell) for cell in cells)]
-            jobs |= {job.name: job for job in [*found, Job(DISTILLED, small)]}
+            found = [Job(BOXES, small)]
+            if PAPER in self.methods:
+                found += [Job(str(cell.size), cell) for cell in cells]
+                found.append(Job(DISTILLED, small))
+            if AUTO in self.methods:
+                found.append(Job(AUTO, small))
+            jobs |= {job.name: job for job in found}
         return jobs
 
     def _drop_outdated(self, jobs: Iterable[Job]) -> None:
@@ -244,6 +272,7 @@ class Sweep:
             "failed": dict(failed),
             "notes": {name: part["notes"] for name, part in parts.items() if part["notes"]},
             "seconds": _phases(parts.values()),
+            "rounds": {p["problem"]: p["rounds"] for p in parts.values() if "rounds" in p},
             "fingerprints": {part["problem"]: part["fingerprint"] for part in parts.values()},
             **machine(),
         }
@@ -261,7 +290,7 @@ class Sweep:
 
 
 class Job(NamedTuple):
-    """A cell, and what is wanted of it: its box, its times, or else its rows of the table."""
+    """A cell, and what is wanted of it: its box, its times, or else rows of a method."""
 
     kind: str
     cell: Cell
@@ -276,11 +305,13 @@ class Job(NamedTuple):
         """How much there is to do, roughly: filling blocks, and then measuring every rank."""
         if self.kind == BOXES:
             return 0
+        if self.kind == AUTO:
+            return OWN_WORK * self.cell.settings.max_rank
         return self.cell.size**2 + 2000 * self.cell.settings.max_rank
 
     def __str__(self) -> str:
         name, size = self.cell.source.name, self.cell.size
-        what = {BOXES: "the box", DISTILLED: "time and memory"}
+        what = {BOXES: "the box", DISTILLED: "time and memory", AUTO: "seqray's own method"}
         return f"problem {name}: {what.get(self.kind, f'{size} × {size}')}"
 
 
@@ -310,6 +341,8 @@ def work(job: Job) -> Part:
         return measure_box(job.cell)
     if job.kind == DISTILLED:
         return measure_distilled(job.cell)
+    if job.kind == AUTO:
+        return measure_auto(job.cell)
     return measure(job.cell)
 
 
@@ -337,6 +370,7 @@ def _part_order(part: Mapping[str, Any]) -> tuple[Any, ...]:
         problem_order(part["problem"]),
         not kind.isdecimal(),
         int(kind) if kind.isdecimal() else 0,
+        kind,
     )
 
 

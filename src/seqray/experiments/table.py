@@ -4,6 +4,10 @@ A row is a `Result`. ``selection`` says why it is there: ``"all"`` is the plain 
 ``"best-ndcg"`` and ``"best-ratio"`` repeat the rank that is best on these very words, as the paper
 chooses; ``"held-out"`` repeats the rank that was chosen on other words. All three are of one
 problem, method and size of basis.
+
+Two methods share a table. The paper's is there at every size of basis. Seqray's own chooses for
+itself what to ask: its rows are of the contexts and columns that it took, and ``"held-out"`` is the
+rank that it chose.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from seqray.data.words_file import PathLike
 from seqray.errors import ArgumentError, FileError
 from seqray.files import read_bytes, reading, writing
 
+PAPER, AUTO = "paper", "auto"
+"""The methods: the paper's, and what `seqray.extract` takes by itself."""
 SETS = {"test": "S_test", "rnn": "S_RNN"}
 SELECTIONS = ("all", "best-ndcg", "best-ratio", "held-out")
 METRICS = ("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros")

@@ -51,10 +51,21 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> percent(0.135)
-    '13.5 %'
+    >>> percent(0.135), percent(math.nan)
+    ('13.5 %', '–')
     """
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+    return f"{number(100 * value, 1)} %" if math.isfinite(value) else number(value)
+
+
+def marked(problem: str) -> str:
+    """Return a problem as tables write it, with a star where its data are not the official ones.
+
+    Examples
+    --------
+    >>> marked("3"), marked("22")
+    ('3', '22*')
+    """
+    return f"{problem}{'*' * (problem == '22')}"
 
 
 def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
@@ -140,7 +151,7 @@ def best_table(found: Findings, which: str) -> str:
         its = theirs.get(problem)
         lines.append(
             [
-                *(f"{problem}{'*' * (problem == '22')}", _machine(problem)),
+                *(marked(problem), _machine(problem)),
                 *_place(ratios.get(problem), "perplexity_ratio"),
                 number(its.perplexity_ratio if its else math.nan, 5),
                 *(percent(_value(ratios, problem, "zeros")), percent(its.zeros) if its else "–"),
@@ -185,7 +196,7 @@ def boxes_table(found: Findings) -> str:
         box, trained = found.boxes[problem], found.trained.get(problem)
         lines.append(
             [
-                f"{problem}{'*' * (problem == '22')}",
+                marked(problem),
                 *((str(trained.hidden), str(trained.epoch)) if trained else ("–", "–")),
                 number(trained.validation if trained else math.nan, 4),
                 *(number(box.perplexity_target, 2), number(box.perplexity_box, 2)),

@@ -1,0 +1,371 @@
+"""Seqray's own method beside the paper's: what it reaches, and with how many questions.
+
+The paper's published values are its best: rank and basis picked on the evaluation words. Its method
+on the networks here comes in two ways, picked like that, or with the rank chosen on held-out words
+at the largest basis. Seqray's own chooses its rank on words that it holds out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.arrays import FloatArray
+from seqray.experiments import paper
+from seqray.experiments.findings import Findings, title_of
+from seqray.experiments.statements import listed
+from seqray.experiments.table import SETS, Result, best, choose, held_out, problem_order
+from seqray.experiments.tables import markdown, marked, number, percent
+
+BASIS = 800
+"""The size of the paper's basis with whose steps of the network ours are compared."""
+FEW = 0.1
+"""The share of these steps that should be enough for what the paper reached."""
+PUBLISHED, OWN = "paper", "seqray's own"
+BEST, FAIR = "its method here, best", "its method here, held-out"
+"""The ways that are compared."""
+
+
+class Way(NamedTuple):
+    """One way to extract on one set of words: a value a problem, in the order of `compared`."""
+
+    ndcg5: FloatArray
+    ratios: FloatArray
+    zeros: FloatArray
+    steps: FloatArray
+    """Of the network; not a number where nobody says."""
+
+
+class Bar(NamedTuple):
+    """What seqray's own method should reach, what it does, and whether that is so."""
+
+    text: str
+    found: str
+    holds: bool
+
+
+def compared(found: Findings) -> list[str]:
+    """Return the problems that the paper has, and both methods here, on both sets of words.
+
+    Examples
+    --------
+    >>> theirs, own = (
+    ...     [Result("3", method, 800, 800, 7, which, selection) for which in SETS]
+    ...     for method, selection in (("paper", "all"), ("auto", "held-out"))
+    ... )
+    >>> compared(Findings(theirs, own=own)), compared(Findings(theirs))
+    (['3'], [])
+    """
+    names = set(paper.paper_problems())
+    for which in SETS:
+        names &= {row.problem for row in found.pautomac(which)} & set(found.own_choices(which))
+    return sorted(names, key=problem_order)
+
+
+def ways(found: Findings, which: str) -> dict[str, Way]:
+    """Return what each way reaches on one set of words.
+
+    Parameters
+    ----------
+    found
+        The results.
+    which
+        The set of words, ``"test"`` or ``"rnn"``.
+
+    Examples
+    --------
+    >>> list(ways(Findings([]), "test"))
+    ['paper', 'its method here, best', 'its method here, held-out', "seqray's own"]
+    """
+    names, rows, theirs = compared(found), found.pautomac(which), paper.published(which)
+    gains, ratios = best(rows, "ndcg5"), best(rows, "perplexity_ratio")
+    fair, own = held_out(rows), found.own_choices(which)
+    return {
+        PUBLISHED: Way(
+            np.array([theirs[name].ndcg5 for name in names]),
+            np.array([theirs[name].perplexity_ratio for name in names]),
+            np.array([theirs[name].zeros for name in names]),
+            np.full(len(names), math.nan),
+        ),
+        BEST: _way(names, gains, ratios),
+        FAIR: _way(names, fair, fair),
+        OWN: _way(names, own, own),
+    }
+
+
+def paper_steps(found: Findings) -> dict[str, int]:
+    """Return the steps of the network that the paper's method takes at 800 × 800, by problem.
+
+    Examples
+    --------
+    >>> paper_steps(Findings([Result("3", "paper", 800, 800, 1, "test", "all", steps=5000)]))
+    {'3': 5000}
+    """
+    return {row.problem: row.steps for row in choose(found.rows, prefixes=BASIS, suffixes=BASIS)}
+
+
+def reaching(found: Findings) -> dict[str, float]:
+    """Return with how many questions each problem reaches the best NDCG₅ that the paper published.
+
+    Returns
+    -------
+    shares
+        By problem, of the steps that the paper's method takes at 800 × 800; infinity where it is
+        not reached. NDCG₅ is that on held-out words, drawn from the network as those of S_RNN, so
+        it is compared with the paper's value there.
+
+    Examples
+    --------
+    >>> rounds = [{"questions": 50, "ndcg5": 0.5}, {"questions": 250, "ndcg5": 0.99}]
+    >>> rows = [Result("35", "paper", 800, 800, 1, "test", "all", steps=5000)]
+    >>> reaching(Findings(rows, about={"pautomac": {"rounds": {"35": rounds}}}))
+    {'35': 0.01}
+    """
+    theirs = {**paper.published("test"), **paper.published("rnn")}
+    steps, shares = paper_steps(found), {}
+    for problem, rounds in sorted(found.rounds.items(), key=lambda item: problem_order(item[0])):
+        if problem in theirs and problem in steps:
+            enough = (one.questions for one in rounds if one.ndcg5 >= theirs[problem].ndcg5)
+            shares[problem] = next(enough, math.inf) / steps[problem]
+    return shares
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def own_summary_table(found: Findings) -> str:
+    """Return the few figures of all ways on both sets, side by side.
+
+    Examples
+    --------
+    >>> print(own_summary_table(Findings([])).splitlines()[2])
+    | problems | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+    """
+    reference = _reference(found)
+    header, columns = [""], []
+    for which in SETS:
+        sides = ways(found, which)
+        for name, way in sides.items():
+            header.append(f"{SETS[which]}: {name}")
+            above = int((way.ndcg5 > sides[PUBLISHED].ndcg5).sum())
+            one = paper.summary(way.ndcg5, way.ratios, way.zeros)
+            columns.append(
+                [
+                    str(one.n_problems),
+                    *(number(one.ndcg5_mean), number(one.ndcg5_least)),
+                    *(str(one.above_90), str(one.above_99)),
+                    "–" if name == PUBLISHED else str(above),
+                    *(str(one.within_1_percent), percent(one.zeros_mean)),
+                    *(_count(_median(way.steps)), percent(_median(way.steps / reference))),
+                ]
+            )
+    names = [
+        *("problems", "NDCG₅, mean", "NDCG₅, smallest", "NDCG₅ above 0.9", "NDCG₅ above 0.99"),
+        *("NDCG₅ above the paper's", "perplexity ratio within 1 % of 1"),
+        *("weights not positive, mean", "steps of the network, median"),
+        f"… as a share of the paper's method at {BASIS} × {BASIS}, median",
+    ]
+    return markdown(header, zip(names, *columns, strict=True))
+
+
+def own_table(found: Findings) -> str:
+    """Return each problem's NDCG₅ by every way, and what seqray's own method took for it.
+
+    Examples
+    --------
+    >>> own = [Result("3", "auto", 1500, 50, 7, "test", "held-out", ndcg5=0.9, steps=5000)]
+    >>> own_table(Findings([], own=own)).splitlines()[2].split(" | ")[5:8]
+    ['7', '0.9000', '–']
+    """
+    steps = paper_steps(found)
+    own = {which: found.own_choices(which) for which in SETS}
+    here = {which: best(choose(found.rows, set=which), "ndcg5") for which in SETS}
+    lines = []
+    for problem in sorted({*own["test"], *own["rnn"]}, key=problem_order):
+        one = own["test"].get(problem) or own["rnn"][problem]
+        share = one.steps / steps[problem] if problem in steps else math.nan
+        theirs = [paper.published(which).get(problem) for which in SETS]
+        lines.append(
+            [
+                marked(problem) if problem.isdecimal() else title_of(problem),
+                *(number(row.ndcg5 if row else math.nan, 4) for row in theirs),
+                *_values(here.values(), problem, "ndcg5"),
+                str(one.rank),
+                *_values(own.values(), problem, "ndcg5"),
+                *_values(own.values(), problem, "perplexity_ratio"),
+                *(percent(of[problem].zeros) if problem in of else "–" for of in own.values()),
+                *(f"{one.steps:,}", percent(share)),
+            ]
+        )
+    header = ["problem", "paper: S_test", "S_RNN", "its method here: S_test", "S_RNN"]
+    header += ["own: rank", "NDCG₅ S_test", "S_RNN", "ratio S_test", "S_RNN"]
+    return markdown([*header, "zeros S_test", "S_RNN", "steps", f"of {BASIS} × {BASIS}"], lines)
+
+
+def questions_text(found: Findings) -> str:
+    """Say with how many questions seqray's own method comes up to the paper's published values.
+
+    Examples
+    --------
+    >>> questions_text(Findings([]))
+    'How far it comes with how many questions was not measured.'
+    """
+    shares = reaching(found)
+    if not shares:
+        return "How far it comes with how many questions was not measured."
+    never = [problem for problem, share in shares.items() if math.isinf(share)]
+    rest = "Every problem reaches it."
+    if never:
+        rest = f"On {len(never)} of them ({listed(never)}) no round does, which counts as ∞."
+    return (
+        "It asks in rounds, each about four times as much as the one before. The first round whose "
+        "NDCG₅ on held-out words reaches the best value that the paper published on S_RNN has "
+        f"asked, in the median over {len(shares)} problems, "
+        f"{percent(float(np.median(list(shares.values()))))} of the steps that the paper's method "
+        f"takes at {BASIS} × {BASIS}, all rounds before it included. {rest}"
+    )
+
+
+# Bars ---------------------------------------------------------------------------------------------
+
+
+def bars(found: Findings) -> list[Bar]:
+    """Return what seqray's own method should reach, and whether it does.
+
+    Examples
+    --------
+    >>> bars(Findings([]))
+    []
+    """
+    names = compared(found)
+    if not names:
+        return []
+    sides = {which: ways(found, which) for which in SETS}
+    made = [
+        Bar("NDCG₅ is on average above the paper's.", *_mean(sides)),
+        Bar("NDCG₅ is above the paper's on every problem.", *_above(sides, names, PUBLISHED)),
+        Bar(
+            "NDCG₅ is above that of the paper's method on the same network, at its best, on every "
+            "problem.",
+            *_above(sides, names, BEST),
+        ),
+        Bar("NDCG₅ is above 0.9 on every problem.", *_every(sides, names)),
+        Bar("NDCG₅ is above 0.99 on more problems than in the paper.", *_more(sides, "above_99")),
+        Bar(
+            "The perplexity ratio is within 1 % of 1 on more problems than in the paper.",
+            *_more(sides, "within_1_percent"),
+        ),
+        Bar("Fewer weights are not positive than in the paper, on average.", *_zeros(sides)),
+    ]
+    share = _median(sides["test"][OWN].steps / _reference(found))
+    if math.isfinite(share):
+        made.append(
+            Bar(
+                f"It takes fewer steps of the network than the paper's method at {BASIS} × "
+                f"{BASIS}, in the median over the problems.",
+                percent(share),
+                share < 1,
+            )
+        )
+    if shares := list(reaching(found).values()):
+        middle = float(np.median(shares))
+        made.append(
+            Bar(
+                f"{100 * FEW:.0f} % of these steps are enough for the paper's NDCG₅, in the median "
+                "over the problems.",
+                percent(middle),
+                middle <= FEW,
+            )
+        )
+    return made
+
+
+Sides = Mapping[str, Mapping[str, Way]]
+"""All ways, by set of words."""
+
+
+def _mean(sides: Sides) -> tuple[str, bool]:
+    pairs = [(way[OWN].ndcg5.mean(), way[PUBLISHED].ndcg5.mean()) for way in sides.values()]
+    texts = [f"{number(own)} against {number(theirs)}" for own, theirs in pairs]
+    return _on_both(texts), all(own > theirs for own, theirs in pairs)
+
+
+def _above(sides: Sides, names: list[str], other: str) -> tuple[str, bool]:
+    texts, all_above = [], True
+    for way in sides.values():
+        gaps = way[OWN].ndcg5 - way[other].ndcg5
+        below = [name for name, gap in zip(names, gaps, strict=True) if not gap > 0]
+        text = f"{len(names) - len(below)} of {len(names)}"
+        if below:
+            text += f", not on {listed(below)} (at most {number(-gaps.min(), 4)} below)"
+        texts.append(text)
+        all_above &= not below
+    return _on_both(texts), all_above
+
+
+def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
+    least = {which: int(way[OWN].ndcg5.argmin()) for which, way in sides.items()}
+    values = [float(sides[which][OWN].ndcg5[at]) for which, at in least.items()]
+    places = [names[at] for at in least.values()]
+    texts = [
+        f"smallest {number(value)} (problem {name})"
+        for value, name in zip(values, places, strict=True)
+    ]
+    return _on_both(texts), min(values) > 0.9
+
+
+def _more(sides: Sides, what: str) -> tuple[str, bool]:
+    pairs = [(_counted(way[OWN], what), _counted(way[PUBLISHED], what)) for way in sides.values()]
+    texts = [f"{own} against {theirs}" for own, theirs in pairs]
+    return _on_both(texts), all(own > theirs for own, theirs in pairs)
+
+
+def _zeros(sides: Sides) -> tuple[str, bool]:
+    pairs = [(way[OWN].zeros.mean(), way[PUBLISHED].zeros.mean()) for way in sides.values()]
+    texts = [f"{percent(own)} against {percent(theirs)}" for own, theirs in pairs]
+    return _on_both(texts), all(own < theirs for own, theirs in pairs)
+
+
+# Below --------------------------------------------------------------------------------------------
+
+
+def _way(names: list[str], gains: Mapping[str, Result], ratios: Mapping[str, Result]) -> Way:
+    """Return NDCG₅ and steps of some rows, ratios and zeros of others."""
+
+    def of(rows: Mapping[str, Result], metric: str) -> FloatArray:
+        return np.array([getattr(rows[n], metric) if n in rows else math.nan for n in names], float)
+
+    return Way(
+        of(gains, "ndcg5"), of(ratios, "perplexity_ratio"), of(ratios, "zeros"), of(gains, "steps")
+    )
+
+
+def _reference(found: Findings) -> FloatArray:
+    steps = paper_steps(found)
+    return np.array([steps.get(problem, math.nan) for problem in compared(found)], float)
+
+
+def _counted(way: Way, what: str) -> int:
+    return int(getattr(paper.summary(way.ndcg5, way.ratios, way.zeros), what))
+
+
+def _on_both(texts: Iterable[str]) -> str:
+    return "; ".join(f"{name}: {text}" for name, text in zip(SETS.values(), texts, strict=True))
+
+
+def _values(of: Iterable[Mapping[str, Result]], problem: str, metric: str) -> list[str]:
+    return [
+        number(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
+    ]
+
+
+def _median(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else math.nan
+
+
+def _count(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.0f}"
