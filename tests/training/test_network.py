@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.errors import ArgumentError
 from seqray.batches import Corpus
+from seqray.errors import ArgumentError
 from seqray.training.learner import Learner
 from seqray.training.network import Network, cross_entropy, to_seqray
 from seqray.words import Alphabet

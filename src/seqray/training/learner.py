@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from seqray.arrays import FloatArray
-from seqray.errors import ArgumentError
 from seqray.batches import TreeBatch
+from seqray.errors import ArgumentError
 from seqray.training.network import Network, cross_entropy
 
 

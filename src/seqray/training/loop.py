@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from seqray.arrays import FloatArray, whole_number
+from seqray.batches import Corpus
 from seqray.blackbox.cells import check_name
 from seqray.blackbox.rnn import RecurrentLanguageModel
 from seqray.errors import ArgumentError
 from seqray.training.checkpoint import Checkpoint, Epoch, digest
-from seqray.batches import Corpus
 from seqray.training.learner import Learner
 from seqray.training.network import CELLS, Network, to_seqray
 from seqray.words import Alphabet, Word, Words

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from seqray.batches import TreeBatch
 from seqray.blackbox.cells import check_name
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
-from seqray.batches import TreeBatch
 from seqray.training.recurrence import GruOnTree, LstmOnTree, TanhOnTree
 from seqray.words import Alphabet, Symbol
 
