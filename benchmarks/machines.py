@@ -4,7 +4,7 @@
 
 `raw` and `weighted` are blocks over a basis that is sampled from the machine, `auto` is what
 `seqray.extract` does by itself. The metric is taken on the problem's test words. `best` is the best
-rank up to 100 on those very words, as in the paper; `chosen` is the smallest rank within 0.001 of
+rank up to 100 on those very words, as in the paper; `chosen` is the smallest rank within 0.0001 of
 the best on 1,000 other words, drawn from the machine. `reached` is the rank of the block, `states`
 that of the machine after exact minimisation.
 """

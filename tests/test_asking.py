@@ -176,6 +176,29 @@ def test_steps_are_counted_for_a_box_with_states():
         box.step(first, np.arange(3), np.zeros(3, np.int64))
 
 
+def test_who_listens_hears_of_every_answer():
+    heard = []
+    box = attended(native(), Meter(budget=99, listener=heard.append))
+    first = box.step(box.start(), np.zeros(3, np.int64), np.arange(3))
+    box.step(first, np.arange(2), np.zeros(2, np.int64))
+    assert heard == [3, 2]
+    heard.clear()
+    model = attended(
+        language_model(Count(halves), "ab", batch_size=2), Meter(listener=heard.append)
+    )
+    model.next_symbol(["", "a", "b", "ab", "a"])
+    model.next_symbol(["", "bb"])
+    assert heard == [2, 2, 1, 1]  # two batches; what is known, and what is new
+
+
+def test_prefixes_are_counted_without_a_budget_too():
+    meter = Meter()
+    model = attended(language_model(Count(halves), "ab"), meter)
+    model.next_symbol(["", "a", "b", "a"])
+    model.next_symbol(["ab", "a"])
+    assert meter.n_asked == 4
+
+
 def test_a_box_with_states_that_does_not_predict_stays_one():
     class Parity:
         alphabet = AB

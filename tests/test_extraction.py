@@ -24,6 +24,8 @@ def difference_box():
 
 
 SMALL = {"prefixes": 60, "suffixes": 50}
+BLOCKS = ("paper", "weighted")
+ANY_BOX = ("auto", *BLOCKS)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -37,13 +39,18 @@ def test_every_method_recovers_a_machine(method):
     assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
 
 
-def test_the_paper_asks_raw_uniform_blocks_and_the_others_weighted_sampled_ones():
-    settings = {method: extract(machine(), method=method, **SMALL).settings for method in METHODS}
+def test_every_method_asks_its_own_words():
+    settings = {
+        method: extract(machine(), method=method, max_rank=2, **SMALL).settings
+        for method in METHODS
+    }
     assert settings["paper"]["basis"].startswith("uniform up to length")
     assert settings["paper"]["weighting"] == "none"
-    for method in ("weighted", "auto"):
-        assert settings[method]["basis"] == "sampled from the box"
-        assert settings[method]["weighting"] == "balanced"
+    assert settings["weighted"]["basis"] == "sampled from the box"
+    assert settings["weighted"]["weighting"] == "balanced"
+    for method in ("conditional", "auto"):
+        assert settings[method]["basis"] == "contexts of 800 words drawn from the box"
+        assert settings[method]["method"] == "conditional"
 
 
 def test_a_box_that_does_not_predict_is_asked_about_uniform_words():
@@ -53,8 +60,24 @@ def test_a_box_that_does_not_predict_is_asked_about_uniform_words():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(ArgumentError, match="expected one of auto, paper, weighted, got 'best'"):
+    with pytest.raises(
+        ArgumentError, match="expected one of auto, paper, weighted, conditional, got 'best'"
+    ):
         extract(machine(), method="best")
+
+
+@pytest.mark.parametrize(
+    ("box", "basis"),
+    [
+        (difference_box(), None),
+        (machine(), "uniform"),
+        (machine(), seqray.uniform_basis(machine().alphabet, 9, 9, rng=rng())),
+    ],
+)
+def test_contexts_are_drawn_from_what_predicts(box, basis):
+    with pytest.raises(ArgumentError, match=r"method: conditional needs .*: use 'weighted'"):
+        extract(box, method="conditional", basis=basis)
+    assert extract(box, basis=basis, **SMALL).settings["method"] == "weighted"
 
 
 def test_a_basis_of_ones_own_is_used_as_it_is():
@@ -70,17 +93,18 @@ def test_a_data_set_is_a_basis(method):
     wa = machine()
     data = wa.sample(400, rng=rng(4))
     for words in (data, list(data)):
-        found = extract(wa, basis=words, method=method, **SMALL)
-        assert found.settings["basis"] == "from a data set"
+        found = extract(wa, basis=words, method=method, max_rank=2, **SMALL)
+        sources = ("from a data set", "contexts of 400 words of a data set")
+        assert found.settings["basis"] == sources[method not in BLOCKS]
         pieces = {word[:n] for word in data for n in range(len(word) + 1)}
         assert set(found.basis.prefixes) <= pieces
 
 
-@pytest.mark.parametrize(("basis", "source"), [("uniform", "uniform"), ("sampled", "sampled")])
-def test_a_basis_is_chosen_by_name(basis, source):
-    for method in METHODS:
+@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+def test_a_basis_is_chosen_by_name(basis):
+    for method in BLOCKS:
         found = extract(machine(), basis=basis, method=method, **SMALL)
-        assert found.settings["basis"].startswith(source)
+        assert found.settings["basis"].startswith(basis)
 
 
 def test_an_unknown_basis_is_refused():
@@ -107,13 +131,15 @@ def test_the_longest_word_has_a_symbol(basis):
 
 
 @pytest.mark.parametrize("basis", ["uniform", "sampled"])
-def test_the_longest_word_is_kept_to(basis):
-    found = extract(machine(), basis=basis, max_length=3, prefixes=15, suffixes=15)
+@pytest.mark.parametrize("method", ANY_BOX)
+def test_the_longest_word_is_kept_to(method, basis):
+    sizes = {"prefixes": 15, "suffixes": 15, "max_rank": 2}
+    found = extract(machine(), basis=basis, method=method, max_length=3, **sizes)
     assert found.basis.prefixes.lengths.max() <= 3
     assert found.settings["max_length"] == 3
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ANY_BOX)
 def test_a_box_with_values_of_both_signs_is_recovered_exactly(method):
     found = extract(difference_box(), method=method, **SMALL)
     assert found.max_rank == found.best_rank() == 2
@@ -132,10 +158,14 @@ def test_an_automaton_of_both_signs_is_recovered_exactly():
     assert error < 1e-8 * np.abs(weights).max()
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("make", [machine, difference_box])
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [*((machine, method) for method in METHODS), *((difference_box, m) for m in BLOCKS)],
+)
 def test_the_same_seed_gives_the_same_automaton_to_the_bit(method, make):
-    one, same, other = (extract(make(), method=method, seed=s, **SMALL) for s in (3, 3, 4))
+    one, same, other = (
+        extract(make(), method=method, seed=s, max_rank=3, **SMALL) for s in (3, 3, 4)
+    )
     for name in ("initial", "transitions", "final"):
         np.testing.assert_array_equal(
             getattr(one.automaton(one.max_rank), name), getattr(same.automaton(one.max_rank), name)
@@ -278,13 +308,14 @@ def test_a_seed_is_a_whole_number_from_0(seed):
 
 
 def test_a_seed_of_numpy_is_a_seed():
-    one, same = (extract(machine(), seed=seed, **SMALL) for seed in (3, np.int64(3)))
+    small = {"max_rank": 1, **SMALL}
+    one, same = (extract(machine(), seed=seed, **small) for seed in (3, np.int64(3)))
     assert one.basis.prefixes == same.basis.prefixes
 
 
 @pytest.mark.parametrize("basis", ["uniform", "sampled", [(0, 1), (2,)]])
 @pytest.mark.parametrize("name", ["prefixes", "suffixes"])
-@pytest.mark.parametrize("size", [0, -2, 2.5, "9", None])
+@pytest.mark.parametrize("size", [0, -2, 2.5, "9"])
 def test_sizes_are_whole_numbers_from_1(basis, name, size):
     with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got "):
         extract(machine(), basis=basis, **{name: size})
@@ -305,7 +336,20 @@ def test_a_box_that_is_zero_gives_one_state():
 def test_a_language_model_is_extracted():
     wa = machine()
     box = seqray.language_model(wa.next_symbol, wa.alphabet)
-    found = extract(box, prefixes=30, suffixes=30)
-    assert found.predicts
     words = wa.sample(50, rng=rng(8))
-    np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-9)
+    for method in ("auto", "weighted"):
+        found = extract(box, prefixes=30, suffixes=30, max_rank=4, method=method)
+        assert found.predicts
+        np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-9)
+
+
+@pytest.mark.parametrize("target", [0, 1.1, -1, float("nan"), "0.9", True])
+def test_a_target_is_a_share(target):
+    with pytest.raises(ArgumentError, match="target: expected an NDCG₅ above 0 and up to 1, got "):
+        extract(machine(), target=target)
+
+
+def test_a_target_is_only_for_contexts():
+    for box, method in ((difference_box(), "auto"), (machine(), "weighted")):
+        with pytest.raises(ArgumentError, match=r"target: only the method conditional .* weighted"):
+            extract(box, target=0.9, method=method)

@@ -8,6 +8,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.function import black_box, language_model
 from seqray.errors import ArgumentError, BlackBoxError, RankError
 from seqray.fidelity import MEANINGS, Fidelity, Reference, compare, compare_ranks
+from seqray.stepper import sample
 from seqray.tree import PrefixTree
 
 WORD_METRICS = {"relative_error", "max_error", "correlation", "sign_agreement"}
@@ -254,3 +255,60 @@ def test_a_fidelity_prints_as_an_aligned_table(box, words):
     assert len(at) == 1
     assert lines[-1].startswith("300 words, ")
     assert str(Fidelity({}, 0, 0)) == "0 words, 0 prefixes"
+
+
+# Words drawn from the box -------------------------------------------------------------------------
+
+
+class Counted:
+    """A box with states that counts its steps, and may take few at a time."""
+
+    def __init__(self, box, max_states=None):
+        self.box, self.alphabet, self.n_steps = box, box.alphabet, 0
+        self.max_states = max_states
+        self.start, self.weights = box.start, box.weights
+        self.state_weights, self.state_next_symbol = box.state_weights, box.state_next_symbol
+
+    def step(self, states, parents, symbols):
+        self.n_steps += len(parents)
+        return self.box.step(states, parents, symbols)
+
+
+@pytest.mark.parametrize("max_length", [1, 3, 100])
+def test_what_is_said_while_words_are_drawn_is_what_is_said_of_them(max_length):
+    machine = stochastic(4, seed=1)
+    box = Counted(machine)
+    drawn = Reference.draw(box, 200, rng=np.random.default_rng(2), max_length=max_length)
+    words, _ = sample(machine, 200, rng=np.random.default_rng(2), max_length=max_length)
+    assert drawn.words == words
+    assert box.n_steps == len(drawn.tree) - 1
+    asked = Reference.ask(machine, words)
+    np.testing.assert_allclose(drawn.weights, asked.weights, rtol=1e-12)
+    np.testing.assert_allclose(drawn.next_symbol, asked.next_symbol, rtol=1e-12)
+
+
+def test_words_are_drawn_as_many_at_a_time_as_a_box_takes():
+    machine = stochastic(4, seed=1)
+    few = Reference.draw(Counted(machine, 7), 50, rng=np.random.default_rng(2), max_length=9)
+    asked = Reference.ask(machine, few.words)
+    assert len(few.weights) == 50
+    np.testing.assert_allclose(few.next_symbol, asked.next_symbol, rtol=1e-12)
+
+
+def test_references_are_joined_in_their_order():
+    machine = stochastic(4, seed=1)
+    words = machine.sample(60, rng=np.random.default_rng(3))
+    parts = [Reference.ask(machine, words[begin : begin + 20]) for begin in (0, 20, 40)]
+    joined, whole = Reference.joined(parts), Reference.ask(machine, words)
+    assert joined.words == words
+    np.testing.assert_allclose(joined.weights, whole.weights, rtol=1e-12)
+    np.testing.assert_allclose(joined.next_symbol, whole.next_symbol, rtol=1e-12)
+    assert Reference.joined(parts[:1]) is parts[0]
+
+
+def test_a_box_that_says_nonsense_while_words_are_drawn_is_named():
+    box = Counted(stochastic(4, seed=1))
+    real = box.state_next_symbol
+    box.state_next_symbol = lambda states: np.where(real(states) > 0.3, np.nan, real(states))
+    with pytest.raises(BlackBoxError, match="the Counted returned nan for the word"):
+        Reference.draw(box, 50, rng=np.random.default_rng(0), max_length=5)

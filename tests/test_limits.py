@@ -1,5 +1,6 @@
 """Extraction within limits, from kept answers, and from noisy boxes."""
 
+import re
 import threading
 import time
 
@@ -19,6 +20,9 @@ from seqray.noise import Noise
 from seqray.spectral import decompose
 
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}
+
+WAYS = [("weights", "weighted"), ("next_symbol", "weighted"), ("next_symbol", "conditional")]
+"""What the machine is asked for, and how automata are extracted from that."""
 
 
 class Asked:
@@ -50,31 +54,32 @@ def same(one, other):
 # Kept answers -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["weights", "next_symbol"])
-def test_a_second_run_asks_nothing_new_and_finds_the_same(tmp_path, method):
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+def test_a_second_run_asks_nothing_new_and_finds_the_same(tmp_path, asks, method):
     store = tmp_path / "answers.sqlite"
-    first, second = Asked(method), Asked(method)
-    found = extract(boxes(first), **SIZES, store=store)
-    again = extract(boxes(second), **SIZES, store=store)
+    first, second = Asked(asks), Asked(asks)
+    found = extract(boxes(first), **SIZES, method=method, store=store)
+    again = extract(boxes(second), **SIZES, method=method, store=store)
     assert same(found, again)
+    assert found.settings["questions"] == again.settings["questions"]
     assert len(second.words) <= 8  # that it has not changed
-    assert same(found, extract(boxes(Asked(method)), **SIZES))
+    assert same(found, extract(boxes(Asked(asks)), **SIZES, method=method))
 
 
-@pytest.mark.parametrize("method", ["weights", "next_symbol"])
-def test_nothing_is_asked_twice_but_to_see_that_the_answer_is_the_same(tmp_path, method):
-    asked = Asked(method)
-    extract(boxes(asked), **SIZES, store=tmp_path / "answers.sqlite")
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+def test_nothing_is_asked_twice_but_to_see_that_the_answer_is_the_same(tmp_path, asks, method):
+    asked = Asked(asks)
+    extract(boxes(asked), **SIZES, method=method, store=tmp_path / "answers.sqlite")
     twice = len(asked.words) - len(set(asked.words))
     assert 0 < twice < 400
     longest = max(map(len, asked.words))
-    assert twice <= 16 * (1 if method == "weights" else longest)
+    assert twice <= 16 * (1 if asks == "weights" else longest)
 
 
-@pytest.mark.parametrize("method", ["weights", "next_symbol"])
-def test_a_run_that_broke_goes_on_where_it_was(tmp_path, method):
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+def test_a_run_that_broke_goes_on_where_it_was(tmp_path, asks, method):
     store = tmp_path / "answers.sqlite"
-    whole = extract(boxes(Asked(method)), **SIZES)
+    whole = extract(boxes(Asked(asks)), **SIZES, method=method)
 
     class Dies(Asked):
         def __call__(self, words):
@@ -82,50 +87,53 @@ def test_a_run_that_broke_goes_on_where_it_was(tmp_path, method):
                 raise KeyboardInterrupt
             return super().__call__(words)
 
-    first, second = Dies(method), Asked(method)
+    first, second = Dies(asks), Asked(asks)
     with pytest.raises(KeyboardInterrupt):
-        extract(boxes(first), **SIZES, store=store)
-    again = extract(boxes(second), **SIZES, store=store)
+        extract(boxes(first), **SIZES, method=method, store=store)
+    again = extract(boxes(second), **SIZES, method=method, store=store)
     assert same(again, whole)
     repeated = set(first.words) & set(second.words)
     assert len(repeated) <= 8 + 16 * max(map(len, second.words))
 
 
 def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path, monkeypatch):
-    network = native()
-    whole = extract(network, **SIZES)
+    network, blocks = native(), {**SIZES, "method": "weighted"}
+    whole = extract(network, **blocks)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
-        found = extract(network, **SIZES, store=store)
+        found = extract(network, **blocks, store=store)
         assert same(found, whole)
         n_blocks = sum(box.n_blocks for box in store.boxes())
         assert n_blocks > 1
         monkeypatch.setattr(seqray.filling, "_read_suffixes", lambda *_: pytest.fail("computed"))
-        assert same(extract(network, **SIZES, store=store), whole)
+        assert same(extract(network, **blocks, store=store), whole)
         assert sum(box.n_blocks for box in store.boxes()) == n_blocks
 
 
 # Budget -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["weights", "next_symbol"])
-@pytest.mark.parametrize("budget", [1000, 3000, 10_000])
-def test_no_more_is_asked_than_the_budget(method, budget, caplog):
-    asked = Asked(method)
-    found = extract(boxes(asked), **SIZES, budget=budget)
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+@pytest.mark.parametrize("budget", [600, 1500, 10_000])
+def test_no_more_is_asked_than_the_budget(asks, method, budget):
+    asked = Asked(asks)
+    found = extract(boxes(asked), **SIZES, method=method, budget=budget)
     probes = 16 * max(map(len, asked.words))
     assert len(asked.words) <= budget + probes
-    assert len(asked.words) > budget / 3
+    assert len(asked.words) > min(budget, 6000) / 3
     assert len(set(asked.words)) <= budget
     assert found.settings["stopped"] == (
         f"the budget of {budget:,} questions allows no more" if budget < 10_000 else ""
     )
     assert found.settings["prefixes"] < 60 or budget == 10_000
-    np.testing.assert_allclose(found.best().weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]))
+    np.testing.assert_allclose(
+        found.automaton(2).weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]), rtol=1e-6
+    )
 
 
-def test_steps_are_the_questions_to_a_network():
-    found = extract(native(), **SIZES, budget=6000)
-    assert found.settings["steps"] < 6000
+@pytest.mark.parametrize("method", ["weighted", "conditional"])
+def test_steps_are_the_questions_to_a_network(method):
+    found = extract(native(), **SIZES, method=method, budget=3000)
+    assert found.settings["steps"] < 3000
     assert found.settings["prefixes"] < 60
 
 
@@ -134,6 +142,16 @@ def test_a_budget_for_nothing_is_refused():
         extract(boxes(Asked()), **SIZES, budget=10)
     with pytest.raises(ArgumentError, match="budget"):
         extract(boxes(Asked()), budget=0)
+
+
+@pytest.mark.parametrize("make", [native, lambda: boxes(Asked("next_symbol"))])
+def test_a_budget_that_is_too_small_says_what_is_enough(make):
+    for budget in (1, 10, 30):
+        with pytest.raises(Stopped, match=f"budget of {budget} questions is used up") as caught:
+            extract(make(), **SIZES, budget=budget)
+        enough = int(re.search(r"about ([\d,]+) are enough", str(caught.value))[1].replace(",", ""))
+        found = extract(make(), **SIZES, budget=enough)
+        assert np.isfinite(found.best().weights(["", "ab", "abab"])).all()
 
 
 def test_an_automaton_costs_nothing():
@@ -145,16 +163,20 @@ def test_an_automaton_costs_nothing():
 
 def test_when_time_is_over_the_automaton_is_made_of_what_is_known():
     asked = Asked(pause=1e-3)
-    found = extract(boxes(asked), **SIZES, seconds=2.5)
+    found = extract(boxes(asked), **SIZES, method="weighted", seconds=2.5)
     assert found.settings["stopped"] == "the time of 2.5 s is over"
     assert 2 <= found.settings["prefixes"] < 60
     assert len(asked.words) > found.settings["questions"]
     np.testing.assert_allclose(found.best().weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]))
 
 
-def test_enough_time_makes_no_difference():
-    assert same(extract(boxes(Asked()), **SIZES, seconds=1000), extract(boxes(Asked()), **SIZES))
-    assert same(extract(native(), **SIZES, seconds=1000), extract(native(), **SIZES))
+@pytest.mark.parametrize("method", ["weighted", "conditional"])
+def test_enough_time_makes_no_difference(method):
+    asks = "weights" if method == "weighted" else "next_symbol"
+    for make in (lambda: boxes(Asked(asks)), native):
+        whole = extract(make(), **SIZES, method=method)
+        assert same(extract(make(), **SIZES, method=method, seconds=1000), whole)
+        assert same(extract(make(), **SIZES, method=method, stop=threading.Event()), whole)
 
 
 @pytest.mark.parametrize("method", ["weights", "next_symbol"])
@@ -296,20 +318,25 @@ def test_held_out_words_are_new_ones_under_a_budget_too():
 
 
 def test_a_budget_and_a_time_do_not_hinder_each_other():
-    alone = extract(native(), **SIZES, budget=6000)
-    both = extract(native(), **SIZES, budget=6000, seconds=1000)
-    assert both.settings["prefixes"] > 0.7 * alone.settings["prefixes"]
+    for method, budget in (("weighted", 6000), ("conditional", 3000)):
+        alone = extract(native(), **SIZES, method=method, budget=budget)
+        both = extract(native(), **SIZES, method=method, budget=budget, seconds=1000)
+        assert both.settings["prefixes"] > 0.6 * alone.settings["prefixes"]
 
 
 @pytest.mark.parametrize("budget", [600, 3000])
-def test_a_model_is_sampled_within_the_budget(budget):
+@pytest.mark.parametrize("method", ["weighted", "conditional"])
+def test_a_model_is_sampled_within_the_budget(budget, method):
     asked = Asked("next_symbol")
-    found = extract(boxes(asked), prefixes=800, suffixes=800, max_length=12, budget=budget)
+    sizes = {"prefixes": 800, "suffixes": 800, "max_rank": 2, "max_length": 12}
+    found = extract(boxes(asked), **sizes, method=method, budget=budget)
     assert found.settings["prefixes"] > 3
     assert len(set(asked.words)) <= budget
 
 
 def test_a_slow_model_leads_to_an_automaton_in_little_time():
-    found = extract(boxes(Asked("next_symbol", pause=5e-4)), **SIZES, seconds=4.0)
-    assert found.settings["stopped"]
-    assert found.settings["prefixes"] > 3
+    for method in ("weighted", "conditional"):
+        box = boxes(Asked("next_symbol", pause=2e-3))
+        found = extract(box, **SIZES, method=method, seconds=3.0)
+        assert found.settings["stopped"].startswith("the time of 3 s ")
+        assert found.settings["prefixes"] > 2

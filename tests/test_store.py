@@ -14,13 +14,25 @@ from seqray.errors import ArgumentError, FileError, MissingFileError, RankError,
 from seqray.extraction import TOLERANCE
 from seqray.store import check_run_target
 
-FILES = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+FILES = [
+    *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
+    "singular_values.csv",
+]
+
+
+def extracted(method):
+    wa = random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+    return seqray.extract(wa, prefixes=40, suffixes=30, max_rank=4, method=method)
 
 
 @pytest.fixture(scope="module")
 def found():
-    wa = random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
-    return seqray.extract(wa, prefixes=40, suffixes=30)
+    return extracted("conditional")
+
+
+@pytest.fixture(scope="module")
+def by_blocks():
+    return extracted("weighted")
 
 
 @pytest.fixture
@@ -41,10 +53,11 @@ def content(folder):
 
 def check_same(one, other, rank=None):
     """Whether a run came back as it was, with the rank that was chosen, by hand or not."""
-    for name in ("initial", "transitions", "final"):
-        np.testing.assert_array_equal(
-            getattr(one.automaton(one.max_rank), name), getattr(other.automaton(one.max_rank), name)
-        )
+    for n_states in range(1, one.max_rank + 1):
+        for name in ("initial", "transitions", "final"):
+            left, right = (getattr(each.automaton(n_states), name) for each in (one, other))
+            np.testing.assert_array_equal(left, right)
+    assert set(one.fitted) == set(other.fitted)
     np.testing.assert_array_equal(one.singular_values, other.singular_values)
     assert repr(one.fidelity.rows()) == repr(other.fidelity.rows())
     assert repr(one.fidelity.fidelities) == repr(other.fidelity.fidelities)
@@ -59,6 +72,33 @@ def check_same(one, other, rank=None):
 def test_a_run_comes_back_as_it_was(found, run):
     assert names(run) == FILES
     assert names(run.parent) == ["run"]
+    check_same(found, open_run(run))
+
+
+def test_a_run_by_blocks_comes_back_as_it_was(by_blocks, tmp_path):
+    save_run(by_blocks, tmp_path / "run")
+    assert names(tmp_path / "run") == [name for name in FILES if name != "fitted.npz"]
+    check_same(by_blocks, open_run(tmp_path / "run"))
+
+
+def test_fitted_automata_come_back_as_they_were(tmp_path):
+    box = seqray.open_black_box("demo")
+    found = seqray.extract(box, prefixes=40, suffixes=40, max_rank=4, seed=1)
+    assert found.fitted
+    save_run(found, tmp_path / "run")
+    check_same(found, open_run(tmp_path / "run"))
+    for rank in (1, *found.fitted):
+        save_run(found, tmp_path / "run", rank=rank)
+        opened, chosen = seqray.open_black_box(tmp_path / "run"), found.automaton(rank)
+        for name in ("initial", "transitions", "final"):
+            np.testing.assert_array_equal(getattr(opened, name), getattr(chosen, name))
+
+
+def test_what_was_fitted_goes_when_a_run_by_blocks_takes_its_place(found, by_blocks, run):
+    save_run(by_blocks, run)
+    assert "fitted.npz" not in names(run)
+    check_same(by_blocks, open_run(run))
+    save_run(found, run)
     check_same(found, open_run(run))
 
 
@@ -305,6 +345,40 @@ def test_a_config_of_another_format_is_refused(run):
 def test_entries_that_cannot_be_are_found_out(run, name, entries, message):
     change(run / name, **entries)
     check_refused(run, f"run: .*{message}")
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"through": np.ones(3)}, r"through: expected shape \(4\), got \(3,\)"),
+        ({"through": np.full(4, np.nan)}, "through: expected finite numbers"),
+        ({"through": None}, "fitted.npz: damaged: it has no 'through'"),
+        ({"header": np.array('{"format": "other"}')}, "expected a file in format 'seqray.fitted'"),
+        ({"header": np.array('{"format": "seqray.fitted", "version": 9}')}, "a newer seqray"),
+        ({"header": None}, "it has no 'header"),
+        ({"ranks": [2]}, "it has no 'initial_2'"),
+        ({"ranks": [3], "initial_3": np.ones(2)}, "transitions: expected shape"),
+        ({"ranks": [3], "initial_3": np.array([object()])}, "or damaged: "),
+    ],
+)
+def test_damaged_fitted_automata_are_found_out(run, entries, message):
+    with np.load(run / "fitted.npz") as file:
+        arrays = dict(file)
+    rest = {f"{name}_3": np.ones((3, 3, 3)) for name in ("transitions", "final")}
+    if "ranks" in entries:
+        header = {"format": "seqray.fitted", "version": 1, "ranks": entries["ranks"]}
+        arrays["header"] = np.array(json.dumps(header))
+    arrays |= rest | {name: value for name, value in entries.items() if name != "ranks"}
+    np.savez(run / "fitted.npz", **{k: v for k, v in arrays.items() if v is not None})
+    check_refused(run, f"fitted.npz: .*{message}" if "fitted" not in message else message)
+
+
+def test_a_fitted_automaton_has_the_states_of_its_rank(run):
+    header = {"format": "seqray.fitted", "version": 1, "ranks": [2]}
+    shapes = {"initial": 3, "transitions": (3, 3, 3), "final": 3}
+    arrays = {f"{name}_2": np.ones(shape) for name, shape in shapes.items()}
+    np.savez(run / "fitted.npz", header=json.dumps(header), through=np.ones(4), **arrays)
+    check_refused(run, "damaged: 3 states at rank 2 of 1 … 4")
 
 
 @pytest.mark.parametrize("name", ["singular_values.csv", "fidelity.csv"])

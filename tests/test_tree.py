@@ -189,3 +189,9 @@ def test_a_walk_holds_no_more_than_one_batch_of_states_a_level():
         pass
     assert len(tree) > 2000
     assert most <= 16 * (len(tree.levels) + 1)
+
+
+@given(some_words, some_words)
+def test_a_part_of_a_tree_is_found_in_it(some, others):
+    part, whole = (PrefixTree.of(ABC.words(words)) for words in (some, [*others, *some]))
+    assert whole.words(whole.find(part)) == part.words()

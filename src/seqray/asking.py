@@ -11,9 +11,10 @@ abilities. What a box can do decides how:
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -51,6 +52,8 @@ class Meter:
         The most time from now; None: any time.
     stop
         Asking ends soon after this event is set.
+    listener
+        Called with a number of answers when so many have come.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Meter:
     budget: int | None = None
     seconds: float | None = None
     stop: threading.Event | None = None
+    listener: Callable[[int], None] | None = None
     n_asked: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -81,7 +85,7 @@ class Meter:
     @property
     def left(self) -> float:
         """How many questions may still be asked."""
-        return np.inf if self.budget is None else self.budget - self.n_asked
+        return math.inf if self.budget is None else self.budget - self.n_asked
 
     @property
     def elapsed(self) -> float:
@@ -93,6 +97,11 @@ class Meter:
         allowed = int(min(n, self.left))
         self.n_asked += allowed
         return allowed
+
+    def answered(self, n: int) -> None:
+        """Tell the listener that so many answers have come."""
+        if self.listener is not None:
+            self.listener(n)
 
     def refuse(self) -> NoReturn:
         """Raise `Stopped`: more was asked than is left."""
@@ -268,11 +277,13 @@ class RememberingAsker(_Wrapper):
             return at, answers[row[place[at]]]
 
         if known.any():
+            self.meter.answered(int(known.sum()))
             yield spread(allowed[known], answers)
         missing = np.flatnonzero(~known)
         for which, answers in self.box.answers(wanted[missing]):
             here = missing[which]
             self.store.add(self.number, wanted[here], answers)
+            self.meter.answered(len(here))
             yield spread(allowed[here], answers)
             if len(here) < len(missing):  # what is complete is handed over before the end
                 self.meter.check()
@@ -281,8 +292,8 @@ class RememberingAsker(_Wrapper):
 
     def _allowed(self, words: Words) -> IntArray:
         """Return which words the budget allows: those of before, and the first new ones."""
-        if self.meter.budget is None:
-            return np.arange(len(words))
+        if self.meter.budget is None and isinstance(self.box, AskedBox):
+            return np.arange(len(words))  # whoever asks these knows how many there are
         keys = word_keys(words)
         is_new = np.fromiter((key not in self.seen for key in keys), bool, len(keys))
         new = np.flatnonzero(is_new)[: self.meter.allow(int(is_new.sum()))]
@@ -376,7 +387,9 @@ class MeteredBox(_Wrapper):
         self.meter.check()
         if self.meter.allow(len(parents)) < len(parents):
             self.meter.refuse()
-        return self.box.step(states, parents, symbols)
+        states = self.box.step(states, parents, symbols)
+        self.meter.answered(len(parents))
+        return states
 
     def state_weights(self, states: States) -> FloatArray:
         """Return the weight of the word that leads to each state."""

@@ -14,6 +14,8 @@ from seqray.arrays import FloatArray
 from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
+from seqray.by_blocks import N_PREFIXES, N_SUFFIXES
+from seqray.by_contexts import N_COLUMNS, N_CONTEXTS, WORDS_A_CONTEXT
 from seqray.errors import SeqrayError
 from seqray.filling import Plan
 from seqray.noise import measure_noise
@@ -24,8 +26,8 @@ from seqray.words import Words
 CLOSE = 1e-4
 """How far two answers to the same word may be apart, relative to their size."""
 
-N_WORDS, LONGEST, SHORT, BASIS = 40, 10, 6, 800
-"""Words that are drawn, their length, symbols of which all short words are asked, and a basis."""
+N_WORDS, LONGEST, SHORT = 40, 10, 6
+"""Words that are drawn, their length, and symbols of which all short words are asked."""
 
 PATIENCE = 1.0
 """Seconds that measuring the speed may take."""
@@ -122,12 +124,12 @@ def _ask(box: BlackBox, words: Words) -> FloatArray:
 
 def _abilities(box: BlackBox) -> Finding:
     therefore = {
-        "as an automaton": "blocks are products of its states",
-        "states": "no prefix is read twice",
+        "as an automaton": "its states are multiplied",
+        "states": "what prefixes share is read once",
         "next symbols": "each prefix is asked once",
         "whole words": "each word is asked once",
     }[way_of(box)]
-    basis = "the basis is sampled from the box" if predicts(box) else "the basis is uniform"
+    basis = "words are drawn from the box" if predicts(box) else "the basis is uniform"
     found = f"{way_of(box)}; {len(box.alphabet)} symbols"
     return Finding("can be asked for", None, found, f"{therefore}; {basis}")
 
@@ -229,16 +231,22 @@ def _speed(box: BlackBox, words: Words) -> Finding:
         begin = time.perf_counter()
         _ask(box, some)
         seconds = time.perf_counter() - begin
-    plan = Plan.of(uniform_basis(box.alphabet, BASIS, BASIS, rng=rng))
-    shares = isinstance(box, Stepper)  # then it is steps that cost, and equal prefixes are shared
-    cost = plan.n_steps / len(PrefixTree.of(some)) if shares else plan.n_questions / n
-    return Finding(
-        "speed",
-        None,
-        f"{n / max(seconds, 1e-9):,.0f} words a second",
-        f"{BASIS} × {BASIS} blocks ask {plan.n_questions:,} words: about "
-        f"{_duration(cost * seconds)}" + (" or less" if shares else ""),
-    )
+    a_step = seconds / len(PrefixTree.of(some))
+    if predicts(box):
+        words, _ = sample(box, N_WORDS, rng=rng, max_length=100)
+        n_words = round(WORDS_A_CONTEXT * N_CONTEXTS)
+        n_steps = round(n_words * (1 + words.lengths.mean()) + N_CONTEXTS * N_COLUMNS)
+        what, cost = (
+            f"contexts of {n_words:,} words ask up to {n_steps:,} prefixes",
+            n_steps * a_step,
+        )
+    else:
+        plan = Plan.of(uniform_basis(box.alphabet, N_PREFIXES, N_SUFFIXES, rng=rng))
+        what = f"{N_PREFIXES} × {N_SUFFIXES} blocks ask {plan.n_questions:,} words"
+        cost = plan.n_steps * a_step if isinstance(box, Stepper) else plan.n_questions * seconds / n
+    shares = " or less" if isinstance(box, Stepper) else ""  # what prefixes share is read once
+    found = f"{n / max(seconds, 1e-9):,.0f} words a second"
+    return Finding("speed", None, found, f"{what}: about {_duration(cost)}{shares}")
 
 
 def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> Finding:

@@ -19,8 +19,10 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only
 from seqray.automaton import WeightedAutomaton
-from seqray.batches import Corpus, TreeBatch
+from seqray.batches import Corpus
 from seqray.fidelity import Reference
+from seqray.filling import Progress
+from seqray.ranked import ending
 from seqray.spectral import Decomposition, truncated_svd
 from seqray.stepper import PredictingStepper
 from seqray.tree import PrefixTree, States, walk
@@ -61,12 +63,13 @@ class ConditionalBlocks:
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> known = Reference.ask(wa, ["", "a", "ab"])
-    >>> blocks = fill_conditional(wa, known, n_contexts=2, n_columns=6)
+    >>> blocks = fill_conditional(wa, known, n_contexts=2, n_columns=9)
     >>> blocks
-    ConditionalBlocks(2 contexts, 5 rows, 6 columns)
-    >>> blocks.values[0]  # after the empty word: a…, b…, the end; aa…, ab…, a and the end
-    array([[0.5  , 0.25 , 0.25 ],
-           [0.25 , 0.125, 0.125]])
+    ConditionalBlocks(2 contexts, 5 rows, 9 columns)
+    >>> blocks.values[0]  # after the empty word: a…, b…, the end; aa…, ab…, a and the end; …
+    array([[0.5   , 0.25  , 0.25  ],
+           [0.25  , 0.125 , 0.125 ],
+           [0.125 , 0.0625, 0.0625]])
     """
 
     rows: PrefixTree
@@ -112,7 +115,12 @@ class ConditionalBlocks:
 
 
 def fill_conditional(
-    box: PredictingStepper, known: Reference, *, n_contexts: int = 1500, n_columns: int = 250
+    box: PredictingStepper,
+    known: Reference,
+    *,
+    n_contexts: int = 1500,
+    n_columns: int = 250,
+    progress: Progress | None = None,
 ) -> ConditionalBlocks:
     """Ask a box how the prefixes of some words go on.
 
@@ -124,43 +132,66 @@ def fill_conditional(
         What the box said of words, best drawn from the box itself. The prefixes of the first of
         them become the contexts, and what is most frequent in all of them the futures.
     n_contexts, n_columns
-        How many contexts and columns, about.
+        How many contexts at most, and how many columns, about.
+    progress
+        Called with how many rows are filled, and how many there are.
     """
     assert known.next_symbol is not None
-    n_symbols, words = len(box.alphabet), known.words
-    chosen = _first_words(Corpus(words), n_contexts)
-    contexts = known.tree.words(chosen.nodes)
-    parents, symbols = np.nonzero(known.next_symbol[:n_symbols, chosen.nodes].T > RARE)
+    n_symbols = len(box.alphabet)
+    chosen = PrefixTree.of(first_words(known.words, n_contexts))
+    contexts = chosen.words()
+    chances = known.next_symbol[:n_symbols, known.tree.find(chosen)].T
+    parents, symbols = np.nonzero(chances > RARE)
     rows = PrefixTree.of(Words.concatenate([contexts, contexts[parents].extended(symbols)]))
     # Every symbol is a future: a rare one may be all that tells two contexts apart.
     every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
-    often = frequent_parts(words, n_columns // (n_symbols + 1))
+    often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
     futures = PrefixTree.of(Words.concatenate([every, often]))
     values = np.zeros((len(rows), len(futures), n_symbols + 1))
-    n_steps = len(rows) - 1
+    n_steps, n_filled = len(rows) - 1, 0
+    widest = int(np.diff(futures.levels).max())
+    lanes = max(1, min(LANES, (getattr(box, "max_states", None) or LANES * widest) // widest))
     for nodes, states in walk(box, rows, box.start()):
         values[nodes, 0] = box.state_next_symbol(states)
-        for begin in range(nodes.start, nodes.stop, LANES):
-            here: IntArray = np.arange(begin, min(begin + LANES, nodes.stop))
+        for begin in range(nodes.start, nodes.stop, lanes):
+            here: IntArray = np.arange(begin, min(begin + lanes, nodes.stop))
             n_steps += _read_futures(box, states, here - nodes.start, here, futures, values)
+            n_filled += len(here)
+            if progress is not None:
+                progress(n_filled, len(rows))
     return ConditionalBlocks(
         rows,
         rows.node_of_word[: len(contexts)],
-        chosen.counts.sum(axis=1, dtype=np.float64),
+        chosen.counts().sum(axis=1),
         futures.words(),
         read_only(values),
         n_steps,
     )
 
 
-def _first_words(corpus: Corpus, n_prefixes: int) -> TreeBatch:
-    """Return the tree of as many of the first words as have so many prefixes, at least of one."""
-    low, high = 1, len(corpus)
+def first_words(words: Words, n_prefixes: int) -> Words:
+    """Return the first words that have so many prefixes together, the last one cut for that.
+
+    >>> from seqray.words import Alphabet
+    >>> first_words(Alphabet("ab").words(["ab", "abba", "b"]), 4)
+    Words(2 words over 2 symbols: ab, abb)
+    """
+    corpus = Corpus(words)
+
+    def count(n_words: int) -> int:
+        return len(corpus.batch(np.arange(n_words)).nodes) if n_words else 1
+
+    low, high = 0, len(corpus)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = len(corpus.batch(np.arange(middle)).nodes) <= n_prefixes
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return corpus.batch(np.arange(low))
+        low, high = (middle, high) if count(middle) <= n_prefixes else (low, middle - 1)
+    if low == len(corpus):
+        return words
+    last = words[low : low + 1]
+    n_old = count(low) + int(last.lengths[0]) - count(low + 1)  # how long a part of it is known
+    length = n_old + n_prefixes - count(low)
+    cut = Words(words.alphabet, last.codes[:length], np.array([0, length]))
+    return Words.concatenate([words[:low], cut])
 
 
 def _read_futures(
@@ -241,6 +272,5 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
         transitions[symbol] = before[known].T @ after
     through = before.sum(axis=0)
     start = states[blocks.contexts[0]]
-    final = through - transitions.sum(axis=0) @ through
-    largest = WeightedAutomaton(blocks.rows.alphabet, start / (start @ through), transitions, final)
-    return Decomposition(read_only(sizes), largest, read_only(through))
+    open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, np.zeros(len(sizes)))
+    return Decomposition(read_only(sizes), ending(open_end, through), read_only(through))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray import metrics
-from seqray.arrays import FloatArray
+from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import ArgumentError, RankError
 from seqray.filling import ask_all
 from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
-from seqray.stepper import PredictingStepper, Stepper, collect, predicts
-from seqray.tree import PrefixTree, walk
+from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
+from seqray.tree import PrefixTree, States, walk
 from seqray.words import Word, Words
 
 MEANINGS = {
@@ -196,6 +196,40 @@ class Reference:
             aim = checked_answers(target.weights(known), words, (len(words),), "the target")
         return cls(tree, weights, aim, chances)
 
+    @classmethod
+    def draw(
+        cls, box: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int
+    ) -> Reference:
+        """Draw words from a box as `seqray.sample` does, and keep what it said on the way.
+
+        >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+        >>> Reference.draw(box, 100, rng=np.random.default_rng(0), max_length=9)
+        Reference(100 words, 312 prefixes)
+        """
+        together = min(n_words, getattr(box, "max_states", None) or n_words)
+        parts = []
+        for begin in range(0, n_words, together):
+            heard = _Hearing(box)
+            n = min(together, n_words - begin)
+            tree = PrefixTree.of(sample(heard, n, rng=rng, max_length=max_length)[0])
+            # Its nodes are numbered in the order in which they were drawn.
+            weights, chances = heard.everything()
+            weights = _checked(box, tree, weights[tree.node_of_word], chances)
+            parts.append(cls(tree, weights, None, chances))
+        return cls.joined(parts)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Reference]) -> Reference:
+        """Return what one box, which predicts, said of several batches of words."""
+        if len(parts) == 1:
+            return parts[0]
+        tree = PrefixTree.of(Words.concatenate([part.words for part in parts]))
+        chances = np.empty((len(tree.alphabet) + 1, len(tree)))
+        for part in parts:
+            assert part.next_symbol is not None
+            chances[:, tree.find(part.tree)] = part.next_symbol
+        return cls(tree, np.concatenate([part.weights for part in parts]), None, chances)
+
     def __repr__(self) -> str:
         return f"Reference({len(self.weights)} words, {self.n_prefixes} prefixes)"
 
@@ -317,6 +351,40 @@ def compare_ranks(
     return FidelityTable(ranks, found)
 
 
+class _Hearing:
+    """A box that is sampled, and what it says meanwhile, level by level."""
+
+    def __init__(self, box: PredictingStepper) -> None:
+        self.box, self.alphabet = box, box.alphabet
+        self._weights: list[FloatArray] = []
+        self._chances: list[FloatArray] = []
+        self._unheard: States = None
+
+    def start(self) -> States:
+        self._unheard = self.box.start()
+        return self._unheard
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        self._unheard = self.box.step(states, parents, symbols)
+        return self._unheard
+
+    def state_weights(self, states: States) -> FloatArray:
+        return self.box.state_weights(states)
+
+    def state_next_symbol(self, states: States) -> FloatArray:
+        self._weights.append(self.box.state_weights(states))
+        self._chances.append(self.box.state_next_symbol(states))
+        self._unheard = None
+        return self._chances[-1]
+
+    def everything(self) -> tuple[FloatArray, FloatArray]:
+        """Return the weights, and what comes next, ``(n_symbols + 1, n_nodes)``."""
+        if self._unheard is not None:  # where words were cut
+            self.state_next_symbol(self._unheard)
+        chances = np.ascontiguousarray(np.concatenate(self._chances).T)
+        return np.concatenate(self._weights), chances
+
+
 class _Answers(NamedTuple):
     """What one side says: weights of words, and next symbols, ``(n_symbols + 1, n_nodes)``."""
 
@@ -345,10 +413,17 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         return _Answers(ask_all(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
         return _Answers(np.clip(weights, -HUGE, HUGE), chances)
+    return _Answers(_checked(box, tree, weights, chances), chances)
+
+
+def _checked(
+    box: object, tree: PrefixTree, weights: FloatArray, chances: FloatArray | None
+) -> FloatArray:
+    """Return the weights that a box gave to the words of a tree, if they can be used."""
     who, words = name_of(box), tree.words(tree.node_of_word)
     if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
         checked_answers(chances.T, tree.words(), chances.T.shape, who)
-    return _Answers(checked_answers(weights, words, (len(words),), who), chances)
+    return checked_answers(weights, words, (len(words),), who)
 
 
 def _can_be_distribution(weights: FloatArray) -> bool:

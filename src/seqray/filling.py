@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,18 @@ from seqray.words import Words
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many questions are answered, and how many there are."""
+
+
+@runtime_checkable
+class PhasedProgress(Protocol):
+    """A `Progress` that is also told what is being done."""
+
+    def __call__(self, done: int, total: int, /) -> None:
+        """Take how much is done of this phase, and how much there is."""
+
+    def phase(self, name: str, unit: str, /) -> None:
+        """Take what is done from now on, and what is counted."""
+
 
 LANES = 64
 """Rows that go through the tree of suffixes together: few, so that siblings share a batch."""

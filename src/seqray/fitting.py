@@ -9,40 +9,56 @@ between its next-symbol distributions and the box's, along whole words, batch by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray
+from seqray.arrays import BoolArray, FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
-from seqray.batches import Corpus
+from seqray.batches import Corpus, TreeBatch
 from seqray.conditional import ConditionalBlocks
 from seqray.fidelity import Reference
+from seqray.filling import Progress
+from seqray.ranked import NEVER_ENDS
 from seqray.words import Alphabet
 
 BATCH, EPOCHS, STEPS, RATE = 512, 6, 200, 0.4
-"""Words a step at most, how often they are read, the least number of steps, and how far one goes."""
+"""Words a step at most, how often they are read, the least number of steps, how far one goes."""
 
 LEAST = 1e-7
 """A chance of the first guess is at least this: one of 0 would never change."""
+
+FLOOR, STEEPEST = 1e-12, 1e6
+"""No chance counts as less than the one, no slope as more than the other: both are for float32."""
+
+NEVER = 1e-9
+"""What the box gives less than this chance, as words of a data set may have it, is not learnt."""
+
+FEW = 2**17
+"""Numbers in the matrices of a level, up to which each node gets one of its own."""
 
 Parameters = tuple[FloatArray, FloatArray]
 """Logarithms: of how a word begins, ``(n_states,)``; of what comes next, ``(n_states, n_symbols ×
 n_states + 1)``, with each symbol and into each state, and last the end."""
 
 
-class Step(NamedTuple):
-    """The children by one symbol on one level of a tree, and their parents."""
+class Level(NamedTuple):
+    """The nodes of one level of a tree below the root."""
 
-    symbol: int
-    children: IntArray
+    nodes: slice
     parents: IntArray
+    symbols: IntArray
+    by_symbol: Sequence[tuple[int, IntArray]]  # each symbol, and which of the nodes it leads to
+    families: IntArray  # where the children of another parent begin
 
 
 class Lesson(NamedTuple):
-    """A batch: the steps down its tree, and how often what comes next, ``(n_nodes, …)``."""
+    """A batch: the levels of its tree, and how often what comes next, ``(n_nodes, …)``."""
 
-    steps: list[Step]
+    levels: Sequence[Level]
+    steps: Sequence[tuple[int, IntArray, IntArray]]  # each symbol, its children and their parents
     follows: FloatArray
 
 
@@ -53,6 +69,7 @@ def fit(
     *,
     n_words: int | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> WeightedAutomaton:
     """Fit a probabilistic automaton to what a box said.
 
@@ -68,6 +85,8 @@ def fit(
         How many of the words to learn from, the first ones; None: all.
     seed
         Of the first guess, and of the order of batches.
+    progress
+        Called after every step with the number of steps done, and of all.
 
     Examples
     --------
@@ -90,12 +109,16 @@ def fit(
     for _ in range(n_epochs):
         for at in rng.permutation(len(lessons)):
             parameters = adam.step(parameters, gradient(parameters, lessons[at])[1])
+            if progress is not None:
+                progress(adam.n_done, adam.n_steps)
     return to_automaton(blocks.rows.alphabet, parameters)
 
 
 def to_automaton(alphabet: Alphabet, parameters: Parameters) -> WeightedAutomaton:
-    """Return the automaton of some parameters."""
+    """Return the automaton of some parameters; every state ends, if hardly ever."""
     begin, goes_on = (_chances(each.astype(np.float64)) for each in parameters)
+    goes_on[:, -1] = np.maximum(goes_on[:, -1], NEVER_ENDS)
+    goes_on /= goes_on.sum(axis=1, keepdims=True)
     n = len(begin)
     transitions = goes_on[:, :-1].reshape(n, len(alphabet), n).transpose(1, 0, 2)
     return WeightedAutomaton(alphabet, begin, transitions, goes_on[:, -1])
@@ -151,7 +174,7 @@ def cluster(
         members = (nearest == np.arange(len(centres))[:, None]) * weights
         size = members.sum(axis=1, keepdims=True)
         centres = np.where(size > 0, members @ points / np.maximum(size, 1e-300), centres)
-    return centres
+    return centres[np.unique(_nearest(points, centres))]
 
 
 def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
@@ -166,21 +189,42 @@ def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list
     """Cut the first words into batches, each a tree with what the box says comes next."""
     assert known.next_symbol is not None
     corpus = Corpus(known.words)
+    possible = _possible(known)
     order = rng.permutation(min(n_words, len(corpus)))
     lessons = []
     size = min(BATCH, max(32, len(order) // 8))
     for begin in range(0, len(order), size):
         batch = corpus.batch(order[begin : begin + size])
-        visits = batch.counts.sum(axis=1, keepdims=True)
-        follows = known.next_symbol[:, batch.nodes].T * (visits / batch.n_letters)
-        level = np.repeat(np.arange(len(batch.sizes)), batch.sizes)
-        key = level * len(corpus.words.alphabet) + batch.symbols
-        order_of_steps = 1 + np.argsort(key[1:], kind="stable")
-        cuts = 1 + np.flatnonzero(np.diff(key[order_of_steps]))
-        groups = np.split(order_of_steps, cuts) if len(order_of_steps) else []
-        steps = [Step(int(batch.symbols[own[0]]), own, batch.parents[own]) for own in groups]
-        lessons.append(Lesson(steps, follows.astype(np.float32)))
+        visits = batch.counts.sum(axis=1) * possible[batch.nodes]
+        follows = known.next_symbol[:, batch.nodes].T * (visits / batch.n_letters)[:, None]
+        lessons.append(_lesson(batch, follows.astype(np.float32)))
     return lessons
+
+
+def _possible(known: Reference) -> BoolArray:
+    """Which nodes the box says can be reached: of what comes after others nothing is learnt."""
+    assert known.next_symbol is not None
+    tree = known.tree
+    chance = known.next_symbol[tree.symbol, tree.parent]
+    possible = chance > NEVER
+    possible[0] = True
+    for start, stop in pairwise(tree.levels[1:].tolist()):
+        possible[start:stop] &= possible[tree.parent[start:stop]]
+    return possible
+
+
+def _lesson(batch: TreeBatch, follows: FloatArray) -> Lesson:
+    levels = []
+    for begin, end in pairwise(np.cumsum(batch.sizes).tolist()):
+        parents, symbols = batch.parents[begin:end], batch.symbols[begin:end]
+        by_symbol = [(int(symbol), np.flatnonzero(symbols == symbol)) for symbol in set(symbols)]
+        families = np.flatnonzero(np.diff(parents, prepend=-1))
+        levels.append(Level(slice(begin, end), parents, symbols, by_symbol, families))
+    steps = []
+    for symbol in range(follows.shape[1] - 1):
+        children = np.flatnonzero(batch.symbols == symbol)
+        steps.append((symbol, children, batch.parents[children]))
+    return Lesson(levels, steps, follows)
 
 
 def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]:
@@ -190,32 +234,48 @@ def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]
     matrices = np.ascontiguousarray(goes_on[:, :-1].reshape(n, n_symbols, n).transpose(1, 0, 2))
     readers = np.column_stack([matrices.sum(axis=2).T, goes_on[:, -1]])
     states = np.empty((len(lesson.follows), n), begin.dtype)
-    chance = np.empty(len(states), begin.dtype)
+    chance = np.empty((len(states), 1), begin.dtype)
     states[0] = begin
-    for symbol, children, parents in lesson.steps:
-        moved = states[parents] @ matrices[symbol]
-        chance[children] = moved.sum(axis=1) + 1e-30
-        states[children] = moved / chance[children, None]
-    read = states @ readers + 1e-12
+    for level in lesson.levels:
+        moved = _moved(states[level.parents], matrices, level)
+        chance[level.nodes] = np.maximum(moved.sum(axis=1, keepdims=True), FLOOR)
+        states[level.nodes] = moved / chance[level.nodes]
+    read = states @ readers + FLOOR
     loss = -float((lesson.follows * np.log(read)).sum())
     # Backwards: what each number's change would change.
     by_read = -lesson.follows / read
     by_state = by_read @ readers.T
     by_reader = states.T @ by_read
+    by_moved = np.zeros_like(states)
+    backwards = matrices.transpose(0, 2, 1)
+    for level in reversed(lesson.levels):
+        own, by_own = states[level.nodes], by_state[level.nodes]
+        change = by_own - np.einsum("ij,ij->i", by_own, own)[:, None]
+        change = (change / chance[level.nodes]).clip(-STEEPEST, STEEPEST)
+        by_moved[level.nodes] = change
+        back = np.add.reduceat(_moved(change, backwards, level), level.families, axis=0)
+        by_state[level.parents[level.families]] += back
     by_matrix = np.repeat(by_reader[:, :-1].T[:, :, None], n, axis=2)
-    for symbol, children, parents in reversed(lesson.steps):
-        own, by_own = states[children], by_state[children]
-        by_moved = by_own - np.einsum("ij,ij->i", by_own, own)[:, None]
-        by_moved /= chance[children, None]
-        by_matrix[symbol] += states[parents].T @ by_moved
-        by_state[parents] += by_moved @ matrices[symbol].T  # no parent twice by one symbol
+    for symbol, children, parents in lesson.steps:
+        by_matrix[symbol] += states[parents].T @ by_moved[children]
     by_goes_on = np.column_stack([by_matrix.transpose(1, 0, 2).reshape(n, -1), by_reader[:, -1]])
     return loss, (_by_logarithm(begin, by_state[0]), _by_logarithm(goes_on, by_goes_on))
 
 
+def _moved(vectors: FloatArray, matrices: FloatArray, level: Level) -> FloatArray:
+    """Multiply each vector of a level by the matrix of its symbol."""
+    if vectors.size * vectors.shape[1] <= FEW:  # a matrix each: cheaper than one product a symbol
+        moved: FloatArray = np.matmul(vectors[:, None], matrices[level.symbols])[:, 0]
+        return moved
+    moved = np.empty_like(vectors)
+    for symbol, which in level.by_symbol:
+        moved[which] = vectors[which] @ matrices[symbol]
+    return moved
+
+
 def _chances(logarithms: FloatArray) -> FloatArray:
     """Softmax along the last axis."""
-    chances = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    chances: FloatArray = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
     chances /= chances.sum(axis=-1, keepdims=True)
     return chances
 
@@ -240,10 +300,11 @@ class _Adam:
             self.means = [np.zeros_like(each) for each in gradients]
             self.squares = [np.zeros_like(each) for each in gradients]
         self.n_done += 1
-        rate = RATE * min(1, self.n_done / 20) * (1 + np.cos(np.pi * self.n_done / self.n_steps)) / 2
-        for mean, square, each in zip(self.means, self.squares, gradients, strict=True):
-            mean += 0.1 * (each - mean)
-            square += 0.01 * (each * each - square)
+        warm, done = min(1, self.n_done / 20), self.n_done / self.n_steps
+        rate = RATE * warm * (1 + np.cos(np.pi * done)) / 2
+        for i, each in enumerate(gradients):
+            self.means[i] += 0.1 * (each - self.means[i])
+            self.squares[i] += 0.01 * (each * each - self.squares[i])
         first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
         moved = [
             each - np.float32(rate / first) * mean / (np.sqrt(square / np.float32(second)) + 1e-8)

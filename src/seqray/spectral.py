@@ -18,6 +18,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.errors import RankError
 from seqray.hankel import HankelBlocks
 from seqray.noise import Noise
+from seqray.ranked import RankedAutomata
 
 EXACT_UP_TO = 2000
 """Blocks with more rows and columns than this are factored by random projection."""
@@ -60,18 +61,7 @@ class Decomposition:
 
     def automaton(self, rank: int) -> WeightedAutomaton:
         """Return the automaton with ``rank`` states."""
-        if not 1 <= rank <= self.max_rank:
-            raise RankError(
-                f"rank {rank} is outside 1 … {self.max_rank}: the block that was asked for has "
-                "no more; a larger basis or max_rank may have"
-            )
-        cut = self.largest.truncate(rank)
-        if self.through is None:
-            return cut
-        through = self.through[:rank]
-        start = cut.initial @ through
-        final = through - cut.transitions.sum(axis=0) @ through
-        return WeightedAutomaton(cut.alphabet, cut.initial / (start or 1.0), cut.transitions, final)
+        return RankedAutomata(self.largest, self.through).automaton(rank)
 
     def __repr__(self) -> str:
         return f"Decomposition(ranks 1 … {self.max_rank})"

@@ -8,6 +8,7 @@
       singular_values.csv    one a rank
       fidelity.csv           every metric on held-out words, one row a rank
       automaton.npz          the automaton of the largest rank; smaller ranks are its leading blocks
+      fitted.npz             by contexts only: what `seqray.ranked` says
 """
 
 from __future__ import annotations
@@ -23,16 +24,22 @@ from typing import Any
 
 import numpy as np
 
-from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.extraction import Extraction
 from seqray.fidelity import Fidelity, FidelityTable
 from seqray.files import DAMAGE, check_header, read_text, reading, writing
+from seqray.ranked import RankedAutomata
 from seqray.spectral import Decomposition
 from seqray.words import Alphabet
 
 FORMAT, VERSION = "seqray.run", 1
+
+OWN = (
+    *("config.json", "basis.json", "singular_values.csv", "fidelity.csv"),
+    *("automaton.npz", "fitted.npz"),
+)
+"""The files of a run; all else in its folder is the user's."""
 
 
 def save_run(
@@ -91,7 +98,7 @@ def save_run(
         (fresh / "basis.json").write_text(json.dumps(basis, ensure_ascii=False), "utf-8")
         _write_csv(fresh / "singular_values.csv", ["rank", "value"], values)
         _write_csv(fresh / "fidelity.csv", list(rows[0]), [list(row.values()) for row in rows])
-        found.automaton(found.max_rank).save(fresh / "automaton.npz")
+        found.automata.save(fresh)
         _keep_others(Path(folder), fresh)
 
 
@@ -111,7 +118,7 @@ def check_run_target(folder: str | os.PathLike[str]) -> None:
 def _keep_others(old: Path, fresh: Path) -> None:
     """Copy what a user put into an old run folder, such as drawings, into the new one."""
     for entry in old.iterdir() if old.is_dir() else ():
-        if (fresh / entry.name).exists():
+        if entry.name in OWN:
             continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.copytree(entry, fresh / entry.name, symlinks=True)
@@ -143,9 +150,11 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         config = json.loads(read_text(home / "config.json"))
         check_header(config, FORMAT, VERSION)
         values = [float(row["value"]) for row in _read_csv(home / "singular_values.csv")]
-        largest = WeightedAutomaton.load(home / "automaton.npz")
+        automata = RankedAutomata.load(home)
+        if config.get("method") == "conditional" and automata.through is None:
+            raise FileError("damaged: fitted.npz is missing")
         table = _read_fidelity(home, config["words"], config["word_prefixes"])
-        n = largest.n_states
+        n = automata.largest.n_states
         if table.ranks != tuple(range(1, n + 1)) or len(values) != n:
             raise FileError(
                 f"damaged: {len(values)} singular values and fidelity of {len(table)} ranks: "
@@ -154,8 +163,8 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         if config["rank"] not in table.ranks:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         settings = {k: v for k, v in config.items() if k not in ("format", "version")}
-        decomposition = Decomposition(np.array(values), largest)
-        return Extraction(decomposition, _read_basis(home), table, settings)
+        decomposition = Decomposition(np.array(values), automata.largest, automata.through)
+        return Extraction(decomposition, _read_basis(home), table, settings, automata.fitted)
 
 
 def _read_basis(home: Path) -> Basis:

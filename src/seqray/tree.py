@@ -122,6 +122,21 @@ class PrefixTree:
             at, here = at - 1, self.parent[here]
         return Words(self.alphabet, codes, offsets)
 
+    def find(self, part: PrefixTree) -> IntArray:
+        """Return which node of this tree each node of a part of it is, shape ``(n_part,)``.
+
+        >>> words = Alphabet("ab").words(["ab", "b"])
+        >>> PrefixTree.of(words).find(PrefixTree.of(words[1:]))
+        array([0, 2])
+        """
+        keys = self.parent[1:] * len(self.alphabet) + self.symbol[1:]  # these rise
+        found = np.zeros(len(part), np.int64)
+        for start, stop in pairwise(part.levels[1:].tolist()):
+            level = slice(start, stop)
+            wanted = found[part.parent[level]] * len(self.alphabet) + part.symbol[level]
+            found[level] = 1 + np.searchsorted(keys, wanted)
+        return found
+
     def counts(self) -> FloatArray:
         """How often each symbol, and last the end, follows each node in the words.
 

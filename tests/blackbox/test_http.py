@@ -366,7 +366,7 @@ def exact_rows(prefixes):
 def test_extraction_through_a_chaotic_server_equals_the_calm_one(box):
     def extracted(url, **options):
         opened = http_box(url, batch_size=16, backoff=0.01, **options)
-        found = seqray.extract(opened, prefixes=40, suffixes=40)
+        found = seqray.extract(opened, prefixes=40, suffixes=40, max_rank=5)
         largest = found.automaton(found.max_rank)
         return found.singular_values, largest.initial, largest.transitions, largest.final
 
@@ -379,7 +379,7 @@ def test_extraction_through_a_chaotic_server_equals_the_calm_one(box):
     for one, other in zip(calm, troubled, strict=True):
         assert one.tobytes() == other.tobytes()
     wrong = [what for what in happened if what != "slow"]
-    assert 0.25 < len(wrong) / n_posts < 0.35
+    assert 0.2 < len(wrong) / n_posts < 0.4
     assert len(set(wrong)) == 7
 
 

@@ -7,7 +7,7 @@ import seqray
 from seqray import cli
 from seqray.data.generate import random_machine
 
-SMALL = ("--prefixes", "60", "--suffixes", "60")
+SMALL = ("--prefixes", "60", "--suffixes", "60", "--max-rank", "4")
 
 
 @pytest.fixture(scope="module")

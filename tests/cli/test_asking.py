@@ -205,6 +205,41 @@ def test_ctrl_c_once_saves_what_there_is(folder, module, run):
     assert open_run(folder / "run").settings["stopped"] == ""
 
 
+PREDICTING = """
+
+def answer_next(prefixes):
+    answer(prefixes)
+    return [[0.3 + 0.2 * (len(prefix) % 2), 0.2, 0.5 - 0.2 * (len(prefix) % 2)]
+            for prefix in prefixes]
+
+box = seqray.language_model(answer_next, "ab", name="mine", batch_size=16)
+"""
+
+
+def test_ctrl_c_once_saves_the_contexts_there_are(folder, module, run):
+    box, small = module(pause=0.002), ("--prefixes", "200", "--max-rank", "2")
+    source = (folder / "slow_box.py").read_text()
+    (folder / "slow_box.py").write_text(source + PREDICTING)
+    code, output, error = interrupt_when_asking(folder, ["extract", box, "-o", "run", *small], 1)
+    assert code == 130, error
+    part = open_run(folder / "run")
+    assert part.settings["stopped"] == "interrupted"
+    assert "contexts of 200 were asked" in error
+    assert f"({part.settings['prefixes']} contexts ×" in " ".join(output.split())
+    n_asked = len(asked(folder))
+    (folder / "slow_box.py").write_text(source.replace("0.002", "0") + PREDICTING)
+    run("extract", box, "-o", "run", *small)
+    again = asked(folder)[n_asked:]
+    assert len(set(again) & set(asked(folder)[:n_asked])) <= 8 + 16 * max(map(len, again))
+    assert open_run(folder / "run").settings["stopped"] == ""
+
+
+def test_a_model_s_budget_that_is_too_small_says_what_is_enough(folder, fails):
+    error = fails(1, "extract", "demo", "-o", "run", "--budget", "30")
+    assert "Stopped before there was enough for an automaton: the budget of 30" in error
+    assert " are enough" in error
+
+
 # Check --------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,10 @@ from seqray import WeightedAutomaton, open_run
 from seqray.blackbox.registry import known_black_boxes
 from seqray.extraction import TOLERANCE
 
-RUN = ["automaton.npz", "basis.json", "config.json", "fidelity.csv", "singular_values.csv"]
+RUN = [
+    *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
+    "singular_values.csv",
+]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
 
@@ -20,10 +23,40 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     np.testing.assert_allclose(found.automaton(4).weights(words), machine.weights(words), atol=1e-9)
     assert found.settings["box"] == "wa:machine.json"
     assert found.settings["rank"] == found.best_rank()
-    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in text
+    assert found.settings["method"] == "conditional"
+    said = " ".join(text.split())
+    assert f"Asked {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
+    assert "contexts of 800 words drawn from the box) as an automaton in " in said
+    assert "Fidelity by questions" not in text
     assert "Fidelity by rank, on held-out words" in text
     assert f"→ {found.best_rank()}" in text
     assert "next: seqray draw run -o automaton.svg" in text
+
+
+def test_extract_by_blocks_says_what_it_asked(folder, run):
+    text = run("extract", "demo", "-o", "run", "--method", "weighted", *SMALL)
+    found = open_run("run")
+    said = " ".join(text.split())
+    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in said
+    assert "sampled from the box) by states in " in said
+    assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
+
+
+def test_extract_shows_what_questions_were_good_for(folder, run):
+    options = ("--max-rank", "2", "--prefixes", "60", "--target", "0.9999")
+    text = run("extract", "demo", "-o", "run", *options)
+    rounds = open_run("run").settings["rounds"]
+    assert len(rounds) == 4
+    assert "Fidelity by questions asked" in text
+    for each in rounds:
+        assert f"{each['questions']:,} " in text
+    assert "Fidelity by questions" not in run("extract", "demo", "-o", "run", *options[:-1], "0.5")
+    assert len(open_run("run").settings["rounds"]) == 1
+
+
+def test_a_target_is_refused_where_nothing_predicts(folder, fails):
+    error = fails(2, "extract", "machine.json", "-o", "run", "--target", "0.9", "--method", "paper")
+    assert "target: only the method conditional asks until there is enough" in error
 
 
 def test_extract_takes_all_it_is_told(folder, run):
@@ -46,7 +79,7 @@ def test_extract_takes_a_file_of_words_as_basis(folder, run):
     run("extract", "wa:machine.json", "-o", "run", "--basis", "words.txt", *SMALL)
     found = open_run("run")
     words = seqray.read_words("words.txt", alphabet=range(3))
-    assert found.settings["basis"] == "from a data set"
+    assert found.settings["basis"] == "contexts of 50 words of a data set"
     assert set(found.basis.prefixes) <= {w[:n] for w in words for n in range(len(w) + 1)}
 
 
@@ -66,7 +99,7 @@ def test_extract_keeps_the_rank_it_is_told(folder, run):
         (101, [], 100),
         (61, SMALL, 60),
         (11, ["--prefixes", "10"], 10),
-        (8, ["--suffixes", "7"], 7),
+        (8, ["--suffixes", "7", "--method", "weighted"], 7),
     ],
 )
 def test_a_rank_that_cannot_be_is_refused_before_the_box_is_asked(
@@ -79,7 +112,7 @@ def test_a_rank_that_cannot_be_is_refused_before_the_box_is_asked(
     monkeypatch.setattr(seqray, "extract", never)
     before = names(folder)
     error = fails(2, "extract", "machine.json", "-o", "run", "--rank", rank, *options)
-    assert f"Invalid value for --rank: {rank} is more than {limit}, the least of" in error
+    assert f"Invalid value for --rank: {rank} is more than {limit}, which --" in error
     assert names(folder) == before
 
 
@@ -117,9 +150,10 @@ def test_extract_lists_the_boxes_as_they_are_written(run):
 
 
 def test_extract_says_what_the_library_warns_of(folder, hear):
-    basis = ("--basis", "words.txt", "--prefixes", "9999")
-    _, error = hear("extract", "machine.json", "-o", "run", *basis)
-    assert "Note: asked for 9999 prefixes, found only" in error
+    basis = ("--basis", "words.txt", "--prefixes", "9999", "--max-rank", "2")
+    for method in ("auto", "weighted"):
+        _, error = hear("extract", "machine.json", "-o", "run", *basis, "--method", method)
+        assert "Note: asked for 9999 prefixes, found only" in error
 
 
 def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):
@@ -158,7 +192,13 @@ def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
         (2, ["machine.json", "-o", "run", "--rank", "²"], "got '²'"),
         (2, ["machine.json", "-o", "run", "--rank", "9" * 5000], "a number from 1"),
         (2, ["machine.json", "-o", "run", "--rank", "-1"], "got '-1'"),
-        (2, ["machine.json", "-o", "run", *SMALL, "--rank", "99"], "99 is more than 60, the least"),
+        (
+            2,
+            ["machine.json", "-o", "run", *SMALL, "--rank", "99"],
+            "99 is more than 60, which --pre",
+        ),
+        (2, ["machine.json", "-o", "run", "--target", "0"], "--target"),
+        (2, ["machine.json", "-o", "run", "--target", "1.5"], "--target"),
         (2, ["machine.json", "-o", "run", "--max-rank", "0"], "--max-rank"),
         (2, ["machine.json", "-o", "run", "--prefixes", "0"], "--prefixes"),
         (2, ["machine.json", "-o", "run", "--method", "best"], "--method"),

@@ -94,7 +94,7 @@ def test_the_command_has_the_defaults_of_the_function():
     }
     defaults["layers"] = defaults.pop("n_layers")
     context = command.command.make_context("train", ["words.txt", "-o", "m.safetensors"])
-    own = {"words", "output", "fresh"}
+    own = {"words", "output", "fresh", "half"}
     assert set(context.params) - own <= set(defaults)
     for name in set(context.params) - own:
         assert context.params[name] == defaults[name], name

@@ -8,6 +8,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.data.pautomac import read_machine
 from seqray.errors import FileError, MissingFileError
 from seqray.files import read_text, reading
+from seqray.ranked import RankedAutomata
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -41,4 +42,4 @@ def _open_run(folder: Path) -> WeightedAutomaton:
         raise FileError(f"{folder}: not the folder of an extraction: it has no automaton.npz")
     with reading(folder, "the folder of an extraction"):
         rank = json.loads(read_text(folder / "config.json"))["rank"]
-        return WeightedAutomaton.load(folder / "automaton.npz").truncate(rank)
+        return RankedAutomata.load(folder).automaton(rank)

@@ -22,7 +22,6 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.wa import open_wa
 from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
 from seqray.files import writing
-from seqray.filling import Progress
 from seqray.store import open_run
 from seqray.words import Words
 
@@ -48,19 +47,35 @@ def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAu
     return open_wa(path)
 
 
+class Bar:
+    """A bar on the terminal that says what is being done, and how much of it; a `Progress`."""
+
+    def __init__(self, bar: progress.Progress, title: str) -> None:
+        self._bar = bar
+        self._task = bar.add_task(title, total=None, unit="answers")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how much is done, and how much there is."""
+        self._bar.update(self._task, completed=done, total=total)
+
+    def phase(self, name: str, unit: str) -> None:
+        """Show something else, that has just begun."""
+        self._bar.remove_task(self._task)
+        self._task = self._bar.add_task(name, total=None, unit=unit)
+
+
 @contextmanager
-def progress_bar(title: str) -> Iterator[Progress]:
+def progress_bar(title: str) -> Iterator[Bar]:
     """Show a bar on the terminal (on standard error), and nothing where there is none."""
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
-        progress.TextColumn("{task.completed:,.0f} answers"),
+        progress.TextColumn("{task.completed:,.0f} {task.fields[unit]}"),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield Bar(bar, title)
 
 
 @contextmanager
@@ -119,6 +134,17 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     Console().print(shown)
     if len(ranks) < len(table):
         click.echo("All ranks are in the run folder's fidelity.csv.")
+
+
+def show_rounds(rounds: list[dict[str, Any]]) -> None:
+    """Print how near to the box the automata of the largest rank came, round by round."""
+    shown = Table(title="Fidelity by questions asked", title_justify="left")
+    for name in ("questions", "words", "contexts", "ndcg5"):
+        shown.add_column(name, justify="right")
+    for each in rounds:
+        counts = [f"{each[name]:,}" for name in ("questions", "words", "contexts")]
+        shown.add_row(*counts, show_number(each["ndcg5"], 4))
+    Console().print(shown)
 
 
 def show_number(value: float, digits: int) -> str:

@@ -51,22 +51,23 @@ def command(output: Path, seed: int) -> None:
     console = Console()
     box = open_demo()
     console.print(f"[bold]1. A black box[/]  {box}")
-    console.print("   All it does for us is to answer: how probable is this word?\n")
+    console.print("   All it does for us is to answer: what comes after these symbols?\n")
     with progress_bar("asking the box") as progress:
-        found = seqray.extract(box, prefixes=300, suffixes=300, seed=seed, progress=progress)
+        found = seqray.extract(box, prefixes=300, max_rank=30, seed=seed, progress=progress)
     settings = found.settings
     console.print(
-        f"[bold]2. An automaton[/]  from the answers on {settings['questions']:,} words, "
-        f"in {sum(settings['seconds'].values()):.1f} s\n"
+        f"[bold]2. An automaton[/]  from the answers on {settings['questions']:,} prefixes of "
+        f"words, in {sum(settings['seconds'].values()):.1f} s\n"
     )
     best = found.best_rank()
-    show_ranks(found.fidelity, some_ranks(min(found.max_rank, 55), best), best)
+    show_ranks(found.fidelity, some_ranks(found.max_rank, best), best)
     wa = found.best()
     words, _ = sample(box, 2000, rng=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.ask(box, words)
     console.print()
     show_fidelity(
-        reference.compare(wa), f"3. How faithful  {best} states, on new words from the box"
+        reference.compare(wa, intervals=True),
+        f"3. How faithful  {best} states, on new words from the box",
     )
     console.print()
     show_comparison(words, reference.weights, wa.weights(words))

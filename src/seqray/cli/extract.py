@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,16 +18,15 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import notes, progress_bar, show_ranks, some_ranks
+from seqray.cli.common import notes, progress_bar, show_ranks, show_rounds, some_ranks
 from seqray.errors import RankError
 from seqray.store import check_run_target
 from seqray.words import Words
 
 HELP = """Ask a black box for its answers and extract weighted automata of every rank.
 
-The run folder keeps the configuration, the basis, the singular values, the automaton of the
-largest rank (smaller ranks are part of it) and the fidelity of every rank on held-out words.
-All later commands open it.
+The run folder keeps the configuration, what was asked about, the singular values, automata of
+every rank and their fidelity on held-out words. All later commands open it.
 
 \b
 BOX is one of:
@@ -35,8 +36,9 @@ BOX is one of:
 Examples:
   seqray extract demo -o run
   seqray extract rnn:model.safetensors -o run
-  seqray extract wa:24.pautomac_model.txt -o run --prefixes 400 --suffixes 400
+  seqray extract rnn:model.safetensors -o run --target 0.99
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
+  seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
 
 Every answer of a box that is not seqray's own is kept, see `seqray store --help`: after an
@@ -50,10 +52,12 @@ the batch and extracts from what is known by then; twice stops at once.
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Run folder.")
 @click.option(
     "--method",
-    type=click.Choice(["auto", "paper", "weighted"]),
+    type=click.Choice(["auto", "conditional", "weighted", "paper"]),
     default="auto",
     show_default=True,
-    help="paper: raw blocks, uniform basis. weighted: every prefix counts the same.",
+    help="conditional: how contexts go on, for boxes that predict next symbols. weighted: blocks "
+    "of words' weights, every prefix counts the same. paper: raw blocks, uniform basis. auto: the "
+    "first of these that the box allows.",
 )
 @click.option(
     "--basis",
@@ -61,8 +65,16 @@ the batch and extracts from what is known by then; twice stops at once.
     help="Where the words come from: the box, chance, or a file of words.  [default: sampled "
     "where the box predicts next symbols, unless the method is paper]",
 )
-@click.option("--prefixes", type=click.IntRange(1), default=800, show_default=True)
-@click.option("--suffixes", type=click.IntRange(1), default=800, show_default=True)
+@click.option(
+    "--prefixes",
+    type=click.IntRange(1),
+    help="How many to ask about.  [default: 800; 1500 contexts]",
+)
+@click.option(
+    "--suffixes",
+    type=click.IntRange(1),
+    help="How many to ask about, or columns of contexts.  [default: 800; 250 columns]",
+)
 @click.option("--max-rank", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--rank",
@@ -70,7 +82,7 @@ the batch and extracts from what is known by then; twice stops at once.
     show_default=True,
     metavar="auto|N",
     help="The number of states that later commands use. auto: the smallest whose loss on "
-    "held-out words is within 0.001 of the best.",
+    "held-out words is within 0.0001 of the best.",
 )
 @click.option(
     "--max-length", type=click.IntRange(1), help="Longest word drawn; longer ones are cut."
@@ -89,6 +101,13 @@ the batch and extracts from what is known by then; twice stops at once.
     help="The longest time to ask; the automaton is made of what is known by then.",
 )
 @click.option(
+    "--target",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="NDCG",
+    help="Ask little first, then more, until NDCG5 on held-out words is this high; for boxes that "
+    "predict next symbols.",
+)
+@click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
@@ -103,13 +122,14 @@ def command(
     output: Path,
     method: str,
     basis: str | None,
-    prefixes: int,
-    suffixes: int,
+    prefixes: int | None,
+    suffixes: int | None,
     max_rank: int,
     rank: str,
     max_length: int | None,
     budget: int | None,
     seconds: float | None,
+    target: float | None,
     repeat: int,
     store: str | None,
     options: tuple[str, ...],
@@ -117,12 +137,14 @@ def command(
 ) -> None:
     """Extract."""
     wanted = _rank(rank)
-    limit = min(max_rank, prefixes, suffixes)
-    if wanted is not None and wanted > limit:
-        raise click.BadParameter(
-            f"{wanted} is more than {limit}, the least of --max-rank, --prefixes and --suffixes",
-            param_hint="--rank",
-        )
+    limits = {"--max-rank": max_rank, "--prefixes": prefixes}
+    if method in ("weighted", "paper"):  # contexts have more columns than suffixes
+        limits["--suffixes"] = suffixes
+    for name, limit in limits.items():
+        if wanted is not None and limit is not None and wanted > limit:
+            raise click.BadParameter(
+                f"{wanted} is more than {limit}, which {name} allows", param_hint="--rank"
+            )
     check_run_target(output)
     opened = open_box(box, options)
     answers = store_path(box, opened, store)
@@ -146,6 +168,7 @@ def command(
             store=answers,
             budget=budget,
             seconds=seconds,
+            target=target,
             repeat=repeat,
             stop=stop,
             seed=seed,
@@ -154,13 +177,11 @@ def command(
     chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
     seqray.save_run(found, output, rank=chosen, about={"box": box})
     settings = found.settings
-    click.echo(
-        f"Asked {settings['questions']:,} words ({settings['prefixes']} prefixes × "
-        f"{settings['suffixes']} suffixes, {settings['basis']}) by {settings['asked']} in "
-        f"{settings['seconds']['fill']:.1f} s."
-    )
+    click.echo(_asked(settings))
     if answers is not None:
         click.echo(f"The answers are kept in {answers}.")
+    if len(settings.get("rounds", ())) > 1:
+        show_rounds(settings["rounds"])
     show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(
@@ -171,6 +192,25 @@ def command(
     if settings["stopped"] == "interrupted":
         click.echo("Interrupted: the same command asks what is missing.", err=True)
         sys.exit(130)
+
+
+def _asked(settings: Mapping[str, Any]) -> str:
+    """Say what was asked, and how long it took."""
+    if "rounds" in settings:
+        what, rows, columns = "prefixes", "contexts", f"{settings['columns']:,} columns"
+    else:
+        what, rows, columns = "words", "prefixes", f"{settings['suffixes']:,} suffixes"
+    way, seconds = settings["asked"], settings["seconds"]
+    said = (
+        f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
+        f"{settings['basis']}) {way if way.startswith('as ') else f'by {way}'} in "
+        f"{seconds['fill']:.1f} s"
+    )
+    return (
+        f"{said}, then fitted automata in {seconds['fit']:.1f} s."
+        if "fit" in seconds
+        else f"{said}."
+    )
 
 
 def _rank(text: str) -> int | None:

@@ -1,0 +1,165 @@
+"""Extraction by blocks of the Hankel matrix: from any box, by the numbers it gives to words."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+
+import numpy as np
+
+from seqray.arrays import BoolArray
+from seqray.asking import KeptBlocks, Meter, way_of
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
+from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.protocol import BlackBox
+from seqray.errors import ArgumentError
+from seqray.fidelity import Reference, compare_ranks
+from seqray.filling import fill_within
+from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.noise import Noise
+from seqray.spectral import decompose
+from seqray.stepper import predicts
+from seqray.words import Words
+
+logger = logging.getLogger(__name__)
+
+N_PREFIXES, N_SUFFIXES = 800, 800
+"""How many of each to ask about."""
+
+
+def by_blocks(job: Job) -> Found:
+    """Extract automata of every rank from blocks of the Hankel matrix."""
+    box, meter = job.asked, job.meter
+    by_states = way_of(box) == "states"
+    blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
+    rng, held_out_rng = job.rngs()
+    with job.timing("basis"):
+        wanted = _basis(job, rng)
+    with job.timing("choose"):
+        held_out = _held_out(job, wanted, held_out_rng)
+        reference = Reference.ask(box, _in_time(box, held_out, meter))
+        noise = probe_noise(job, _some_words(wanted))
+    job.begin("asking the box", "answers")
+    with job.timing("fill"):
+        blocks, cut = fill_within(box, wanted, meter, progress=job.progress, kept=blocks_kept)
+    if cut:
+        sizes = (*_sizes(blocks.basis), *_sizes(wanted))
+        logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
+    weighting = "none" if job.method == "paper" else "balanced"
+    with job.timing("svd"):
+        heard = _heard(noise, job.repeat)
+        decomposition = decompose(
+            blocks, max_rank=job.max_rank, weighting=weighting, noise=heard, seed=job.seed
+        )
+    with job.timing("choose"):
+        ranks = range(1, decomposition.max_rank + 1)
+        table = compare_ranks(reference, decomposition.largest, ranks)
+    settings = {
+        "weighting": weighting,
+        "questions": blocks.n_questions,
+        "steps": blocks.n_steps,
+        "stopped": cut,
+        "noise": dataclasses.asdict(noise),
+    }
+    return Found(decomposition, blocks.basis, table, settings)
+
+
+# Which words to ask about -------------------------------------------------------------------------
+
+
+def _basis(job: Job, rng: np.random.Generator) -> Basis:
+    """Find the basis that was asked for, or the method's own."""
+    box, basis, alphabet = job.asked, job.basis, job.asked.alphabet
+    if isinstance(basis, Basis):
+        return basis
+    sizes = _affordable_sizes(job)
+    if basis is None:
+        basis = "sampled" if predicts(box) and job.method != "paper" else "uniform"
+    split = "whole" if job.method == "paper" else "halves"
+    if not isinstance(basis, str):
+        return data_basis(alphabet.words(basis), *sizes, rng=rng, split=split)
+    if basis == "uniform":
+        return uniform_basis(alphabet, *sizes, rng=rng, max_length=job.max_length)
+    if not predicts(box):
+        raise ArgumentError(
+            "basis: this box cannot be sampled, it does not predict next symbols: use 'uniform'"
+        )
+    return sampled_basis(box, *sizes, rng=rng, max_length=job.longest, split=split)
+
+
+def _affordable_sizes(job: Job) -> tuple[int, int]:
+    """Return how many prefixes and suffixes are worth looking for with a budget.
+
+    Each prefix is asked with about every symbol and suffix; a basis that cannot be asked need not
+    be found first, which costs questions itself where the box is sampled.
+    """
+    n_prefixes, n_suffixes = job.n_prefixes or N_PREFIXES, job.n_suffixes or N_SUFFIXES
+    if job.meter.budget is None or isinstance(job.asked, WeightedAutomaton):
+        return n_prefixes, n_suffixes
+    cells = job.meter.budget / max(1, len(job.asked.alphabet) - 1)
+    share = min(1.0, math.sqrt(cells / (n_prefixes * n_suffixes)))
+    return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
+
+
+def _sizes(basis: Basis) -> tuple[int, int]:
+    return len(basis.prefixes), len(basis.suffixes)
+
+
+# Which words to compare on, and to probe ----------------------------------------------------------
+
+
+def _held_out(job: Job, basis: Basis, rng: np.random.Generator) -> Words:
+    """Draw words to choose the rank on: from the box where it predicts, else uniform.
+
+    Words that the blocks hold are left out, unless there are hardly any others.
+    """
+    box, n_drawn = job.asked, 4 * N_HELD_OUT
+    if job.meter.budget is not None:  # a quarter of it, at most
+        length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
+        n_drawn = min(n_drawn, max(20, int(job.meter.budget / 4 / length)))
+    if predicts(box):
+        words = draw_within(box, n_drawn, job.longest, rng, job.meter).words
+    else:
+        longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+        words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
+    new = words[np.flatnonzero(~_asked_before(words, basis))]
+    return new[:N_HELD_OUT] if len(new) >= min(100, len(words) // 10) > 0 else words[:N_HELD_OUT]
+
+
+def _asked_before(words: Words, basis: Basis) -> BoolArray:
+    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
+    suffixes = set(basis.suffixes)
+    rows = set(basis.prefixes)
+    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
+    return np.array(
+        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
+    )
+
+
+def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
+    """Return the words that can be asked in a quarter of the time; their answers are kept."""
+    if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
+        return words
+    for end in range(25, len(words), 25):
+        box.weights(words[end - 25 : end])
+        if meter.elapsed > meter.seconds / 4:
+            return words[:end]
+    return words
+
+
+def _some_words(basis: Basis) -> Words:
+    """Return a few words of the blocks of a basis."""
+    rng = np.random.default_rng(0)
+    n = min(N_PROBED, *_sizes(basis))
+    fronts, backs = (
+        rng.choice(len(words), n, replace=False) for words in (basis.prefixes, basis.suffixes)
+    )
+    return basis.prefixes.joined(fronts, basis.suffixes, backs)
+
+
+def _heard(noise: Noise, repeat: int) -> Noise:
+    """Return the noise of a mean; measured on few words it may be larger: two standard errors."""
+    sure = (1 + 2 / math.sqrt(2 * N_PROBED)) / math.sqrt(repeat)
+    return Noise(noise.level * sure, noise.relative)

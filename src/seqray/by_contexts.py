@@ -1,0 +1,409 @@
+"""Extraction by contexts: from a box that predicts, by how the prefixes of its words go on.
+
+Words are drawn from the box, and how their contexts go on is compared. Two kinds of automata come
+of that, and of each rank the one that is nearer to the box on held-out words is kept: that of the
+SVD of the conditional blocks, of every rank, and at some ranks one whose weights are chances,
+fitted along whole words.
+
+Where questions or time may run out, or enough be reached, a small part is asked first, and then
+ever larger ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.asking import Meter, MeteredModel
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import Basis
+from seqray.blackbox.asked import AskedModel
+from seqray.conditional import ConditionalBlocks, decompose_conditional, fill_conditional
+from seqray.errors import ArgumentError, Stopped
+from seqray.fidelity import Fidelity, FidelityTable, Reference
+from seqray.filling import Progress
+from seqray.fitting import fit
+from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.spectral import Decomposition
+from seqray.words import Words
+
+logger = logging.getLogger(__name__)
+
+N_CONTEXTS, N_COLUMNS = 1500, 250
+"""How many contexts, and columns of their blocks."""
+
+WORDS_A_CONTEXT = 40 / 3
+"""How many words to learn from: 20,000 for as many contexts as there are by default."""
+
+FEWEST_WORDS = 20
+"""How many words to learn from, however little may be asked."""
+
+FITTED = (2, 3, 5, 10, 20, 30, 50, 100)
+"""The ranks at which an automaton is fitted too, and the largest that is asked for."""
+
+WORDS_A_STATE = 200
+"""How many words an automaton is fitted to, at least 1,000 and at most all."""
+
+PARTS = (1 / 64, 1 / 16, 1 / 4, 1.0)
+"""Where one may have to stop: how large a part is asked first, and next, and last."""
+
+SMALLEST = 1e-6
+"""The smallest part: a few words and one context."""
+
+WORTHWHILE = 1.5
+"""A part that is not so many times as large as the one before is not asked any more."""
+
+EXACT = 1e-6
+"""Where NDCG₅ is as near to 1, nothing is left to fit."""
+
+
+class Round(NamedTuple):
+    """One part: what was asked until then, and how near the automaton of largest rank came."""
+
+    questions: int
+    words: int
+    contexts: int
+    ndcg5: float
+
+
+class Sizes(NamedTuple):
+    """How much is asked: words, contexts of theirs, and columns of their blocks."""
+
+    words: int
+    contexts: int
+    columns: int
+
+    def share(self, share: float) -> Sizes:
+        """Return the sizes of a part that costs such a share of the questions.
+
+        A smaller part looks less far ahead, and so keeps more of the contexts.
+        """
+        return Sizes(
+            max(FEWEST_WORDS, math.ceil(share * self.words)),
+            math.ceil(share**0.75 * self.contexts),
+            math.ceil(share**0.25 * self.columns),
+        )
+
+
+class _Part(NamedTuple):
+    """What is known after a part of all was asked."""
+
+    share: float
+    known: Reference
+    blocks: ConditionalBlocks
+    svd: Decomposition
+
+
+def by_contexts(job: Job) -> Found:
+    """Extract automata of every rank from what a box says comes next."""
+    box, meter = _counted(job)
+    rng, held_out_rng = job.rngs()
+    words = _data_set(job, rng)
+    longest = job.longest
+    try:
+        with job.timing("choose"), _reported(job, meter, "drawing words to compare on", N_HELD_OUT):
+            held_out = draw_within(box, N_HELD_OUT, longest, held_out_rng, meter)
+            longest = min(longest, 2 * held_out.n_prefixes // len(held_out.weights))
+            noise = probe_noise(job, held_out.words[:N_PROBED])
+        search = _Search(job, box, meter, held_out, words, rng)
+        part = search.ask()
+    except Stopped as stopped:
+        if meter.left > 0:
+            raise
+        least = _least(len(box.alphabet), longest)
+        raise Stopped(f"{stopped}: about {least:,} are enough, fewer for shorter words") from None
+    fitted, table = search.compare(part)
+    settings = {
+        "columns": part.blocks.features.shape[1],
+        "questions": search.n_questions,
+        "steps": search.n_questions,
+        "rounds": [each._asdict() for each in search.rounds],
+        "stopped": search.stopped,
+        "noise": dataclasses.asdict(noise),
+    }
+    return Found(part.svd, _basis(job, part, words), table, settings, fitted)
+
+
+def _counted(job: Job) -> tuple[AskedModel | MeteredModel, Meter]:
+    """Return the box to ask, and what counts its questions; an automaton is free."""
+    if isinstance(job.asked, AskedModel | MeteredModel):
+        return job.asked, job.meter
+    meter = dataclasses.replace(job.meter, budget=None)
+    return MeteredModel(job.asked, meter), meter
+
+
+def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
+    """Return the words to learn from, in any order; None: words of the box's own."""
+    assert not isinstance(job.basis, Basis)
+    if job.basis is None or isinstance(job.basis, str):
+        return None
+    words = job.asked.alphabet.words(job.basis)
+    if not len(words):
+        raise ArgumentError("basis: expected words to learn from, got none")
+    return words[rng.permutation(len(words))]
+
+
+def _basis(job: Job, part: _Part, words: Words | None) -> Basis:
+    """Return the contexts and futures that were asked about, and say where they come from."""
+    blocks, learnt = part.blocks, part.known.words
+    n_cut = int((learnt.lengths >= job.longest).sum()) if words is None else 0
+    if n_cut:
+        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
+    source = f"words {'drawn from the box' if words is None else 'of a data set'}"
+    contexts = blocks.rows.words(blocks.contexts)
+    if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
+        found = (job.n_prefixes, len(contexts), source)
+        logger.warning("asked for %d prefixes, found only %d (%s)", *found)
+    return Basis(contexts, blocks.futures, f"contexts of {len(learnt):,} {source}", n_cut)
+
+
+def _most_steps(n_symbols: int, sizes: Sizes) -> int:
+    """Return how many steps blocks can take, if nothing is rare: mostly there are far fewer."""
+    n_rows = sizes.contexts * (1 + n_symbols)
+    return n_rows * (1 + n_symbols + max(1, sizes.columns // (1 + n_symbols)))
+
+
+def _least(n_symbols: int, longest: int) -> int:
+    """Return a budget that is enough for the smallest part."""
+    n_words = FEWEST + FEWEST_WORDS
+    smallest = Sizes(1, 1, N_COLUMNS).share(SMALLEST)
+    return n_words * (1 + longest) + _most_steps(n_symbols, smallest)
+
+
+class _Count:
+    """Counts answers, and tells how many came of how many."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.done, self.total = progress, 0, total
+
+    def __call__(self, n: int) -> None:
+        self.done += n
+        self.total = max(self.total, self.done)
+        if self.progress is not None:
+            self.progress(self.done, self.total)
+
+    def expect(self, n_filled: int, n_rows: int) -> None:
+        """Expect as many answers for the rows to come as there were for those before."""
+        self.total = self.done * n_rows // n_filled
+
+
+@contextmanager
+def _reported(job: Job, meter: Meter, name: str, total: int) -> Iterator[_Count]:
+    """Tell what is done in a block, and how many answers came."""
+    job.begin(name, "answers")
+    meter.listener = count = _Count(job.progress, total)
+    try:
+        yield count
+    finally:
+        meter.listener = None
+
+
+class _Search:
+    """Asks ever larger parts, and makes automata of them."""
+
+    def __init__(
+        self,
+        job: Job,
+        box: AskedModel | MeteredModel,
+        meter: Meter,
+        held_out: Reference,
+        words: Words | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.job, self.box, self.meter = job, box, meter
+        self.held_out, self.words, self.rng = held_out, words, rng
+        n_contexts = job.n_prefixes or N_CONTEXTS
+        n_words = math.ceil(WORDS_A_CONTEXT * n_contexts)
+        if words is not None:
+            n_words = min(n_words, len(words))
+        self.sizes = Sizes(n_words, n_contexts, job.n_suffixes or N_COLUMNS)
+        self.known: Reference | None = None
+        self.n_before = meter.n_asked
+        self.n_followed = 0  # questions about how contexts go on
+        self.fitted: list[tuple[WeightedAutomaton, Fidelity]] = []
+        self.rounds: list[Round] = []
+        self.stopped = ""
+
+    @property
+    def n_questions(self) -> int:
+        """How many were asked to learn from, besides those to compare on."""
+        return self.meter.n_asked - self.n_before
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def ask(self) -> _Part:
+        """Ask until there is enough, or until one has to stop."""
+        job, meter, part = self.job, self.meter, None
+        judges = not (job.target is None and meter.budget is None and meter.seconds is None)
+        share = self._first_share()
+        while share:
+            began = meter.elapsed
+            try:
+                part = self._ask_part(share)
+            except Stopped as reason:
+                if part is None:
+                    raise
+                self._stop(reason, part)
+                break
+            enough = judges and self._judge(part) >= (job.target or np.inf)
+            if enough or share == 1 or self.stopped:
+                break
+            share = self._next_share(part, meter.elapsed - began)
+        assert part is not None
+        if not self.rounds:
+            self._judge(part)
+        return part
+
+    def _stop(self, reason: object, part: _Part) -> None:
+        self.stopped = str(reason)
+        n_asked, n_wanted = len(part.blocks.contexts), self.sizes.contexts
+        logger.warning("%s: %d contexts of %d were asked", reason, n_asked, n_wanted)
+
+    @property
+    def _pace(self) -> tuple[float, float]:
+        """Return how large the first part is, and how many times as large each next, at most."""
+        hurries = self.job.target is not None or self.meter.seconds is not None
+        if hurries or (self.meter.limits and isinstance(self.box, AskedModel)):
+            return PARTS[0], 4  # what is known is not asked again
+        return (PARTS[1], 16) if self.meter.stop is not None else (1.0, math.inf)
+
+    def _first_share(self) -> float:
+        first, _ = self._pace
+        length = self.held_out.n_prefixes / len(self.held_out.weights)
+        cost = self.sizes.words * length + _most_steps(len(self.box.alphabet), self.sizes)
+        affordable = self.meter.left / cost
+        return first if affordable >= 1 else max(SMALLEST, min(first, affordable / 4))
+
+    def _next_share(self, part: _Part, seconds: float) -> float:
+        """Return how large a part can be asked next, or 0 where no larger one can."""
+        meter, n_read = self.meter, len(part.known.tree)
+        both = n_read + self.n_followed
+        growth, why = self._pace[1], ""
+        if meter.budget is not None:
+            known = both if isinstance(self.box, AskedModel) else n_read  # not asked again
+            growth = min(growth, (0.9 * meter.left + known) / both)
+            why = f"the budget of {meter.budget:,} questions allows no more"
+        if meter.seconds is not None:
+            in_time = 0.7 * (meter.seconds - meter.elapsed) / seconds
+            if in_time < growth:
+                growth, why = in_time, f"the time of {meter.seconds:g} s allows no more"
+        if growth * part.share < min(1, WORTHWHILE * part.share):
+            self._stop(why, part)
+            return 0
+        return min(1, growth * part.share)
+
+    def _ask_part(self, share: float) -> _Part:
+        """Ask about words and their contexts."""
+        sizes = self.sizes.share(share)
+        with self.job.timing("fill"):
+            known, n_asked = self._learn(sizes.words), self.meter.n_asked
+            total = sizes.contexts * sizes.columns // 2
+            with _reported(self.job, self.meter, "following contexts", total) as count:
+                blocks = fill_conditional(
+                    self.box,
+                    known,
+                    n_contexts=sizes.contexts,
+                    n_columns=sizes.columns,
+                    progress=count.expect,
+                )
+            n_before = self.n_followed if isinstance(self.box, AskedModel) else 0
+            self.n_followed = n_before + self.meter.n_asked - n_asked
+        with self.job.timing("svd"):
+            svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
+        return _Part(share, known, blocks, svd)
+
+    def _learn(self, n_words: int) -> Reference:
+        """Return what the box says of so many words, those of before and new ones."""
+        bounds = [self.sizes.share(part).words for part in PARTS]  # the same words at any pace
+        n_words = min(n_words, bounds[-1] if self.words is None else len(self.words))
+        length = self.held_out.n_prefixes / len(self.held_out.weights)
+        n_known = 0 if self.known is None else len(self.known.weights)
+        total = int((n_words - n_known) * length)
+        with _reported(self.job, self.meter, "drawing words", total):
+            while n_known < n_words:
+                end = min(n_words, *(bound for bound in bounds if bound > n_known))
+                if self.words is None:
+                    more, longest = end - n_known, self.job.longest
+                    new = Reference.draw(self.box, more, rng=self.rng, max_length=longest)
+                else:
+                    new = Reference.ask(self.box, self.words[n_known:end])
+                self.known = new if self.known is None else Reference.joined([self.known, new])
+                n_known = end
+        assert self.known is not None
+        return self.known
+
+    # Automata -------------------------------------------------------------------------------------
+
+    def _judge(self, part: _Part) -> float:
+        """Return how near the automata of the largest rank come, and add a round."""
+        svd = part.svd
+        found = self.held_out.compare(svd.automaton(svd.max_rank))
+        best = found["ndcg5"]
+        if _is_exact(found):
+            self.fitted = []
+        elif (fitted := self._fit(part, svd.max_rank)) is not None:
+            self.fitted = [fitted]  # if one has to stop, that of the part before
+            best = max(best, fitted[1]["ndcg5"])
+        n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
+        self.rounds.append(Round(self.n_questions, n_words, n_contexts, best))
+        return best
+
+    def _fit(
+        self, part: _Part, rank: int, n_words: int | None = None
+    ) -> tuple[WeightedAutomaton, Fidelity] | None:
+        """Fit an automaton and compare it, unless one has to stop."""
+        self.job.begin(f"fitting {rank} states", "steps")
+
+        def step(done: int, total: int) -> None:
+            if self.job.progress is not None:
+                self.job.progress(done, total)
+            self.meter.check()
+
+        known, seed = part.known, self.job.seed
+        try:
+            self.meter.check()
+            with self.job.timing("fit"):
+                found = fit(part.blocks, known, rank, n_words=n_words, seed=seed, progress=step)
+        except Stopped as reason:
+            if not self.stopped:
+                logger.warning("%s: no automaton of %d states was fitted", reason, rank)
+            self.stopped = str(reason)
+            return None
+        return found, self.held_out.compare(found)
+
+    def compare(self, part: _Part) -> tuple[dict[int, WeightedAutomaton], FidelityTable]:
+        """Fit automata of smaller ranks too, and keep of each rank what is nearer to the box."""
+        svd, job = part.svd, self.job
+        table: dict[int, Fidelity] = {}
+        job.begin("comparing automata", "automata")
+        with job.timing("choose"):
+            for rank in range(1, svd.max_rank + 1):
+                table[rank] = self.held_out.compare(svd.automaton(rank))
+                if job.progress is not None:
+                    job.progress(rank, svd.max_rank)
+        kept: dict[int, WeightedAutomaton] = {}
+
+        def offer(automaton: WeightedAutomaton, fidelity: Fidelity) -> None:
+            rank = automaton.n_states
+            if rank in table and fidelity["ndcg5"] > table[rank]["ndcg5"]:
+                kept[rank], table[rank] = automaton, fidelity
+
+        for each in self.fitted:
+            offer(*each)
+        for rank in FITTED:
+            if rank < svd.max_rank and not _is_exact(table[rank]):
+                fitted = self._fit(part, rank, max(1000, WORDS_A_STATE * rank))
+                if fitted is None:
+                    break
+                offer(*fitted)
+        return kept, FidelityTable(tuple(table), tuple(table.values()))
+
+
+def _is_exact(fidelity: Fidelity) -> bool:
+    return fidelity["ndcg5"] > 1 - EXACT
