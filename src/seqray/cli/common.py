@@ -101,16 +101,17 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
     )
     table.add_column("metric", style="cyan", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 of 100", no_wrap=True)
+    table.add_column("±", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
     for name, value in fidelity.as_dict().items():
-        sure = " … ".join(show_number(end, 4) for end in fidelity.intervals.get(name, ()))
+        low, high = fidelity.intervals.get(name, (math.nan, math.nan))
+        sure = "" if math.isnan(high - low) else f"{(high - low) / 2:.2g}"
         table.add_row(name, show_number(value, 5), sure, MEANINGS[name])
     console = Console()
     console.print(table)
     console.print(
-        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; 95 of 100: where "
-        "the value would lie with other words like these",
+        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; ±: with other "
+        "words like these, 95 of 100 values lie this near",
         style="dim",
     )
 
