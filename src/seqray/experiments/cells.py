@@ -20,7 +20,7 @@ from seqray.basis import uniform_basis
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Box, Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
-from seqray.extraction import TOLERANCE, extract
+from seqray.extraction import extract
 from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks
 from seqray.filling import fill
 from seqray.metrics import perplexity
@@ -28,6 +28,10 @@ from seqray.spectral import Decomposition, decompose
 
 SIZES = (300, 400, 800, 1000, 1400)
 """The paper's sizes of a basis: as many prefixes as suffixes."""
+
+
+NEARLY = 1e-3
+"""How much worse than the best rank on held-out words a smaller one may be, to be chosen."""
 
 
 @dataclass(frozen=True)
@@ -228,9 +232,9 @@ def _metrics(fidelity: Fidelity) -> list[float]:
 
 
 def choice(table: FidelityTable) -> int:
-    """Return the smallest rank that is nearly the best, as `Extraction.best_rank` chooses."""
+    """Return the smallest rank that is nearly the best."""
     ndcg = table["ndcg5"]
-    return table.ranks[int((ndcg >= ndcg.max() - TOLERANCE).argmax())]
+    return table.ranks[int((ndcg >= ndcg.max() - NEARLY).argmax())]
 
 
 def _selected(table: FidelityTable, chosen: int) -> Iterator[tuple[int, str]]:
