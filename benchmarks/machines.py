@@ -20,8 +20,9 @@ from common import report
 import seqray
 from seqray.algebra import minimise
 from seqray.data.pautomac import read_machine
-from seqray.extraction import N_HELD_OUT, TOLERANCE
-from seqray.fidelity import Reference, compare_ranks
+from seqray.extraction import TOLERANCE
+from seqray.fidelity import Reference, compare_ranks, first_near_best
+from seqray.job import N_HELD_OUT
 from seqray.stepper import sample
 
 WEIGHTINGS = {"raw": "none", "weighted": "balanced"}
@@ -76,7 +77,7 @@ def measure(problem: int, options: argparse.Namespace) -> dict[str, float]:
         ranks = range(1, found.max_rank + 1)
         ndcg = compare_ranks(test, found.largest, ranks)["ndcg5"]
         other = compare_ranks(held_out, found.largest, ranks)["ndcg5"]
-        chosen = int((other >= other.max() - TOLERANCE).argmax())
+        chosen = first_near_best(-other, TOLERANCE)
         row |= columns(name, ndcg, chosen)
     auto = seqray.extract(machine, seed=options.seed)
     automata = map(auto.automaton, range(1, auto.max_rank + 1))

@@ -9,7 +9,8 @@ from same_gru import native
 from seqray import WeightedAutomaton, by_contexts, extract, language_model
 from seqray.asking import Meter, attended
 from seqray.blackbox.asked import AskedModel
-from seqray.by_contexts import N_COLUMNS, N_CONTEXTS, Sizes
+from seqray.by_contexts import Sizes
+from seqray.conditional import N_COLUMNS, N_CONTEXTS
 from seqray.data.generate import random_machine
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference

@@ -26,8 +26,8 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.asked import AskedBox, AskedModel, gathered, halving
 from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
-from seqray.stepper import Stepper, collect, predicts
-from seqray.tree import PrefixTree, States
+from seqray.stepper import Stepper, predicts, read_each
+from seqray.tree import States
 from seqray.words import Alphabet, Word, Words
 
 N_CHECKED = 8
@@ -347,9 +347,8 @@ class _Whole(_Wrapper):
     def _answers(self, words: Words) -> Any:
         if not isinstance(self.box, Stepper):
             return self.box.weights(words)
-        tree = PrefixTree.of(words)
         read = self.box.state_next_symbol if predicts(self.box) else self.box.state_weights
-        return collect(self.box, tree, read)[tree.node_of_word]
+        return read_each(self.box, words, read)
 
 
 # Boxes with states --------------------------------------------------------------------------------

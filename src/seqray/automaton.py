@@ -22,8 +22,8 @@ from seqray.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
 from seqray.errors import ArgumentError, RankError
 from seqray.files import check_header, read_bytes, reading, writing
 from seqray.precise import precise_log_weight, rescale, scaled, too_wide
-from seqray.stepper import collect, sample
-from seqray.tree import PrefixTree, grow, sort_codes
+from seqray.stepper import read_each, sample
+from seqray.tree import grow, sort_codes
 from seqray.words import Alphabet, Symbol, Word, Words
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
@@ -316,8 +316,7 @@ class WeightedAutomaton:
         stochastic; an automaton that is only close to one may give entries below 0. A prefix whose
         own weight ``state·α̃∞`` is 0 gets the uniform distribution.
         """
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, self.state_next_symbol)[tree.node_of_word]
+        return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
     def sample(self, n_words: int, *, rng: np.random.Generator, max_length: int = 1000) -> Words:
         """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.

@@ -24,7 +24,13 @@ from seqray.asking import Meter, MeteredModel
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.asked import AskedModel
-from seqray.conditional import ConditionalBlocks, decompose_conditional, fill_conditional
+from seqray.conditional import (
+    N_COLUMNS,
+    N_CONTEXTS,
+    ConditionalBlocks,
+    decompose_conditional,
+    fill_conditional,
+)
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
@@ -34,9 +40,6 @@ from seqray.spectral import Decomposition
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
-
-N_CONTEXTS, N_COLUMNS = 1500, 250
-"""How many contexts, and columns of their blocks."""
 
 WORDS_A_CONTEXT = 40 / 3
 """How many words to learn from: 20,000 for as many contexts as there are by default."""
@@ -218,6 +221,7 @@ class _Search:
     ) -> None:
         self.job, self.box, self.meter = job, box, meter
         self.held_out, self.words, self.rng = held_out, words, rng
+        self.length = held_out.n_prefixes / len(held_out.weights)  # of a word, its end included
         n_contexts = job.n_prefixes or N_CONTEXTS
         n_words = math.ceil(WORDS_A_CONTEXT * n_contexts)
         if words is not None:
@@ -275,8 +279,7 @@ class _Search:
 
     def _first_share(self) -> float:
         first, _ = self._pace
-        length = self.held_out.n_prefixes / len(self.held_out.weights)
-        cost = self.sizes.words * length + _most_steps(len(self.box.alphabet), self.sizes)
+        cost = self.sizes.words * self.length + _most_steps(len(self.box.alphabet), self.sizes)
         affordable = self.meter.left / cost
         return first if affordable >= 1 else max(SMALLEST, min(first, affordable / 4))
 
@@ -322,9 +325,8 @@ class _Search:
         """Return what the box says of so many words, those of before and new ones."""
         bounds = [self.sizes.share(part).words for part in PARTS]  # the same words at any pace
         n_words = min(n_words, bounds[-1] if self.words is None else len(self.words))
-        length = self.held_out.n_prefixes / len(self.held_out.weights)
         n_known = 0 if self.known is None else len(self.known.weights)
-        total = int((n_words - n_known) * length)
+        total = int((n_words - n_known) * self.length)
         with _reported(self.job, self.meter, "drawing words", total):
             while n_known < n_words:
                 end = min(n_words, *(bound for bound in bounds if bound > n_known))

@@ -15,11 +15,12 @@ from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.by_blocks import N_PREFIXES, N_SUFFIXES
-from seqray.by_contexts import N_COLUMNS, N_CONTEXTS, WORDS_A_CONTEXT
+from seqray.by_contexts import WORDS_A_CONTEXT
+from seqray.conditional import N_COLUMNS, N_CONTEXTS
 from seqray.errors import SeqrayError
 from seqray.filling import Plan
 from seqray.noise import measure_noise
-from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
+from seqray.stepper import PredictingStepper, Stepper, collect, predicts, read_each, sample
 from seqray.tree import PrefixTree
 from seqray.words import Words
 
@@ -192,8 +193,7 @@ def _deterministic(box: BlackBox, words: Words) -> Finding:
 
 def _states(box: BlackBox, words: Words) -> Finding:
     assert isinstance(box, Stepper)
-    tree = PrefixTree.of(words)
-    stepped = collect(box, tree, box.state_weights)[tree.node_of_word]
+    stepped = read_each(box, words, box.state_weights)
     return _agreement("states = words", _ask(box, words), stepped, "its states are not to be used")
 
 

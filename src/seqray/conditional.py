@@ -28,6 +28,9 @@ from seqray.stepper import PredictingStepper
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Words
 
+N_CONTEXTS, N_COLUMNS = 1500, 250
+"""How many contexts, and columns of their blocks, are enough for most boxes."""
+
 RARE = 1e-3
 """What follows with less than this chance is not looked at: it counts as nothing."""
 
@@ -118,8 +121,8 @@ def fill_conditional(
     box: PredictingStepper,
     known: Reference,
     *,
-    n_contexts: int = 1500,
-    n_columns: int = 250,
+    n_contexts: int = N_CONTEXTS,
+    n_columns: int = N_COLUMNS,
     progress: Progress | None = None,
 ) -> ConditionalBlocks:
     """Ask a box how the prefixes of some words go on.

@@ -19,7 +19,7 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError
 from seqray.filling import ask_all
 from seqray.repairing import clipped
-from seqray.stepper import PredictingStepper, collect, predicts, sample
+from seqray.stepper import PredictingStepper, predicts, read_each, sample
 from seqray.tree import PrefixTree
 from seqray.words import Symbol, Words
 
@@ -138,7 +138,7 @@ class _Compare:
         if not len(words):
             return []
         if self.by_next:
-            one, other = self._next(self.box, words), self._next(clipped(self.automaton), words)
+            one, other = (_next(side, words) for side in (self.box, clipped(self.automaton)))
             apart = np.abs(one - other).sum(axis=1) / 2
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
@@ -152,10 +152,10 @@ class _Compare:
             for i in order.tolist()
         ]
 
-    def _next(self, side: object, words: Words) -> FloatArray:
-        assert isinstance(side, PredictingStepper)
-        tree = PrefixTree.of(words)
-        return collect(side, tree, side.state_next_symbol)[tree.node_of_word]
+
+def _next(side: object, words: Words) -> FloatArray:
+    assert isinstance(side, PredictingStepper)
+    return read_each(side, words, side.state_next_symbol)
 
 
 def _variations(

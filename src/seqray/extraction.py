@@ -20,9 +20,9 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.by_blocks import by_blocks
 from seqray.by_contexts import by_contexts
 from seqray.errors import ArgumentError
-from seqray.fidelity import FidelityTable
+from seqray.fidelity import FidelityTable, first_near_best
 from seqray.filling import Progress
-from seqray.job import N_HELD_OUT, Job  # noqa: F401 - benchmarks/machines.py looks for it here
+from seqray.job import Job
 from seqray.ranked import RankedAutomata
 from seqray.spectral import Decomposition
 from seqray.stepper import predicts
@@ -107,7 +107,7 @@ class Extraction:
                 return int(self.settings["rank"])
             tolerance = TOLERANCE
         loss = 1 - self.fidelity["ndcg5"] if self.predicts else self.fidelity["relative_error"]
-        return self.fidelity.ranks[int((loss <= loss.min() + tolerance).argmax())]
+        return self.fidelity.ranks[first_near_best(loss, tolerance)]
 
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""

@@ -351,6 +351,15 @@ def compare_ranks(
     return FidelityTable(ranks, found)
 
 
+def first_near_best(losses: FloatArray, tolerance: float) -> int:
+    """Return where the first loss is that is within a tolerance of the smallest.
+
+    >>> first_near_best(np.array([0.5, 0.11, 0.1]), 0.05)
+    1
+    """
+    return int((losses <= losses.min() + tolerance).argmax())
+
+
 class _Hearing:
     """A box that is sampled, and what it says meanwhile, level by level."""
 

@@ -8,9 +8,10 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from seqray.errors import FileError, MissingFileError
 
@@ -87,6 +88,20 @@ def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise FileError(f"{path}: {error}") from error
     except DAMAGE as error:
         raise FileError(f"{path}: not {what}, or damaged: {error}") from error
+
+
+def nulled(document: Any, odd: Callable[[float], bool]) -> Any:
+    """Return a document for JSON, with None for numbers that it has no word for.
+
+    >>> import math
+    >>> nulled({"ratio": [1.0, math.nan]}, math.isnan)
+    {'ratio': [1.0, None]}
+    """
+    if isinstance(document, Mapping):
+        return {key: nulled(each, odd) for key, each in document.items()}
+    if isinstance(document, list | tuple):
+        return [nulled(each, odd) for each in document]
+    return None if isinstance(document, float) and odd(document) else document
 
 
 def check_header(document: object, name: str, version: int) -> None:

@@ -24,7 +24,7 @@ from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import BlackBoxError, Stopped
 from seqray.hankel import HankelBlocks, row_tree
-from seqray.stepper import Stepper, collect
+from seqray.stepper import Stepper, collect, read_each
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Words
 
@@ -336,10 +336,9 @@ def _fill_by_states(
                     kept.add(name, found)
             values[leaves] = found.reshape(len(leaves), -1)
             answered(len(leaves) * len(basis.suffixes))
-    extra_tree = PrefixTree.of(plan.extra)
     extra: FloatArray = np.empty(0)
     if len(plan.extra):
-        extra = collect(box, extra_tree, box.state_weights)[extra_tree.node_of_word]
+        extra = read_each(box, plan.extra, box.state_weights)
         _checked(box, extra, plan.extra)
         answered(len(extra))
     return extra

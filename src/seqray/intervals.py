@@ -109,9 +109,7 @@ def next_estimates(
         for n in (1, 5)
     }
     by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
-    p = np.maximum(chances, 0)
-    bits = np.log2(np.maximum(p, metrics.TINY)) - np.log2(np.maximum(predicted, metrics.TINY))
-    by_node["kl_per_symbol"] = (p * bits).sum(axis=0)
+    by_node["kl_per_symbol"] = metrics.divergences(chances.T, predicted.T)
     n_prefixes = along_words(tree, np.ones(len(tree)))
     found = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
     # A wrong guess belongs to the node that comes next, and at the end of a word to the word.

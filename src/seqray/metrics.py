@@ -219,19 +219,28 @@ def disagreement(reference_next: FloatArray, chances: FloatArray, counts: FloatA
 
 
 def kl_per_symbol(reference_next: FloatArray, chances: FloatArray, counts: FloatArray) -> float:
-    """Return the divergence Σ p log₂(p / q) of the next symbols in bits, averaged over prefixes.
+    """Return the `divergences` of the next symbols, averaged over prefixes.
+
+    >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
+    2.0
+    """
+    return average(divergences(reference_next, chances), counts)
+
+
+def divergences(reference_next: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return Σ p log₂(p / q) of the next symbols at each node in bits, shape ``(n_nodes,)``.
 
     Predicted entries below `TINY` count as `TINY`; rows are not normalised again, because those
     of an automaton already sum to one with their negative entries. Reference entries that are not
     positive add nothing.
 
-    >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
-    2.0
+    >>> divergences(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]))
+    array([2.])
     """
     _same_shape(reference_next, chances)
     p = np.maximum(reference_next, 0)
     bits = np.log2(np.maximum(p, TINY)) - np.log2(np.maximum(chances, TINY))
-    return average((p * bits).sum(axis=1), counts)
+    return np.asarray((p * bits).sum(axis=1))
 
 
 def average(values: FloatArray, counts: FloatArray) -> float:

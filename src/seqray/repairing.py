@@ -20,7 +20,6 @@ from seqray.conditional import fill_conditional
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
 from seqray.fitting import fit
-from seqray.stepper import sample
 from seqray.words import Alphabet
 
 
@@ -148,7 +147,7 @@ def repair(
         )
     box = clipped(automaton)
     words_rng, other_rng = np.random.default_rng(seed).spawn(2)
-    known = Reference.ask(box, sample(box, n_words, rng=words_rng, max_length=100)[0])
+    known = Reference.draw(box, n_words, rng=words_rng, max_length=100)
     fitted = fit(fill_conditional(box, known), known, n_states, seed=seed)
-    others = sample(box, min(n_words, 1000), rng=other_rng, max_length=100)[0]
-    return Repaired(fitted, Reference.ask(box, others).compare(fitted, intervals=True))
+    others = Reference.draw(box, min(n_words, 1000), rng=other_rng, max_length=100)
+    return Repaired(fitted, others.compare(fitted, intervals=True))

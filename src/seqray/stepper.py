@@ -97,6 +97,18 @@ def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatAr
     return result
 
 
+def read_each(stepper: Stepper, words: Words, read: Callable[[States], FloatArray]) -> FloatArray:
+    """Read what each word leads to, equal prefixes walked once, one row a word.
+
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> read_each(wa, wa.alphabet.words(["ab", "", "ab"]), wa.state_weights)
+    array([0.03125, 0.25   , 0.03125])
+    """
+    tree = PrefixTree.of(words)
+    return collect(stepper, tree, read)[tree.node_of_word]
+
+
 def sample(
     stepper: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int = 1000
 ) -> tuple[Words, int]:

@@ -15,8 +15,7 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray
 from seqray.blackbox.protocol import Asker, checked_answers
 from seqray.errors import BlackBoxError, SeqrayError
-from seqray.stepper import collect
-from seqray.tree import PrefixTree
+from seqray.stepper import read_each
 from seqray.words import Alphabet, Word, Words
 
 OFF = 1e-3
@@ -85,8 +84,7 @@ class AskedModel:
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return each word's probability: the product of its symbols' and its end's."""
-        tree = PrefixTree.of(self.alphabet.words(words))
-        return collect(self, tree, self.state_weights)[tree.node_of_word]
+        return read_each(self, self.alphabet.words(words), self.state_weights)
 
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqray.arrays import FloatArray
-from seqray.stepper import collect
-from seqray.tree import PrefixTree
+from seqray.stepper import read_each
 from seqray.words import Word, Words
 
 
@@ -27,8 +26,7 @@ class ReadsWords:
 
     def _read(self, words: Words | Iterable[Word], read: Callable[[Any], FloatArray]) -> FloatArray:
         box: Any = self  # with the alphabet, the start and the step of whoever inherits
-        tree = PrefixTree.of(box.alphabet.words(words))
-        return collect(box, tree, read)[tree.node_of_word]
+        return read_each(box, box.alphabet.words(words), read)
 
 
 class ReadsPredictions(ReadsWords):

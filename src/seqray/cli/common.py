@@ -21,7 +21,7 @@ from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.wa import open_wa
 from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
-from seqray.files import writing
+from seqray.files import nulled, writing
 from seqray.store import open_run
 from seqray.words import Words
 
@@ -198,12 +198,4 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def json_line(document: dict[str, Any]) -> str:
     """Return a dictionary as one line of JSON; what is not a finite number becomes null."""
-    return json.dumps(_finite(document), ensure_ascii=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(nulled(document, lambda x: not math.isfinite(x)), ensure_ascii=False)

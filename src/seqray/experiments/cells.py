@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,14 +21,13 @@ from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Box, Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
 from seqray.extraction import extract
-from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks
+from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks, first_near_best
 from seqray.filling import fill
-from seqray.metrics import perplexity
+from seqray.metrics import perplexity, word_error_rate
 from seqray.spectral import Decomposition, decompose
 
 SIZES = (300, 400, 800, 1000, 1400)
 """The paper's sizes of a basis: as many prefixes as suffixes."""
-
 
 NEARLY = 1e-3
 """How much worse than the best rank on held-out words a smaller one may be, to be chosen."""
@@ -40,8 +39,6 @@ class Settings:
 
     Parameters
     ----------
-    method
-        How automata are extracted at each size of basis, one of `METHODS`.
     max_rank
         The largest rank.
     max_length
@@ -61,7 +58,6 @@ class Settings:
     2000
     """
 
-    method: str = PAPER
     max_rank: int = 100
     max_length: int | None = None
     seed: int = 0
@@ -149,7 +145,7 @@ def measure(cell: Cell) -> Part:
     with collected_notes() as notes:
         with clock.phase("references"):
             problem, test, rnn, held_out = prepared(cell.source, cell.fingerprint, settings)
-        extracted = METHODS[settings.method](problem.box, cell.size, settings, clock)
+        extracted = extract_as_paper(problem.box, cell.size, settings, clock)
         decomposition = extracted.decomposition
         seconds = round(sum(clock.seconds[name] for name in ("basis", "fill", "svd")), 3)
         ranks = range(1, decomposition.max_rank + 1)
@@ -160,7 +156,7 @@ def measure(cell: Cell) -> Part:
     if decomposition.max_rank < settings.max_rank:
         notes.append(f"the block has no more than rank {decomposition.max_rank}")
     chosen = choice(tables.pop("held_out"))
-    place = (problem.name, settings.method, cell.size, cell.size)
+    place = (problem.name, PAPER, cell.size, cell.size)
     about = {
         "basis": extracted.basis,
         "seconds": clock.seconds,
@@ -233,8 +229,7 @@ def _metrics(fidelity: Fidelity) -> list[float]:
 
 def choice(table: FidelityTable) -> int:
     """Return the smallest rank that is nearly the best."""
-    ndcg = table["ndcg5"]
-    return table.ranks[int((ndcg >= ndcg.max() - NEARLY).argmax())]
+    return table.ranks[first_near_best(-table["ndcg5"], NEARLY)]
 
 
 def _selected(table: FidelityTable, chosen: int) -> Iterator[tuple[int, str]]:
@@ -277,12 +272,6 @@ def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> E
     with clock.phase("svd"):
         found = decompose(blocks, max_rank=settings.max_rank, weighting="none", seed=settings.seed)
     return Extracted(found, blocks.n_steps, repr(basis))
-
-
-METHODS: dict[str, Callable[[Box, int, Settings, Clock], Extracted]] = {
-    PAPER: extract_as_paper,
-}
-"""The ways to extract that can be swept. Each keeps the time of `basis`, `fill` and `svd`."""
 
 
 # The boxes themselves -----------------------------------------------------------------------------
@@ -328,9 +317,7 @@ def measure_box(cell: Cell) -> Part:
 def _wer(reference: Reference) -> float:
     """Return the word error rate of the box itself."""
     assert reference.next_symbol is not None
-    follows = reference.tree.counts()
-    first = reference.next_symbol.argmax(axis=0)
-    return 1 - float(follows[np.arange(len(first)), first].sum() / follows.sum())
+    return word_error_rate(reference.next_symbol.T, reference.tree.counts())
 
 
 def n_bytes(model: Any) -> tuple[int, int]:

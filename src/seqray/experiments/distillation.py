@@ -8,7 +8,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from seqray.experiments.cells import METHODS, Cell, Clock, Part, collected_notes, n_bytes, prepared
+from seqray.experiments.cells import (
+    Cell,
+    Clock,
+    Part,
+    collected_notes,
+    extract_as_paper,
+    n_bytes,
+    prepared,
+)
+from seqray.experiments.table import PAPER
 from seqray.words import Words
 
 RANKS = (5, 10, 20, 50, 100)
@@ -61,7 +70,7 @@ def measure_distilled(cell: Cell) -> Part:
     with collected_notes() as notes:
         with clock.phase("references"):
             problem, test, _, _ = prepared(cell.source, cell.fingerprint, settings)
-        found = METHODS[settings.method](problem.box, cell.size, settings, clock).decomposition
+        found = extract_as_paper(problem.box, cell.size, settings, clock).decomposition
         with clock.phase("timing"):
             ranks = [rank for rank in RANKS if rank <= found.max_rank]
             automata = [found.automaton(rank) for rank in ranks]
@@ -70,7 +79,7 @@ def measure_distilled(cell: Cell) -> Part:
             sizes = [n_bytes(model)[0] for model in models]
             rows = [
                 Distilled(
-                    *(problem.name, settings.method, cell.size, rank),
+                    *(problem.name, PAPER, cell.size, rank),
                     test.compare(automata[at])["ndcg5"],
                     *(together[0], together[at + 1], alone[0], alone[at + 1]),
                     *(sizes[0], sizes[at + 1], peaks[0], peaks[at + 1]),

@@ -8,7 +8,8 @@ at the largest basis. Seqray's own chooses its rank on words that it holds out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,11 @@ class Way(NamedTuple):
     zeros: FloatArray
     steps: FloatArray
     """Of the network; not a number where nobody says."""
+
+    @property
+    def summary(self) -> paper.Summary:
+        """All but the steps in a few figures."""
+        return paper.summary(self.ndcg5, self.ratios, self.zeros)
 
 
 class Bar(NamedTuple):
@@ -151,7 +157,7 @@ def own_summary_table(found: Findings) -> str:
         for name, way in sides.items():
             header.append(f"{SETS[which]}: {name}")
             above = int((way.ndcg5 > sides[PUBLISHED].ndcg5).sum())
-            one = paper.summary(way.ndcg5, way.ratios, way.zeros)
+            one = way.summary
             columns.append(
                 [
                     str(one.n_problems),
@@ -245,7 +251,10 @@ def bars(found: Findings) -> list[Bar]:
         return []
     sides = {which: ways(found, which) for which in SETS}
     made = [
-        Bar("NDCG₅ is on average above the paper's.", *_mean(sides)),
+        Bar(
+            "NDCG₅ is on average above the paper's.",
+            *_against(sides, lambda way: way.ndcg5.mean(), show=number),
+        ),
         Bar("NDCG₅ is above the paper's on every problem.", *_above(sides, names, PUBLISHED)),
         Bar(
             "NDCG₅ is above that of the paper's method on the same network, at its best, on every "
@@ -253,12 +262,18 @@ def bars(found: Findings) -> list[Bar]:
             *_above(sides, names, BEST),
         ),
         Bar("NDCG₅ is above 0.9 on every problem.", *_every(sides, names)),
-        Bar("NDCG₅ is above 0.99 on more problems than in the paper.", *_more(sides, "above_99")),
+        Bar(
+            "NDCG₅ is above 0.99 on more problems than in the paper.",
+            *_against(sides, lambda way: way.summary.above_99),
+        ),
         Bar(
             "The perplexity ratio is within 1 % of 1 on more problems than in the paper.",
-            *_more(sides, "within_1_percent"),
+            *_against(sides, lambda way: way.summary.within_1_percent),
         ),
-        Bar("Fewer weights are not positive than in the paper, on average.", *_zeros(sides)),
+        Bar(
+            "Fewer weights are not positive than in the paper, on average.",
+            *_against(sides, lambda way: way.zeros.mean(), show=percent, better=operator.lt),
+        ),
     ]
     share = _median(sides["test"][OWN].steps / _reference(found))
     if math.isfinite(share):
@@ -287,10 +302,17 @@ Sides = Mapping[str, Mapping[str, Way]]
 """All ways, by set of words."""
 
 
-def _mean(sides: Sides) -> tuple[str, bool]:
-    pairs = [(way[OWN].ndcg5.mean(), way[PUBLISHED].ndcg5.mean()) for way in sides.values()]
-    texts = [f"{number(own)} against {number(theirs)}" for own, theirs in pairs]
-    return _on_both(texts), all(own > theirs for own, theirs in pairs)
+def _against(
+    sides: Sides,
+    value: Callable[[Way], float],
+    *,
+    show: Callable[[float], str] = str,
+    better: Callable[[float, float], bool] = operator.gt,
+) -> tuple[str, bool]:
+    """Put a value of our own beside the paper's on both sets; say whether it is better."""
+    pairs = [(value(way[OWN]), value(way[PUBLISHED])) for way in sides.values()]
+    texts = [f"{show(own)} against {show(theirs)}" for own, theirs in pairs]
+    return _on_both(texts), all(better(*pair) for pair in pairs)
 
 
 def _above(sides: Sides, names: list[str], other: str) -> tuple[str, bool]:
@@ -317,18 +339,6 @@ def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
     return _on_both(texts), min(values) > 0.9
 
 
-def _more(sides: Sides, what: str) -> tuple[str, bool]:
-    pairs = [(_counted(way[OWN], what), _counted(way[PUBLISHED], what)) for way in sides.values()]
-    texts = [f"{own} against {theirs}" for own, theirs in pairs]
-    return _on_both(texts), all(own > theirs for own, theirs in pairs)
-
-
-def _zeros(sides: Sides) -> tuple[str, bool]:
-    pairs = [(way[OWN].zeros.mean(), way[PUBLISHED].zeros.mean()) for way in sides.values()]
-    texts = [f"{percent(own)} against {percent(theirs)}" for own, theirs in pairs]
-    return _on_both(texts), all(own < theirs for own, theirs in pairs)
-
-
 # Below --------------------------------------------------------------------------------------------
 
 
@@ -346,10 +356,6 @@ def _way(names: list[str], gains: Mapping[str, Result], ratios: Mapping[str, Res
 def _reference(found: Findings) -> FloatArray:
     steps = paper_steps(found)
     return np.array([steps.get(problem, math.nan) for problem in compared(found)], float)
-
-
-def _counted(way: Way, what: str) -> int:
-    return int(getattr(paper.summary(way.ndcg5, way.ratios, way.zeros), what))
 
 
 def _on_both(texts: Iterable[str]) -> str:

@@ -7,8 +7,7 @@ import numpy as np
 from seqray.data.spice import PLACES, Targets
 from seqray.errors import SymbolError
 from seqray.metrics import ndcg
-from seqray.stepper import PredictingStepper, collect
-from seqray.tree import PrefixTree
+from seqray.stepper import PredictingStepper, read_each
 
 
 def spice_score(model: PredictingStepper, targets: Targets) -> float:
@@ -37,6 +36,5 @@ def spice_score(model: PredictingStepper, targets: Targets) -> float:
             f"the model has the alphabet {model.alphabet}, the targets have "
             f"{targets.prefixes.alphabet}: read them with the model's alphabet"
         )
-    tree = PrefixTree.of(targets.prefixes)
-    chances = collect(model, tree, model.state_next_symbol)[tree.node_of_word]
+    chances = read_each(model, targets.prefixes, model.state_next_symbol)
     return ndcg(targets.chances, chances, np.ones(len(chances)), PLACES)

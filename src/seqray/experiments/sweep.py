@@ -56,7 +56,7 @@ from seqray.experiments.table import (
     write_results,
     write_rows,
 )
-from seqray.files import check_header, read_text, reading, writing
+from seqray.files import check_header, nulled, read_text, reading, writing
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"
 BOXES, DISTILLED = "boxes", "distilled"
@@ -394,15 +394,5 @@ def _read_part(path: Path) -> list[Result]:
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:
     with writing(path) as fresh:
-        fresh.write_text(
-            json.dumps(_finite(document), indent=1, ensure_ascii=False) + "\n", "utf-8"
-        )
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no nan."""
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+        text = json.dumps(nulled(document, math.isnan), indent=1, ensure_ascii=False)
+        fresh.write_text(text + "\n", "utf-8")
