@@ -23,8 +23,12 @@ from seqray.experiments.tables import markdown, marked, number, percent
 
 BASIS = 800
 """The size of the paper's basis with whose steps of the network ours are compared."""
-FEW = 0.1
-"""The share of these steps that should be enough for what the paper reached."""
+FEWER, FEW = 0.2, 0.02
+"""The share of these steps to take at most, and to be enough for what the paper reached."""
+MEAN, LEAST, ZEROS = 0.98, 0.93, 0.02
+"""NDCG₅ to reach on average and on every problem, and how many weights may be no weights."""
+MISSES_ABOVE, MISSES_RATIO = 2, 3
+"""On how many problems NDCG₅ may be below the paper's, and the ratio not within 1 % of 1."""
 PUBLISHED, OWN = "paper", "seqray's own"
 BEST, FAIR = "its method here, best", "its method here, held-out"
 """The ways that are compared."""
@@ -250,39 +254,42 @@ def bars(found: Findings) -> list[Bar]:
     if not names:
         return []
     sides = {which: ways(found, which) for which in SETS}
+    own = {which: side[OWN] for which, side in sides.items()}
+    most, nearly = len(names) - MISSES_ABOVE, len(names) - MISSES_RATIO
     made = [
         Bar(
-            "NDCG₅ is on average above the paper's.",
-            *_against(sides, lambda way: way.ndcg5.mean(), show=number),
+            f"NDCG₅ is {MEAN} or more on average.",
+            *_judged({which: way.ndcg5.mean() for which, way in own.items()}, MEAN, number),
         ),
-        Bar("NDCG₅ is above the paper's on every problem.", *_above(sides, names, PUBLISHED)),
+        Bar(f"NDCG₅ is {LEAST} or more on every problem.", *_every(sides, names)),
         Bar(
-            "NDCG₅ is above that of the paper's method on the same network, at its best, on every "
-            "problem.",
-            *_above(sides, names, BEST),
-        ),
-        Bar("NDCG₅ is above 0.9 on every problem.", *_every(sides, names)),
-        Bar(
-            "NDCG₅ is above 0.99 on more problems than in the paper.",
-            *_against(sides, lambda way: way.summary.above_99),
+            f"NDCG₅ is above the paper's on all problems but {MISSES_ABOVE}.",
+            *_above(sides, names, most),
         ),
         Bar(
-            "The perplexity ratio is within 1 % of 1 on more problems than in the paper.",
-            *_against(sides, lambda way: way.summary.within_1_percent),
+            f"The perplexity ratio is within 1 % of 1 on all problems but {MISSES_RATIO}.",
+            *_judged(
+                {which: way.summary.within_1_percent for which, way in own.items()}, nearly, str
+            ),
         ),
         Bar(
-            "Fewer weights are not positive than in the paper, on average.",
-            *_against(sides, lambda way: way.zeros.mean(), show=percent, better=operator.lt),
+            f"{percent(ZEROS)} of the weights or less are not positive, on average.",
+            *_judged(
+                {which: way.zeros.mean() for which, way in own.items()},
+                ZEROS,
+                percent,
+                operator.le,
+            ),
         ),
     ]
     share = _median(sides["test"][OWN].steps / _reference(found))
     if math.isfinite(share):
         made.append(
             Bar(
-                f"It takes fewer steps of the network than the paper's method at {BASIS} × "
-                f"{BASIS}, in the median over the problems.",
+                f"It takes at most {percent(FEWER)} of the steps of the network that the paper's "
+                f"method takes at {BASIS} × {BASIS}, in the median over the problems.",
                 percent(share),
-                share < 1,
+                share <= FEWER,
             )
         )
     if shares := list(reaching(found).values()):
@@ -302,30 +309,28 @@ Sides = Mapping[str, Mapping[str, Way]]
 """All ways, by set of words."""
 
 
-def _against(
-    sides: Sides,
-    value: Callable[[Way], float],
-    *,
-    show: Callable[[float], str] = str,
-    better: Callable[[float, float], bool] = operator.gt,
+def _judged(
+    values: Mapping[str, float],
+    bound: float,
+    show: Callable[[float], str],
+    holds: Callable[[float, float], bool] = operator.ge,
 ) -> tuple[str, bool]:
-    """Put a value of our own beside the paper's on both sets; say whether it is better."""
-    pairs = [(value(way[OWN]), value(way[PUBLISHED])) for way in sides.values()]
-    texts = [f"{show(own)} against {show(theirs)}" for own, theirs in pairs]
-    return _on_both(texts), all(better(*pair) for pair in pairs)
+    """Show a value on both sets, and say whether it holds on both."""
+    text = _on_both(show(value) for value in values.values())
+    return text, all(holds(value, bound) for value in values.values())
 
 
-def _above(sides: Sides, names: list[str], other: str) -> tuple[str, bool]:
-    texts, all_above = [], True
+def _above(sides: Sides, names: list[str], enough: int) -> tuple[str, bool]:
+    texts, holds = [], True
     for way in sides.values():
-        gaps = way[OWN].ndcg5 - way[other].ndcg5
+        gaps = way[OWN].ndcg5 - way[PUBLISHED].ndcg5
         below = [name for name, gap in zip(names, gaps, strict=True) if not gap > 0]
         text = f"{len(names) - len(below)} of {len(names)}"
         if below:
             text += f", not on {listed(below)} (at most {number(-gaps.min(), 4)} below)"
         texts.append(text)
-        all_above &= not below
-    return _on_both(texts), all_above
+        holds &= len(names) - len(below) >= enough
+    return _on_both(texts), holds
 
 
 def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
@@ -336,7 +341,7 @@ def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
         f"smallest {number(value)} (problem {name})"
         for value, name in zip(values, places, strict=True)
     ]
-    return _on_both(texts), min(values) > 0.9
+    return _on_both(texts), min(values) >= LEAST
 
 
 # Below --------------------------------------------------------------------------------------------
