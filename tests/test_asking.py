@@ -113,10 +113,9 @@ def test_a_box_without_a_name_cannot_be_kept_in_a_file(store):
 
 
 def test_nothing_stands_between_where_nothing_is_needed():
-    box = black_box(len, "ab")
     machine = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     network = native()
-    for each in (box, machine, network):
+    for each in (machine, network):
         assert attended(each, Meter()) is each
     assert attended(machine, Meter(budget=1)) is machine
 

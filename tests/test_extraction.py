@@ -100,20 +100,20 @@ def test_a_data_set_is_a_basis(method):
         assert set(found.basis.prefixes) <= pieces
 
 
-@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
 def test_a_basis_is_chosen_by_name(basis):
     for method in BLOCKS:
-        found = extract(machine(), basis=basis, method=method, **SMALL)
+        found = extract(machine(), basis=basis, method=method, prefixes=90, suffixes=80)
         assert found.settings["basis"].startswith(basis)
 
 
 def test_an_unknown_basis_is_refused():
-    with pytest.raises(ArgumentError, match="expected 'sampled', 'uniform' or words, got 'box'"):
+    with pytest.raises(ArgumentError, match="expected sampled, grown, uniform or words, got 'box'"):
         extract(machine(), basis="box")
 
 
 def test_a_box_without_predictions_cannot_be_sampled():
-    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'uniform'"):
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
         extract(difference_box(), basis="sampled")
 
 
@@ -124,13 +124,13 @@ def test_a_basis_over_another_alphabet_is_refused():
             extract(machine(), basis=basis)
 
 
-@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
 def test_the_longest_word_has_a_symbol(basis):
     with pytest.raises(ArgumentError, match="max_length: expected a whole number from 1, got 0"):
         extract(machine(), basis=basis, max_length=0)
 
 
-@pytest.mark.parametrize("basis", ["uniform", "sampled"])
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
 @pytest.mark.parametrize("method", ANY_BOX)
 def test_the_longest_word_is_kept_to(method, basis):
     sizes = {"prefixes": 15, "suffixes": 15, "max_rank": 2}
@@ -262,7 +262,7 @@ def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
     assert "ndcg5" not in found.fidelity.fidelities[0]
     words = wa.sample(100, rng=rng(2))
     np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
-    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'uniform'"):
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
         extract(scaled, basis="sampled", **SMALL)
 
 

@@ -13,6 +13,7 @@ from seqray.tree import PrefixTree
 
 WORD_METRICS = {"relative_error", "max_error", "correlation", "sign_agreement"}
 PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl", "zeros"}
+DISTRIBUTIONS = PERPLEXITIES | {"log_error"}
 
 
 def stochastic(n_states: int, seed: int) -> WeightedAutomaton:
@@ -81,6 +82,7 @@ def test_every_metric_is_that_of_the_plain_functions(box, words):
         "perplexity_ratio": metrics.perplexity(f, f) / metrics.perplexity(f, g),
         "kl": metrics.kl_divergence(f, g),
         "zeros": metrics.zeros(g),
+        "log_error": metrics.log_error(f, g),
         "relative_error": metrics.relative_error(f, g),
         "max_error": metrics.max_error(f, g),
         "correlation": metrics.correlation(f, g),
@@ -123,7 +125,7 @@ def test_all_ranks_together_equal_each_truncation_by_itself(box, words):
         assert hidden.as_dict() == pytest.approx(alone)
     assert table["ndcg5"].shape == (6,)
     assert len(table) == 6
-    assert repr(table) == "FidelityTable(ranks 40 … 7, 15 metrics)"
+    assert repr(table) == "FidelityTable(ranks 40 … 7, 16 metrics)"
 
 
 class _Steps(OnlySteps):
@@ -152,7 +154,7 @@ def test_a_reference_asks_the_box_about_each_word_once(box, words):
 
 @pytest.mark.parametrize("hide", [OnlyWeights, OnlySteps])
 def test_a_side_that_does_not_predict_leaves_out_the_next_symbols(box, words, hide):
-    expected = WORD_METRICS | PERPLEXITIES
+    expected = WORD_METRICS | DISTRIBUTIONS
     assert set(compare(hide(box), box, words)) == expected
     fidelity = compare(box, hide(box), words)
     assert set(fidelity) == expected
@@ -162,7 +164,7 @@ def test_a_side_that_does_not_predict_leaves_out_the_next_symbols(box, words, hi
 def test_a_box_that_is_no_distribution_leaves_out_the_next_symbols(box, words):
     doubled = WeightedAutomaton("abc", 2 * box.initial, box.transitions, box.final)
     fidelity = compare(doubled, box, words)
-    assert set(fidelity) == WORD_METRICS | PERPLEXITIES
+    assert set(fidelity) == WORD_METRICS | DISTRIBUTIONS
     assert fidelity["relative_error"] == pytest.approx(0.5)
     assert fidelity["perplexity_ratio"] == pytest.approx(1)
     assert Reference.ask(doubled, words).next_symbol is None

@@ -127,8 +127,7 @@ def attended(
     meter
         Counts the questions: distinct words or prefixes, or steps of a box with states.
     store
-        Where answers are kept. None: as long as the box, and only where the same could be asked
-        twice or counted twice.
+        Where answers are kept. None: in memory, as long as the box is.
     repeat
         How often to ask the same, to answer with the mean.
     """
@@ -142,8 +141,6 @@ def attended(
     if repeat > 1:
         box = _repeating(box, repeat)
     if isinstance(box, AskedBox | AskedModel):
-        if isinstance(box, AskedBox) and store is None and not meter.limits:
-            return box
         return _remembering(box, meter, store, repeat)
     if not meter.limits:
         return box

@@ -166,7 +166,7 @@ def uniform_basis(
         return uniform_words(alphabet, _DRAW, rng=rng, max_length=longest), 0
 
     source = f"uniform up to length {max_length}"
-    return _grow(alphabet, draw, n_prefixes, n_suffixes, source, split="whole", rng=rng)
+    return basis_from(alphabet, draw, n_prefixes, n_suffixes, source, split="whole", rng=rng)
 
 
 def sampled_basis(
@@ -196,7 +196,7 @@ def sampled_basis(
         return sample(box, _DRAW, rng=rng, max_length=max_length)
 
     source = "sampled from the box"
-    return _grow(box.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
+    return basis_from(box.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
 
 
 def data_basis(
@@ -222,7 +222,7 @@ def data_basis(
         return next(shuffled, words[:0]), 0
 
     source = "from a data set"
-    return _grow(words.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
+    return basis_from(words.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
 
 
 def _uniform_length(n_symbols: int, n_words: int) -> int:
@@ -234,7 +234,7 @@ def _uniform_length(n_symbols: int, n_words: int) -> int:
 Codes: TypeAlias = tuple[int, ...]
 
 
-def _grow(
+def basis_from(
     alphabet: Alphabet,
     draw: Callable[[], tuple[Words, int]],
     n_prefixes: int,
@@ -244,7 +244,23 @@ def _grow(
     split: str,
     rng: np.random.Generator,
 ) -> Basis:
-    """Draw words until there are enough prefixes and suffixes, or nothing new comes."""
+    """Draw words until there are enough prefixes and suffixes, or nothing new comes.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols.
+    draw
+        Returns some words, and how many of them were cut.
+    n_prefixes, n_suffixes
+        How many of each.
+    source
+        Where the words come from, in words.
+    split
+        What is taken of each, see `SPLITS`.
+    rng
+        The source of chance.
+    """
     n_prefixes = whole_number("prefixes", n_prefixes, 1)
     n_suffixes = whole_number("suffixes", n_suffixes, 1)
     if split not in SPLITS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -14,9 +16,11 @@ from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
-from seqray.errors import ArgumentError
+from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Reference, compare_ranks
-from seqray.filling import fill_within
+from seqray.filling import ask_all, fill_within
+from seqray.growing import grown_basis, heavy_words, sizes_up_to, typical_words
+from seqray.hankel import HankelBlocks
 from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.noise import Noise
 from seqray.spectral import decompose
@@ -36,17 +40,24 @@ def by_blocks(job: Job) -> Found:
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
     with job.timing("basis"):
-        wanted = _basis(job, rng)
+        wanted, known = _basis(job, rng)
+    n_looked = meter.n_asked
     with job.timing("choose"):
-        held_out = _held_out(job, wanted, held_out_rng)
+        held_out = _held_out(job, wanted, known, held_out_rng)
         reference = Reference.ask(box, _in_time(box, held_out, meter))
         noise = probe_noise(job, _some_words(wanted))
     job.begin("asking the box", "answers")
+    n_before = meter.n_asked
     with job.timing("fill"):
         blocks, cut = fill_within(box, wanted, meter, progress=job.progress, kept=blocks_kept)
+    if _affordable_sizes(job) != _wanted_sizes(job):
+        cut = cut or f"the budget of {meter.budget:,} questions allows no more"
     if cut:
-        sizes = (*_sizes(blocks.basis), *_sizes(wanted))
+        sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
+    n_questions = blocks.n_questions
+    if isinstance(box, AskedBox):  # of words in several blocks one is asked
+        n_questions = n_looked + meter.n_asked - n_before
     weighting = "none" if job.method == "paper" else "balanced"
     with job.timing("svd"):
         heard = _heard(noise, job.repeat)
@@ -58,7 +69,7 @@ def by_blocks(job: Job) -> Found:
         table = compare_ranks(reference, decomposition.largest, ranks)
     settings = {
         "weighting": weighting,
-        "questions": blocks.n_questions,
+        "questions": n_questions,
         "steps": blocks.n_steps,
         "stopped": cut,
         "noise": dataclasses.asdict(noise),
@@ -69,14 +80,23 @@ def by_blocks(job: Job) -> Found:
 # Which words to ask about -------------------------------------------------------------------------
 
 
-def _basis(job: Job, rng: np.random.Generator) -> Basis:
-    """Find the basis that was asked for, or the method's own."""
+def _basis(job: Job, rng: np.random.Generator) -> tuple[Basis, HankelBlocks | None]:
+    """Find the basis that was asked for, or the method's own; and blocks that led to it."""
+    if job.basis == "grown" or (
+        job.basis is None and job.method != "paper" and not predicts(job.asked)
+    ):
+        return _grown(job, rng)
+    return _drawn(job, rng), None
+
+
+def _drawn(job: Job, rng: np.random.Generator) -> Basis:
+    """Return the basis that was given, or draw one."""
     box, basis, alphabet = job.asked, job.basis, job.asked.alphabet
     if isinstance(basis, Basis):
         return basis
     sizes = _affordable_sizes(job)
     if basis is None:
-        basis = "sampled" if predicts(box) and job.method != "paper" else "uniform"
+        basis = "uniform" if job.method == "paper" else "sampled"
     split = "whole" if job.method == "paper" else "halves"
     if not isinstance(basis, str):
         return data_basis(alphabet.words(basis), *sizes, rng=rng, split=split)
@@ -84,9 +104,31 @@ def _basis(job: Job, rng: np.random.Generator) -> Basis:
         return uniform_basis(alphabet, *sizes, rng=rng, max_length=job.max_length)
     if not predicts(box):
         raise ArgumentError(
-            "basis: this box cannot be sampled, it does not predict next symbols: use 'uniform'"
+            "basis: this box cannot be sampled, it does not predict next symbols: use 'grown' or "
+            "'uniform'"
         )
     return sampled_basis(box, *sizes, rng=rng, max_length=job.longest, split=split)
+
+
+def _grown(job: Job, rng: np.random.Generator) -> tuple[Basis, HankelBlocks | None]:
+    """Fill ever larger blocks, until the next one has the sizes wanted.
+
+    Where asking has to end before, the basis is the one that was asked last.
+    """
+    ask = partial(ask_all, job.asked)
+    first, *larger = sizes_up_to(*_affordable_sizes(job))
+    known: HankelBlocks | None = None
+    basis = uniform_basis(job.asked.alphabet, *first, rng=rng, max_length=job.max_length)
+    for size in larger:
+        job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
+        try:
+            known, cut = fill_within(job.asked, basis, job.meter, progress=job.progress)
+            if cut:
+                break
+            basis = grown_basis(known, ask, *size, rng=rng, max_length=job.longest)
+        except Stopped:
+            break
+    return basis, known
 
 
 def _affordable_sizes(job: Job) -> tuple[int, int]:
@@ -95,12 +137,20 @@ def _affordable_sizes(job: Job) -> tuple[int, int]:
     Each prefix is asked with about every symbol and suffix; a basis that cannot be asked need not
     be found first, which costs questions itself where the box is sampled.
     """
-    n_prefixes, n_suffixes = job.n_prefixes or N_PREFIXES, job.n_suffixes or N_SUFFIXES
+    n_prefixes, n_suffixes = _wanted_sizes(job)
     if job.meter.budget is None or isinstance(job.asked, WeightedAutomaton):
         return n_prefixes, n_suffixes
     cells = job.meter.budget / max(1, len(job.asked.alphabet) - 1)
+    if not predicts(job.asked):  # about as much is asked to find a basis as to fill its blocks
+        cells /= 2
     share = min(1.0, math.sqrt(cells / (n_prefixes * n_suffixes)))
     return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
+
+
+def _wanted_sizes(job: Job) -> tuple[int, int]:
+    if isinstance(job.basis, Basis):
+        return _sizes(job.basis)
+    return job.n_prefixes or N_PREFIXES, job.n_suffixes or N_SUFFIXES
 
 
 def _sizes(basis: Basis) -> tuple[int, int]:
@@ -110,8 +160,10 @@ def _sizes(basis: Basis) -> tuple[int, int]:
 # Which words to compare on, and to probe ----------------------------------------------------------
 
 
-def _held_out(job: Job, basis: Basis, rng: np.random.Generator) -> Words:
-    """Draw words to choose the rank on: from the box where it predicts, else uniform.
+def _held_out(
+    job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator
+) -> Words:
+    """Draw words to choose the rank on: from the box where it predicts, else like known ones.
 
     Words that the blocks hold are left out, unless there are hardly any others.
     """
@@ -124,8 +176,15 @@ def _held_out(job: Job, basis: Basis, rng: np.random.Generator) -> Words:
     else:
         longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
+        if known is not None:
+            typical = typical_words(known, partial(ask_all, box), n_drawn, rng=rng)
+            words = Words.concatenate([typical, words])[:n_drawn]
     new = words[np.flatnonzero(~_asked_before(words, basis))]
-    return new[:N_HELD_OUT] if len(new) >= min(100, len(words) // 10) > 0 else words[:N_HELD_OUT]
+    enough = len(new) >= min(100, len(words) // 10) > 0
+    words = (new if enough else words)[:N_HELD_OUT]
+    if known is not None and not ask_all(box, words).any():  # then those that weigh something
+        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 1), words])[:N_HELD_OUT]
+    return words
 
 
 def _asked_before(words: Words, basis: Basis) -> BoolArray:

@@ -130,7 +130,9 @@ def _abilities(box: BlackBox) -> Finding:
         "next symbols": "each prefix is asked once",
         "whole words": "each word is asked once",
     }[way_of(box)]
-    basis = "words are drawn from the box" if predicts(box) else "the basis is uniform"
+    basis = "words are drawn from the box"
+    if not predicts(box):
+        basis = "the basis grows from words that weigh much"
     found = f"{way_of(box)}; {len(box.alphabet)} symbols"
     return Finding("can be asked for", None, found, f"{therefore}; {basis}")
 

@@ -31,10 +31,13 @@ from seqray.words import Alphabet, Word, Words
 METHODS = {
     "auto": "conditional where the box predicts next symbols, weighted where it does not",
     "paper": "raw blocks over a uniform basis, as in the paper",
-    "weighted": "weighted blocks; the basis sampled from the box where it predicts",
+    "weighted": "weighted blocks; the basis sampled from the box where it predicts, else grown",
     "conditional": "how contexts go on, and automata fitted to that; the box has to predict",
 }
 """The ways to extract, and what they do."""
+
+BASES = ("sampled", "grown", "uniform")
+"""Where prefixes and suffixes may come from, besides words of one's own."""
 
 TOLERANCE = 1e-4
 """How much worse than the best rank a smaller one may be, to be chosen instead."""
@@ -98,15 +101,20 @@ class Extraction:
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank whose loss on held-out words is within a tolerance of the best.
 
-        The loss is 1 − NDCG₅ where the box predicts next symbols, and the relative error of its
-        weights where it does not. Without a tolerance, a rank that was chosen by hand when a run
+        The loss is 1 − NDCG₅ where the box predicts next symbols. Where it does not, it is the mean
+        error of the logarithms of its weights, or, if some of them are negative, their relative
+        error. Without a tolerance, a rank that was chosen by hand when a run
         was saved comes first.
         """
         if tolerance is None:
             if "rank" in self.settings:
                 return int(self.settings["rank"])
             tolerance = TOLERANCE
-        loss = 1 - self.fidelity["ndcg5"] if self.predicts else self.fidelity["relative_error"]
+        known = self.fidelity.fidelities[0]
+        if self.predicts:
+            loss = 1 - self.fidelity["ndcg5"]
+        else:
+            loss = self.fidelity["log_error" if "log_error" in known else "relative_error"]
         return self.fidelity.ranks[first_near_best(loss, tolerance)]
 
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
@@ -156,8 +164,9 @@ def extract(
     method
         ``"auto"``, ``"paper"``, ``"weighted"`` or ``"conditional"``: see `METHODS`.
     basis
-        Where prefixes and suffixes come from: ``"sampled"`` from the box, ``"uniform"``, a `Basis`
-        of your own, or a data set of words to draw from. By default what the method says.
+        Where prefixes and suffixes come from: ``"sampled"`` from the box, ``"grown"`` from words
+        that weigh much in smaller blocks (see `seqray.growing`), ``"uniform"``, a `Basis` of your
+        own, or a data set of words to draw from. By default what the method says.
     max_length
         The longest word to draw. A box that never stops is cut there.
     store
@@ -234,9 +243,9 @@ def _method(method: str, box: BlackBox, basis: object, target: float | None) -> 
     """Return the method to take, or say why it cannot be."""
     if method not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
-    if isinstance(basis, str) and basis not in ("sampled", "uniform"):
-        raise ArgumentError(f"basis: expected 'sampled', 'uniform' or words, got {basis!r}")
-    fixed = isinstance(basis, Basis) or (isinstance(basis, str) and basis == "uniform")
+    if isinstance(basis, str) and basis not in BASES:
+        raise ArgumentError(f"basis: expected {', '.join(BASES)} or words, got {basis!r}")
+    fixed = isinstance(basis, Basis) or (isinstance(basis, str) and basis != "sampled")
     if method == "auto":
         method = "conditional" if predicts(box) and not fixed else "weighted"
     if method == "conditional" and (fixed or not predicts(box)):

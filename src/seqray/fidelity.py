@@ -27,6 +27,7 @@ MEANINGS = {
     "perplexity_ratio": "perplexity_box / perplexity; 1 is a perfect copy",
     "kl": "divergence from the box (the target if given) to the automaton, bits a word",
     "zeros": "share of words to which the automaton gives no positive weight",
+    "log_error": "difference of the logarithms of two weights, mean, bits a word, at most 10",
     "relative_error": "size of the difference over all words, relative to the box",
     "max_error": "largest difference on one word",
     "correlation": "Pearson correlation of the two weights",
@@ -116,7 +117,7 @@ class FidelityTable:
     >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
     >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
     >>> table
-    FidelityTable(ranks 1 … 2, 15 metrics)
+    FidelityTable(ranks 1 … 2, 16 metrics)
     >>> table["max_error"], table.at(2)["max_error"]
     (array([0., 0.]), 0.0)
     """
@@ -297,6 +298,7 @@ class Reference:
             values["perplexity_ratio"] = values["perplexity_box"] / values["perplexity"]
             values["kl"] = metrics.kl_divergence(reference, weights)
             values["zeros"] = metrics.zeros(weights)
+            values["log_error"] = metrics.log_error(box, weights)
         return values
 
 

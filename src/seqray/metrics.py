@@ -89,6 +89,27 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     return error / size
 
 
+FAR = 10.0
+"""Bits that a logarithm counts as wrong at most: a weight that is not positive is as far off."""
+
+
+def log_error(reference: FloatArray, weights: FloatArray) -> float:
+    """Return the mean of |log₂ f(w) − log₂ g(w)|, at most 10 a word, where f is positive.
+
+    It counts rare words as much as frequent ones; ``nan`` where f is positive nowhere.
+
+    >>> log_error(np.array([0.5, 0.25, 0.0]), np.array([0.25, -0.1, 0.3]))
+    5.5
+    """
+    _same_shape(reference, weights)
+    positive = reference > 0
+    if not positive.any():
+        return float("nan")
+    f, g = reference[positive], weights[positive]
+    apart = np.log2(np.where(g > 0, g, 0.5**FAR * f)) - np.log2(f)
+    return float(np.minimum(FAR, np.abs(apart)).mean())
+
+
 def max_error(reference: FloatArray, weights: FloatArray) -> float:
     """Return the largest |f(w) − g(w)|.
 

@@ -20,6 +20,7 @@ from seqray.cli.boxes import (
 )
 from seqray.cli.common import notes, progress_bar, show_ranks, show_rounds, some_ranks
 from seqray.errors import RankError
+from seqray.extraction import BASES
 from seqray.store import check_run_target
 from seqray.words import Words
 
@@ -61,9 +62,10 @@ the batch and extracts from what is known by then; twice stops at once.
 )
 @click.option(
     "--basis",
-    metavar="sampled|uniform|FILE",
-    help="Where the words come from: the box, chance, or a file of words.  [default: sampled "
-    "where the box predicts next symbols, unless the method is paper]",
+    metavar="sampled|grown|uniform|FILE",
+    help="Where the words come from: the box; words that weigh much in smaller blocks; chance; or "
+    "a file of words.  [default: sampled where the box predicts next symbols, else grown; uniform "
+    "if the method is paper]",
 )
 @click.option(
     "--prefixes",
@@ -149,10 +151,10 @@ def command(
     opened = open_box(box, options)
     answers = store_path(box, opened, store)
     source: str | Words | None = basis
-    if basis is not None and basis not in ("sampled", "uniform"):
+    if basis is not None and basis not in BASES:
         if not Path(basis).exists():
             raise click.BadParameter(
-                f"expected sampled, uniform or a file of words, and there is no file {basis!r}",
+                f"expected {', '.join(BASES)} or a file of words, and there is no file {basis!r}",
                 param_hint="--basis",
             )
         source = seqray.read_words(basis, alphabet=opened.alphabet)

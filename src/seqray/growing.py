@@ -1,0 +1,234 @@
+"""Bases that grow: for a box that only gives numbers to words, and cannot be sampled.
+
+A box of that kind does not say which words matter. But once a small block is filled, it shows the
+way to a larger one. Words in it that weigh much are cut in two, and give prefixes and suffixes: for
+a distribution that is nearly as if the box itself had been sampled. Prefixes whose rows tell
+something new, and suffixes whose columns do (pivoted QR), come first, and so do those that are a
+symbol longer, if they tell something new in turn. What the box does rarely is found that way, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray
+from seqray.basis import Basis, basis_from, uniform_words
+from seqray.hankel import HankelBlocks
+from seqray.tree import PrefixTree
+from seqray.words import Alphabet, Word, Words
+
+FIRST = 50
+"""Prefixes and suffixes of the first, uniform basis."""
+
+BATCH, PATIENCE = 512, 30
+"""Words drawn at once, and how often, before uniform ones fill up what is missing."""
+
+CANDIDATES = 3
+"""How many times as many prefixes and suffixes are looked at as are taken."""
+
+WAYS = 32
+"""Ways to go on that are looked at, to draw one."""
+
+TELLING, SURE = 200, 1e-9
+"""The most prefixes that are taken for what their rows tell, and how much that is at least."""
+
+
+def sizes_up_to(n_prefixes: int, n_suffixes: int) -> list[tuple[int, int]]:
+    """Return the sizes of the bases that lead to one of a given size, each about twice the last.
+
+    >>> sizes_up_to(800, 200)
+    [(50, 50), (100, 100), (200, 200), (400, 200), (800, 200)]
+    """
+    sizes = [(n_prefixes, n_suffixes)]
+    while max(sizes[-1]) > 1.5 * FIRST:
+        half = max(sizes[-1]) / 2
+        sizes.append((min(n_prefixes, round(half)), min(n_suffixes, round(half))))
+    return sizes[::-1]
+
+
+def heavy_words(blocks: HankelBlocks, *, rng: np.random.Generator) -> Iterator[Words]:
+    """Yield batches of words that blocks hold: one that weighs twice as much comes twice as often.
+
+    That holds among all words in one batch, and among those of the same length in the next, where
+    every length comes as often: the heaviest may all be short. There is no end of them, unless all
+    words of the blocks weigh 0: then there is none.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: [word == "aa" for word in words], "ab")
+    >>> basis = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> next(heavy_words(seqray.fill(box, basis), rng=np.random.default_rng(0)))[:2]
+    Words(2 words over 2 symbols: aa, aa)
+    """
+    lengths = np.add.outer(blocks.tree.depth, blocks.basis.suffixes.lengths)
+    sizes = np.abs(blocks.values)
+    sizes = sizes / (sizes.max() or 1.0)
+    by_length = np.bincount(lengths.ravel(), sizes.ravel())
+    scales = [np.ones(len(by_length)), np.where(by_length > 0, by_length, 1)]
+    chances = [(sizes / scale[lengths]).sum(axis=1) for scale in scales]
+    while sizes.any():
+        for scale, chance in zip(scales, chances, strict=True):
+            rows = rng.choice(len(sizes), BATCH, p=chance / chance.sum())
+            heights = np.cumsum(sizes[rows] / scale[lengths[rows]], axis=1)
+            columns = (heights <= rng.random((BATCH, 1)) * heights[:, -1:]).sum(axis=1)
+            columns = np.minimum(columns, sizes.shape[1] - 1)
+            every = np.arange(BATCH)
+            yield blocks.tree.words(rows).joined(every, blocks.basis.suffixes, columns)
+
+
+def grown_basis(
+    blocks: HankelBlocks,
+    ask: Callable[[Words], FloatArray],
+    n_prefixes: int,
+    n_suffixes: int,
+    *,
+    rng: np.random.Generator,
+    max_length: int,
+) -> Basis:
+    """Find a larger basis with the help of the blocks of a smaller one.
+
+    Parameters
+    ----------
+    blocks
+        What is known.
+    ask
+        Returns the weights of words: candidates are asked about.
+    n_prefixes, n_suffixes
+        How many of each.
+    rng
+        The source of chance.
+    max_length
+        The longest prefix or suffix to take.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> blocks = seqray.fill(box, small)
+    >>> grown_basis(blocks, box.weights, 20, 20, rng=np.random.default_rng(0), max_length=9)
+    Basis(20 prefixes, 20 suffixes, grown)
+    """
+    alphabet, known = blocks.basis.alphabet, blocks.basis
+    heavy = _heavy(blocks, CANDIDATES * n_prefixes, CANDIDATES * n_suffixes, rng, max_length)
+    rows = telling(blocks.block())
+    fronts = PrefixTree.of(known.prefixes[rows]).words()
+    backs = known.suffixes[telling(blocks.block()[rows].T)]
+    longer_fronts = ((*word, symbol) for word in fronts for symbol in alphabet)
+    longer_backs = ((symbol, *word) for word in backs for symbol in alphabet)
+    prefixes = _distinct(alphabet, [heavy.prefixes, fronts, longer_fronts], max_length)
+    suffixes = _distinct(alphabet, [heavy.suffixes, backs, longer_backs], max_length)
+    some = _distinct(alphabet, [backs, heavy.suffixes[: max(TELLING - len(backs), 1)]], max_length)
+    rows = telling(_block(ask, prefixes, some))
+    columns = telling(_block(ask, prefixes[rows], suffixes).T)
+    new_fronts = PrefixTree.of(prefixes[rows]).words()
+    return Basis(
+        _distinct(alphabet, [[()], new_fronts, prefixes], max_length)[:n_prefixes],
+        _distinct(alphabet, [[()], suffixes[columns], suffixes], max_length)[:n_suffixes],
+        "grown",
+    )
+
+
+def typical_words(
+    blocks: HankelBlocks,
+    ask: Callable[[Words], FloatArray],
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+) -> Words:
+    """Draw words like those that weigh much, but longer than those that blocks hold.
+
+    Each is a word of `heavy_words` and one of a few suffixes, the more often the more both weigh
+    together.
+
+    Parameters
+    ----------
+    blocks
+        What is known.
+    ask
+        Returns the weights of words: some times as many are asked about as are returned.
+    n_words
+        How many; there are fewer where most weigh nothing.
+    rng
+        The source of chance.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: ["b" not in word for word in words], "ab")
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> blocks = seqray.fill(box, small)
+    >>> words = typical_words(blocks, box.weights, 30, rng=np.random.default_rng(0))
+    >>> {symbol for word in words for symbol in word}
+    {'a'}
+    """
+    suffixes = blocks.basis.suffixes
+    found = [suffixes[:0]]
+    for fronts in islice(heavy_words(blocks, rng=rng), -(-n_words // BATCH)):
+        some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
+        heights = np.cumsum(np.abs(_block(ask, fronts, some)), axis=1)
+        columns = (heights <= rng.random((len(fronts), 1)) * heights[:, -1:]).sum(axis=1)
+        goes_on = np.flatnonzero(columns < len(some))
+        found.append(fronts.joined(goes_on, some, columns[goes_on]))
+    return Words.concatenate(found)[:n_words]
+
+
+def telling(block: FloatArray) -> IntArray:
+    """Return which rows tell something that no others do, the first ones most.
+
+    Rows count by the root of what they weigh, so that rare ones come late.
+
+    Examples
+    --------
+    >>> telling(np.array([[4.0, 0.0], [8.0, 0.0], [8.0, 1.0]]))
+    array([2, 1])
+    """
+    from scipy.linalg import qr  # noqa: PLC0415 - loads slowly
+
+    sizes = np.abs(block)
+    sizes = sizes / (sizes.max() or 1.0)
+    weight = sizes.sum(axis=1, keepdims=True)
+    signs = np.sign(block) * sizes
+    rows = np.divide(signs, np.sqrt(weight), out=np.zeros_like(signs), where=weight > 0)
+    spread = np.sqrt((rows**2).mean(axis=0))
+    rows = np.divide(rows, spread, out=np.zeros_like(rows), where=spread > 0)
+    triangle, order = qr(rows.T, mode="r", pivoting=True)
+    left = np.abs(np.diag(triangle))
+    n = int((left > SURE * max(left[0], 1e-300)).sum())
+    found: IntArray = order[: max(1, min(n, TELLING))].astype(np.int64)
+    return found
+
+
+def _heavy(
+    blocks: HankelBlocks,
+    n_prefixes: int,
+    n_suffixes: int,
+    rng: np.random.Generator,
+    max_length: int,
+) -> Basis:
+    """Make a basis of halves of heavy words, and of uniform words where these are too few."""
+    alphabet = blocks.basis.alphabet
+    heavy = islice(heavy_words(blocks, rng=rng), PATIENCE)
+    longest = int(min(max_length, blocks.basis.prefixes.lengths.max() + 1))
+
+    def draw() -> tuple[Words, int]:
+        words = next(heavy, None)
+        if words is None:
+            return uniform_words(alphabet, BATCH, rng=rng, max_length=longest), 0
+        return words[np.flatnonzero(words.lengths <= max_length)], 0
+
+    return basis_from(alphabet, draw, n_prefixes, n_suffixes, "grown", split="halves", rng=rng)
+
+
+def _distinct(alphabet: Alphabet, groups: list[Iterable[Word]], max_length: int) -> Words:
+    """Put words together, each once, where it comes first."""
+    words = dict.fromkeys(tuple(word) for group in groups for word in group)
+    return alphabet.words([word for word in words if len(word) <= max_length])
+
+
+def _block(ask: Callable[[Words], FloatArray], prefixes: Words, suffixes: Words) -> FloatArray:
+    return ask(prefixes.followed_by(suffixes)).reshape(len(prefixes), len(suffixes))
