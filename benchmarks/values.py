@@ -1,0 +1,110 @@
+"""Boxes of which only the numbers they give to words may be asked: NDCG₅ on PAutomaC's test words.
+
+    python benchmarks/values.py --data DIR [--boxes DIR] [--size 800] [--output TABLE.csv]
+
+The boxes are the trained networks, or with `--boxes machines` the 48 target machines themselves.
+What comes next is hidden from the extraction; NDCG₅ compares the automaton's next symbols with
+those that the box would have given. `chosen` is the rank that the extraction chose on words of its
+own, `best` the best of some ranks on the test words themselves. A table that exists is gone on
+with.
+"""
+
+import argparse
+import csv
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import report
+
+import seqray
+from seqray.algebra import scale
+from seqray.data.pautomac import read_machine
+from seqray.fidelity import Reference
+
+RANKS = (5, 10, 20, 30, 50, 70, 100)
+
+
+class Numbers:
+    """A box with states whose words have weights, and nothing else."""
+
+    def __init__(self, box: Any) -> None:
+        self.box, self.alphabet = box, box.alphabet
+        self.weights, self.state_weights = box.weights, box.state_weights
+        self.start, self.step = box.start, box.step
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = Path(__file__).resolve().parents
+    data = Path(os.environ.get("SEQRAY_DATA", here[2] / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=data, help="folder that holds pautomac/")
+    parser.add_argument(
+        "--boxes", default=str(here[0] / "blackboxes"), help="folder, or 'machines'"
+    )
+    parser.add_argument("--size", type=int, default=800, help="prefixes, and suffixes")
+    parser.add_argument("--basis", default="grown", choices=["grown", "uniform"])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--problems", type=int, nargs="*", default=range(1, 49))
+    parser.add_argument("--output", type=Path, help="write the table there, as CSV")
+    options = parser.parse_args()
+    if not (options.data / "pautomac").is_dir():
+        parser.error(f"no pautomac/ in {options.data}: see 'What you need' in docs/results.md")
+    rows = []
+    if options.output and options.output.exists():
+        with options.output.open(newline="") as file:
+            rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    done = {row["problem"] for row in rows}
+    for problem in options.problems:
+        trained = Path(options.boxes) / f"{problem}.safetensors"
+        if problem in done or not (options.boxes == "machines" or trained.exists()):
+            continue
+        rows.append(row := measure(problem, trained, options))
+        print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
+        if options.output:
+            with options.output.open("w", newline="") as file:
+                writer = csv.DictWriter(file, list(row), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+    figures: dict[str, float] = {"problems": len(rows), "size": options.size, "seed": options.seed}
+    for choice in ("chosen", "best"):
+        values = np.array([row[choice] for row in rows])
+        figures[f"{choice}_mean"] = round(float(values.mean()), 4)
+        figures[f"{choice}_least"] = round(float(values.min()), 4)
+    report([(name, str(value)) for name, value in figures.items()], figures)
+
+
+def measure(problem: int, trained: Path, options: argparse.Namespace) -> dict[str, float]:
+    stem = options.data / "pautomac" / f"{problem}.pautomac"
+    box: Any
+    if options.boxes == "machines":
+        box = read_machine(f"{stem}_model.txt")
+        # Twice a distribution is none, so that an automaton says only what words weigh.
+        hidden: Any = scale(box, 2.0)
+    else:
+        box = seqray.open_black_box(f"rnn:{trained}")
+        hidden = Numbers(box)
+    test = Reference.ask(box, seqray.read_words(f"{stem}.test", alphabet=box.alphabet))
+    begin = time.process_time()
+    found = seqray.extract(
+        hidden, prefixes=options.size, suffixes=options.size, basis=options.basis, seed=options.seed
+    )
+    seconds = time.process_time() - begin
+    assert not found.predicts
+    chosen = found.best_rank()
+    ranks = sorted({*(rank for rank in RANKS if rank < found.max_rank), found.max_rank, chosen})
+    gains = {rank: test.compare(found.automaton(rank))["ndcg5"] for rank in ranks}
+    return {
+        "problem": problem,
+        "rank": chosen,
+        "chosen": round(gains[chosen], 5),
+        "best": round(max(gains.values()), 5),
+        "steps": found.settings["steps"],
+        "seconds": round(seconds, 1),
+    }
+
+
+if __name__ == "__main__":
+    main()
