@@ -8,7 +8,7 @@ import pytest
 from automata import FIGURE_1
 from seqray.automaton import WeightedAutomaton
 from seqray.draw import hidden_share, to_dot
-from seqray.draw.dot import drawn_edges, number, shown_name
+from seqray.draw.graph import drawn_edges, number, shown_name
 from seqray.errors import ArgumentError
 
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'

@@ -6,15 +6,20 @@ from pathlib import Path
 
 import click
 
+from seqray.automaton import WeightedAutomaton
 from seqray.cli.common import (
     automaton_argument,
     check_output,
+    notes,
     open_automaton,
     rank_option,
-    write_text,
 )
-from seqray.draw.dot import hidden_share, to_dot
-from seqray.draw.svg import to_svg
+from seqray.draw.graph import EDGES_A_STATE, PAPER_THRESHOLD, clear_threshold, hidden_share
+from seqray.draw.saving import ENDINGS, save_drawing
+from seqray.explain.naming import name_states
+
+LOSS = 1e-6
+"""A change of weights that is worth a line."""
 
 
 @click.command()
@@ -24,30 +29,73 @@ from seqray.draw.svg import to_svg
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that ends in .svg or .dot.",
+    help="A file that ends in .svg, .dot, .png or .pdf.",
 )
 @rank_option
 @click.option(
     "--threshold",
     type=click.FloatRange(min=0),
-    default=0.05,
-    show_default=True,
-    help="Transitions with a smaller weight are not drawn.",
+    help="Transitions with a smaller weight are not drawn.  [default: the smallest that leaves "
+    f"at most {EDGES_A_STATE} edges a state; {PAPER_THRESHOLD:g} in the paper's style]",
 )
-def command(automaton: str, output: Path, rank: int | None, threshold: float) -> None:
-    """Draw an automaton: input weight > output weight in each state, as in the paper.
+@click.option(
+    "--style",
+    type=click.Choice(["readable", "paper"]),
+    default="readable",
+    show_default=True,
+    help="States with names, or with their input and output weights as in the paper.",
+)
+def command(
+    automaton: str, output: Path, rank: int | None, threshold: float | None, style: str
+) -> None:
+    """Draw an automaton: states, and between them symbols with their weights.
+
+    In the readable style every state has a name, such as 'after ab', and weights are chances
+    where the automaton is a distribution. In the paper's style the coordinates are the
+    automaton's own, and states carry input weight > output weight.
+
+    Files .png and .pdf need matplotlib: pip install 'seqray[plots]'.
 
     \b
     Examples:
       seqray draw run -o automaton.svg --rank 5
-      seqray draw wa.json -o automaton.dot --threshold 0.1
+      seqray draw run -o automaton.pdf --rank 20 --threshold 0.1
+      seqray draw wa.json -o automaton.dot --style paper
     """
-    writers = {".svg": to_svg, ".dot": to_dot}
-    check_output(output, writers, "--output")
-    drawn = open_automaton(automaton, rank)
-    write_text(output, writers[output.suffix](drawn, threshold=threshold))
-    hidden = hidden_share(drawn, threshold)
+    check_output(output, ENDINGS, "--output")
+    opened = open_automaton(automaton, rank)
+    with notes():
+        if style == "paper":
+            drawn, limit = opened, PAPER_THRESHOLD if threshold is None else threshold
+            save_drawing(drawn, output, threshold=limit)
+        else:
+            drawn, limit = _draw_readable(opened, output, threshold)
     click.echo(
-        f"{output}: {drawn.n_states} states; transitions below {threshold:g} are hidden, "
-        f"{hidden:.1%} of all weight"
+        f"{output}: {drawn.n_states} states; transitions below {limit:g} are hidden, "
+        f"{hidden_share(drawn, limit):.1%} of all weight"
     )
+    if threshold is None and style == "readable":
+        click.echo(
+            f"The threshold was chosen to leave at most {EDGES_A_STATE} edges a state; --threshold "
+            "sets another."
+        )
+
+
+def _draw_readable(
+    opened: WeightedAutomaton, output: Path, threshold: float | None
+) -> tuple[WeightedAutomaton, float]:
+    """Draw an automaton in readable coordinates; return it, and the threshold."""
+    named = name_states(opened)
+    limit = clear_threshold(named.automaton) if threshold is None else threshold
+    save_drawing(named.automaton, output, threshold=limit, names=named.names, mass=named.mass)
+    if named.automaton.n_states < opened.n_states:
+        click.echo(
+            f"{opened.n_states - named.automaton.n_states} of {opened.n_states} states are left "
+            "out: no word needs them."
+        )
+    if named.loss > LOSS:
+        click.echo(
+            f"In readable coordinates weights change by up to {named.loss:.1g} of the largest; "
+            "--style paper draws the automaton's own."
+        )
+    return named.automaton, limit

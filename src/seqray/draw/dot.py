@@ -1,57 +1,32 @@
-"""An automaton as Graphviz text, and what every drawing of an automaton shows.
-
-The style is that of the paper's appendix: a state carries ``input weight > output weight``, all
-symbols between the same two states share one edge, and small weights are left out.
-"""
+"""An automaton as Graphviz text."""
 
 from __future__ import annotations
 
-import unicodedata
-from typing import NamedTuple
+from collections.abc import Sequence
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from seqray.arrays import BoolArray
 from seqray.automaton import WeightedAutomaton
-from seqray.errors import ArgumentError
-from seqray.words import Symbol
-
-# Okabe and Ito's blue and vermilion: told apart with every common form of colour blindness.
-POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
-MAX_LINES = 6
-MAX_NAME = 18
-# Before a name written from right to left: the line runs from left to right, and the name is kept
-# to itself, so that its weight stands to the right of it.
-ISOLATE = "\u200e\u2068"
-
-
-class DrawnEdge(NamedTuple):
-    """All shown transitions from one state to another, the heaviest first."""
-
-    origin: int
-    target: int
-    weights: tuple[tuple[str, float], ...]
-
-    @property
-    def heaviest(self) -> float:
-        """The weight that is largest in size: it gives the edge its width and its sign."""
-        return self.weights[0][1]
-
-    @property
-    def lines(self) -> tuple[tuple[str, float], ...]:
-        """The label: a line and its weight for each symbol; the last may stand for the rest."""
-        cut = len(self.weights) if len(self.weights) <= MAX_LINES else MAX_LINES - 1
-        lines = tuple((f"{_short(name)}: {number(w)}", w) for name, w in self.weights[:cut])
-        rest = len(self.weights) - cut
-        return (*lines, (f"… {rest} more", 0.0)) if rest else lines
-
-    @property
-    def full_text(self) -> str:
-        """Every shown symbol with its weight, on one line."""
-        return ", ".join(f"{name}: {number(weight)}" for name, weight in self.weights)
+from seqray.draw.graph import (
+    NEGATIVE,
+    POSITIVE,
+    DrawnEdge,
+    drawn_edges,
+    hidden_caption,
+    number,
+    state_weights,
+)
+from seqray.draw.readable import MAX_LINES, Facts, entry_label, tint
+from seqray.draw.styles import checked, chosen_threshold
 
 
-def to_dot(automaton: WeightedAutomaton, *, threshold: float = 0.05) -> str:
+def to_dot(
+    automaton: WeightedAutomaton,
+    *,
+    threshold: float | None = None,
+    names: Sequence[str] | None = None,
+    mass: ArrayLike | None = None,
+) -> str:
     r"""Return an automaton as Graphviz text.
 
     Parameters
@@ -60,12 +35,18 @@ def to_dot(automaton: WeightedAutomaton, *, threshold: float = 0.05) -> str:
         What to draw.
     threshold
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
+        By default 0.05; with names, the smallest that leaves at most three edges a state.
+    names
+        What to call each state. With names states carry them and the chance to end there, without
+        them ``input > output``.
+    mass
+        The share of all steps that is spent in each state, shape ``(n_states,)``.
 
     Returns
     -------
     str
-        A ``digraph``. States carry ``input > output``. An edge carries all its symbols, is as
-        wide as its heaviest weight asks for, and is dashed where that weight is negative.
+        A ``digraph``. An edge carries all its symbols, is as wide as its heaviest weight asks for,
+        and is dashed where that weight is negative.
 
     Examples
     --------
@@ -80,117 +61,65 @@ def to_dot(automaton: WeightedAutomaton, *, threshold: float = 0.05) -> str:
         0 -> 1 [label="b: −0.5\l", tooltip="b: −0.5", penwidth=4.00, color="#D55E00", style=dashed];
     }
     """
-    caption = hidden_caption(automaton, threshold)
-    edges = drawn_edges(automaton, threshold)
-    largest = max((abs(edge.heaviest) for edge in edges), default=1.0)
+    limit = chosen_threshold(automaton, threshold, names)
+    caption = hidden_caption(automaton, limit)
+    edges = drawn_edges(automaton, limit)
+    if names is None:
+        states = [
+            f'    {q} [label="{q}\\n{state_weights(automaton, q)}"];'
+            for q in range(automaton.n_states)
+        ]
+        shape, labels = "shape=circle", [edge.lines for edge in edges]
+    else:
+        states = _named_states(automaton, Facts.of(automaton, *checked(automaton, names, mass)))
+        shape = 'shape=box, style="rounded,filled", fillcolor="#FFFFFF"'
+        labels = [edge.label(MAX_LINES, 2) for edge in edges]
     lines = [
         f"// {caption}",
         "digraph automaton {",
         '    graph [charset="UTF-8", rankdir=LR, fontname=Helvetica, fontsize=11];',
         f'    graph [labelloc=b, label="{caption}"];',
-        "    node [shape=circle, fontname=Helvetica];",
+        f"    node [{shape}, fontname=Helvetica];",
         "    edge [fontname=Helvetica, fontsize=11];",
+        *states,
+        *_edges(edges, labels),
     ]
-    for state in range(automaton.n_states):
-        lines.append(f'    {state} [label="{state}\\n{state_weights(automaton, state)}"];')
-    for edge in edges:
-        label = "".join(f"{_quoted(line)}\\l" for line, _ in edge.lines)
+    return "\n".join([*lines, "}", ""])
+
+
+def _edges(edges: Sequence[DrawnEdge], labels: Sequence[Sequence[tuple[str, float]]]) -> list[str]:
+    largest = max((abs(edge.heaviest) for edge in edges), default=1.0)
+    lines = []
+    for edge, written in zip(edges, labels, strict=True):
+        label = "".join(f"{_quoted(line)}\\l" for line, _ in written)
         width = 1 + 3 * abs(edge.heaviest) / largest
         sign = f'"{NEGATIVE}", style=dashed' if edge.heaviest < 0 else f'"{POSITIVE}"'
         lines.append(
             f'    {edge.origin} -> {edge.target} [label="{label}", '
             f'tooltip="{_quoted(edge.full_text)}", penwidth={width:.2f}, color={sign}];'
         )
-    return "\n".join([*lines, "}", ""])
+    return lines
 
 
-def hidden_share(automaton: WeightedAutomaton, threshold: float) -> float:
-    """Return the share of Σ|weight| over all transitions that a threshold hides, 0 to 1.
-
-    Examples
-    --------
-    >>> wa = WeightedAutomaton("ab", [1], [[[0.3]], [[-0.1]]], [1])
-    >>> hidden_share(wa, 0.2)
-    0.25
-    """
-    sizes = np.abs(automaton.transitions)
-    sizes = sizes / (sizes.max() or 1.0)  # so that the sum of huge weights does not overflow
-    total = sizes.sum()
-    return float(sizes[~_shown(automaton, threshold)].sum() / total) if total else 0.0
-
-
-def hidden_caption(automaton: WeightedAutomaton, threshold: float) -> str:
-    """Say what a threshold hides."""
-    present, shown = _shown(automaton, 0.0), _shown(automaton, threshold)
-    counts = [
-        f"{before - after} of {before} {name}"
-        for name, before, after in (
-            ("transitions", present.sum(), shown.sum()),
-            ("edges", present.any(axis=0).sum(), shown.any(axis=0).sum()),
+def _named_states(automaton: WeightedAutomaton, facts: Facts) -> list[str]:
+    """Return states with their names, and arrows into those where words begin."""
+    lines = []
+    for q, (name, final) in enumerate(zip(facts.names, automaton.final.tolist(), strict=True)):
+        rims = ", peripheries=2" if final >= facts.often else ""
+        lines.append(
+            f'    {q} [label="{_quoted(name)}\\nends {facts.share(final)}", '
+            f'fillcolor="{tint(facts, q)}"{rims}];'
         )
-    ]
-    share = f"{100 * hidden_share(automaton, threshold):.2g} % of the weight"
-    return f"|weight| < {threshold:g} is hidden: {', '.join(counts)}, {share}"
-
-
-def drawn_edges(automaton: WeightedAutomaton, threshold: float) -> list[DrawnEdge]:
-    """Return the edges that a threshold leaves, by origin and target."""
-    shown = _shown(automaton, threshold)
-    names = [shown_name(symbol) for symbol in automaton.alphabet]
-    edges = []
-    for origin, target in np.argwhere(shown.any(axis=0)).tolist():
-        weights = automaton.transitions[:, origin, target].tolist()
-        codes = np.flatnonzero(shown[:, origin, target]).tolist()
-        codes.sort(key=lambda code: -abs(weights[code]))
-        edges.append(DrawnEdge(origin, target, tuple((names[c], weights[c]) for c in codes)))
-    return edges
-
-
-def state_weights(automaton: WeightedAutomaton, state: int) -> str:
-    """Return ``input > output`` of a state."""
-    return f"{number(automaton.initial[state])} > {number(automaton.final[state])}"
-
-
-def number(value: float) -> str:
-    """Write a number with three significant digits and a real minus sign.
-
-    >>> number(-1/3), number(0.25)
-    ('−0.333', '0.25')
-    """
-    return f"{value + 0.0:.3g}".replace("-", "−")  # + 0.0 turns −0 into 0
-
-
-def shown_name(symbol: Symbol) -> str:
-    r"""Return a symbol's name as one visible line, whatever it holds.
-
-    >>> shown_name("a\nb"), shown_name(" "), shown_name(3)
-    ('a\\nb', "' '", '3')
-    """
-    text = str(symbol)
-    if not text.strip():
-        text = repr(text)
-    # Control characters are forbidden in XML, and direction overrides would garble the line. The
-    # joiner is kept: it holds emoji together.
-    text = "".join(
-        char if char.isprintable() or char == "\u200d" else ascii(char)[1:-1] for char in text
-    )
-    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
-        return f"{ISOLATE}{text}\u2069"
-    return text
-
-
-def _shown(automaton: WeightedAutomaton, threshold: float) -> BoolArray:
-    if not 0 <= threshold < np.inf:
-        raise ArgumentError(f"threshold: expected a number from 0 up, got {threshold}")
-    sizes = np.abs(automaton.transitions)
-    return (sizes >= threshold) & (sizes > 0)
-
-
-def _short(name: str) -> str:
-    if len(name) <= MAX_NAME:
-        return name
-    closing = "\u2069" if name.startswith(ISOLATE) else ""
-    return name[: MAX_NAME - 1] + "…" + closing
+    for q in sorted(facts.begins):
+        weight = float(automaton.initial[q])
+        style = f'color="{NEGATIVE}", style=dashed, ' if weight < 0 else ""
+        label = "".join(line for line, _ in entry_label(automaton, facts, q))
+        lines += [
+            f'    in{q} [shape=point, style=invis, label=""];',
+            f'    in{q} -> {q} [{style}label="{label}", '
+            f'tooltip="words begin here with weight {number(weight)}"];',
+        ]
+    return lines
 
 
 def _quoted(text: str) -> str:

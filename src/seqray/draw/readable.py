@@ -1,0 +1,365 @@
+"""The readable style: states with names, the chance to end in each, and where the time is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
+from seqray.draw.geometry import Curve, Rims, half_size, head_corners
+from seqray.draw.graph import (
+    ISOLATE,
+    NEGATIVE,
+    DrawnEdge,
+    drawn_edges,
+    hidden_caption,
+    number,
+    short,
+    shown_name,
+)
+from seqray.draw.labels import Arrangement, arrange
+from seqray.draw.layout import spread
+from seqray.draw.routing import OUTSIDE, Link
+from seqray.draw.scene import (
+    INK,
+    PAPER,
+    SMALL,
+    Box,
+    Group,
+    LegendEntry,
+    Line,
+    Polygon,
+    Scene,
+    Shape,
+    page,
+    text_block,
+)
+from seqray.draw.strokes import (
+    count_missing,
+    edge_group,
+    extent,
+    head_group,
+    label_group,
+    label_size,
+    line_entries,
+    pens,
+)
+
+DARKEST = np.array([0x7D, 0xBE, 0xE8])
+"""The inside of the state where most time is spent; others are between it and white."""
+
+MAX_LINES, ONE_LINE = 4, 13
+CORNER, PADDING, RING = 11.0, (9.0, 6.0), 3.0
+LARGEST_SCALE = 2.0
+OFTEN = 0.5
+"""A state has a double rim if its chance to end is at least this part of the largest."""
+
+FAINT = 0.02
+"""Beginnings that are a smaller part of the largest one have no arrow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a readable drawing says of states.
+
+    Parameters
+    ----------
+    names
+        As they are shown.
+    mass
+        The share of all steps in each, None where that is not known.
+    chances
+        Whether weights are chances: all that can follow any state weighs 1.
+    often
+        The chance to end from which on a state has a double rim, inf if none has.
+    begins
+        Where an arrow comes in, the strongest last.
+    """
+
+    names: Sequence[str]
+    mass: FloatArray | None
+    chances: bool
+    often: float
+    begins: Sequence[int]
+
+    @staticmethod
+    def of(automaton: WeightedAutomaton, names: Sequence[str], mass: FloatArray | None) -> Facts:
+        """Collect them."""
+        largest = float(automaton.final.max())
+        sizes = np.abs(automaton.initial)
+        begins = np.flatnonzero(sizes >= max(FAINT * sizes.max(), np.finfo(float).tiny))
+        return Facts(
+            names=[shown_name(name) for name in names],
+            mass=mass,
+            chances=bool(np.allclose(automaton.prefix_final, 1, rtol=0, atol=1e-3)),
+            often=OFTEN * largest if largest > 0 else np.inf,
+            begins=begins[np.argsort(sizes[begins], kind="stable")].tolist(),
+        )
+
+    def share(self, weight: float) -> str:
+        """Write a weight: in per cent where it is a chance."""
+        if not self.chances:
+            return number(weight, 2)
+        return percent(weight)
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent.
+
+    >>> percent(0.2512), percent(0.0321), percent(0.00004), percent(-0.1), percent(0.9996)
+    ('25 %', '3.2 %', '0 %', '−10 %', '99.96 %')
+    """
+    hundred = 100 * share
+    text = f"{hundred:.0f}" if abs(hundred) >= 9.5 else f"{hundred:.1f}".removesuffix(".0")
+    if text == "100" and share != 1:
+        text = f"{hundred:.4g}"
+    return f"{text.replace('-0', '0') if text == '-0' else text} %".replace("-", "−")
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Everything that a readable drawing has to find a place for.
+
+    Parameters
+    ----------
+    automaton
+        What is drawn.
+    facts
+        What is said of its states.
+    edges
+        What a threshold leaves, the weakest first: what is drawn later lies on top.
+    inside
+        The lines in each state.
+    labels
+        The lines beside each edge, then beside each arrow into a start state, each with its weight.
+    """
+
+    automaton: WeightedAutomaton
+    facts: Facts
+    edges: Sequence[DrawnEdge]
+    inside: Sequence[Sequence[str]]
+    labels: Sequence[Sequence[tuple[str, float]]]
+
+    @staticmethod
+    def of(
+        automaton: WeightedAutomaton,
+        threshold: float,
+        names: Sequence[str],
+        mass: FloatArray | None = None,
+    ) -> Shown:
+        """Collect it."""
+        facts = Facts.of(automaton, names, mass)
+        edges = sorted(drawn_edges(automaton, threshold), key=lambda edge: abs(edge.heaviest))
+        return Shown(
+            automaton,
+            facts,
+            edges,
+            [_state_lines(automaton, facts, q) for q in range(automaton.n_states)],
+            [edge.label(MAX_LINES, 2) for edge in edges]
+            + [entry_label(automaton, facts, q) for q in facts.begins],
+        )
+
+    def arranged(self) -> Arrangement:
+        """Place states, edges, arrows into start states, and labels."""
+        n = self.automaton.n_states
+        pull = np.zeros((n, n))
+        for edge in self.edges:
+            pull[edge.origin, edge.target] = abs(edge.heaviest)
+        half = np.array([half_size(lines) for lines in self.inside]) + PADDING + RING
+        rims = Rims(half[:, 0], half[:, 1], np.full(n, CORNER))
+        pairs = {(edge.origin, edge.target) for edge in self.edges}
+        links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, _ in self.edges]
+        links += [Link(OUTSIDE, q) for q in self.facts.begins]
+        sizes = [label_size(lines, SMALL) if lines else None for lines in self.labels]
+        widths = [size[0] for size in sizes if size is not None]
+        length = 60.0 + 2 * float(np.median(widths)) if widths else 60.0
+        centres = spread(pull, rims, np.abs(self.automaton.initial), length)
+        return arrange(lambda scale: scale * centres, rims, links, sizes, largest=LARGEST_SCALE)
+
+
+def readable_scene(
+    automaton: WeightedAutomaton,
+    threshold: float,
+    names: Sequence[str],
+    mass: FloatArray | None,
+) -> Scene:
+    """Draw an automaton whose states have names.
+
+    Parameters
+    ----------
+    automaton
+        What to draw.
+    threshold
+        Smaller weights are hidden.
+    names
+        One a state.
+    mass
+        The share of all steps in each state, shape ``(n_states,)``.
+    """
+    shown = Shown.of(automaton, threshold, names, mass)
+    found, facts = shown.arranged(), shown.facts
+    n_labels = sum(bool(lines) for lines in shown.labels)
+    return page(
+        f"Weighted automaton, {automaton.n_states} states, {len(automaton.alphabet)} symbols",
+        _reading(facts),
+        count_missing(_caption(automaton, threshold, facts), n_labels, len(found.labels)),
+        _drawn(shown, found),
+        extent(found),
+        _legend(automaton, facts, shown.edges),
+    )
+
+
+def _drawn(shown: Shown, found: Arrangement) -> list[Group]:
+    """Return edges, then arrow heads, which lines would cut into, then states, then labels."""
+    edges, facts, curves = shown.edges, shown.facts, found.curves
+    n, widths = len(edges), pens(edges)
+    tips = [_edge_tip(facts, edge) for edge in edges]
+    drawn = list(map(edge_group, edges, curves, widths, tips))
+    drawn += map(head_group, edges, curves, widths)
+    drawn += [_state(shown, q, found) for q in range(shown.automaton.n_states)]
+    drawn += [
+        _entry(shown, at, curve, found.labels.get(at)) for at, curve in enumerate(curves[n:], n)
+    ]
+    drawn += [
+        label_group(edges[i], shown.labels[i], box.tolist(), SMALL, tips[i])
+        for i, box in sorted(found.labels.items())
+        if i < n
+    ]
+    return drawn
+
+
+# What stands where --------------------------------------------------------------------------------
+
+
+def _state_lines(automaton: WeightedAutomaton, facts: Facts, state: int) -> list[str]:
+    """Return what stands in a state: its name, and how often words end there."""
+    return [
+        *name_lines(facts.names[state]),
+        f"ends {facts.share(float(automaton.final[state]))}",
+    ]
+
+
+def name_lines(name: str) -> list[str]:
+    """Write a name in a line, or in two that are as short as can be; too long ones are cut.
+
+    >>> name_lines("after ab"), name_lines("mostly after abc"), name_lines("after " + "ab" * 20)
+    (['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…'])
+    """
+    if len(name) <= ONE_LINE or ISOLATE in name:
+        return [short(name)]
+    words = name.split(" ")
+    breaks = range(1, len(words))
+    if "after" in words:  # a prefix is not torn apart
+        breaks = range(max(words.index("after"), 1), min(words.index("after") + 2, len(words)))
+    halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in breaks]
+    best = min(halves, key=lambda both: max(map(len, both)), default=(name,))
+    return [short(half) for half in best]
+
+
+def entry_label(
+    automaton: WeightedAutomaton, facts: Facts, state: int
+) -> tuple[tuple[str, float], ...]:
+    """Return the weight with which words begin in a state, nothing if all do."""
+    weight = float(automaton.initial[state])
+    if len(facts.begins) == 1 and abs(weight - 1) < 5e-3:
+        return ()
+    return ((facts.share(weight), weight),)
+
+
+def _entry(shown: Shown, at: int, curve: Curve, box: FloatArray | None) -> Group:
+    """Return the arrow into a state in which words begin."""
+    state = shown.facts.begins[at - len(shown.edges)]
+    weight = float(shown.automaton.initial[state])
+    colour, dash = (NEGATIVE, (6.0, 4.0)) if weight < 0 else (INK, None)
+    shapes: list[Shape] = [
+        Line(curve.corners, PAPER, 4.3),
+        Line(curve.corners, colour, 1.8, dash),
+        Polygon(head_corners(curve, 1.8), colour),
+    ]
+    if box is not None:
+        x, y, width, height = box.tolist()
+        shapes.append(Box(complex(x, y), (width, height), 4.0, PAPER, opacity=(0.95, 1.0)))
+        text = [(line, colour, False) for line, _ in shown.labels[at]]
+        shapes += text_block(complex(x, y), text, SMALL)
+    tip = f"words begin here with weight {number(weight)}"
+    return Group("entry", shapes, {"to": state}, tip)
+
+
+def _state(shown: Shown, state: int, found: Arrangement) -> Group:
+    automaton, facts, lines = shown.automaton, shown.facts, shown.inside[state]
+    centre = complex(found.centres[state])
+    half = float(found.rims.width[state]), float(found.rims.height[state])
+    shapes = _rims(centre, half, tint(facts, state), automaton.final[state] >= facts.often)
+    text = [(line, INK, at < len(lines) - 1) for at, line in enumerate(lines)]
+    tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
+    tip += number(float(automaton.final[state]))
+    if facts.mass is not None:
+        tip += f"; {percent(float(facts.mass[state]))} of all steps are spent here"
+    return Group("state", [*shapes, *text_block(centre, text)], {"state": state}, tip)
+
+
+def _rims(centre: complex, half: tuple[float, float], fill: str, double: bool) -> list[Box]:
+    """Return a state's outline, with a second one where words end often."""
+    corner = min(CORNER, *half)
+    outline = [Box(centre, half, corner, fill, INK)]
+    if double:
+        inner = half[0] - RING, half[1] - RING
+        outline.append(Box(centre, inner, corner - RING, None, INK, 1.2))
+    return outline
+
+
+def tint(facts: Facts, state: int | None) -> str:
+    """Return the inside of a state, darker where more time is spent; None is where most is."""
+    if facts.mass is None:
+        return PAPER
+    largest = float(np.max(facts.mass)) or 1.0
+    share = 1.0 if state is None else max(float(facts.mass[state]), 0.0) / largest
+    red, green, blue = np.rint(255 + (DARKEST - 255) * np.sqrt(share)).astype(int).tolist()
+    return f"#{red:02X}{green:02X}{blue:02X}"
+
+
+def _edge_tip(facts: Facts, edge: DrawnEdge) -> str:
+    return f"{facts.names[edge.origin]} → {facts.names[edge.target]}: {edge.full_text}"
+
+
+# What is said below -------------------------------------------------------------------------------
+
+
+def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> str:
+    caption = hidden_caption(automaton, threshold)
+    sizes = np.abs(automaton.initial) / (np.abs(automaton.initial).max() or 1.0)
+    hidden = 1 - sizes[list(facts.begins)].sum() / (sizes.sum() or 1.0)
+    return f"{caption}, {percent(hidden)} of the beginnings" if hidden >= 5e-4 else caption
+
+
+def _kind(facts: Facts) -> str:
+    return "chance" if facts.chances else "weight"
+
+
+def _reading(facts: Facts) -> str:
+    return (
+        f"States carry their name and the {_kind(facts)} with which words end there; edges are as "
+        "wide as their heaviest weight, and dashed where it is negative."
+    )
+
+
+def _legend(
+    automaton: WeightedAutomaton, facts: Facts, edges: Sequence[DrawnEdge]
+) -> list[LegendEntry]:
+    arrow: list[Shape] = [
+        Line(np.array([-14, -6, 1, 5], complex), INK, 1.8),
+        Polygon(np.array([14, 4 - 5j, 4 + 5j]), INK),
+    ]
+    entries = [LegendEntry(arrow, 28, "words begin here")]
+    half = (15.0, 9.0)
+    if (automaton.final >= facts.often).any():
+        text = f"words end here most ({facts.share(facts.often)} or more)"
+        entries.append(LegendEntry(_rims(0j, half, PAPER, double=True), 30, text))
+    if facts.mass is not None:
+        most = percent(float(np.max(facts.mass)))
+        dark = [Box(0j, half, CORNER - RING, tint(facts, None), INK)]
+        entries.append(LegendEntry(dark, 30, f"{most} of all steps; lighter: fewer"))
+    return entries + line_entries(edges)

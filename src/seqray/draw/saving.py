@@ -1,0 +1,62 @@
+"""Drawings as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from seqray.automaton import WeightedAutomaton
+from seqray.draw.canvas import write_image
+from seqray.draw.dot import to_dot
+from seqray.draw.styles import picture
+from seqray.draw.svg import to_svg
+from seqray.errors import ArgumentError
+from seqray.files import writing
+
+ENDINGS = (".svg", ".dot", ".png", ".pdf")
+
+
+def save_drawing(
+    automaton: WeightedAutomaton,
+    path: str | os.PathLike[str],
+    *,
+    threshold: float | None = None,
+    names: Sequence[str] | None = None,
+    mass: ArrayLike | None = None,
+) -> None:
+    """Draw an automaton to a file, in the format that its name ends in.
+
+    Parameters
+    ----------
+    automaton
+        What to draw.
+    path
+        A file that ends in ``.svg``, ``.dot`` (for Graphviz), ``.png`` or ``.pdf``; the last two
+        need matplotlib, ``pip install 'seqray[plots]'``.
+    threshold, names, mass
+        As in `to_svg`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "wa.svg")
+    ...     save_drawing(WeightedAutomaton("a", [1], [[[0.5]]], [0.5]), file, names=["start"])
+    ...     "ends 50 %" in file.read_text("utf-8")
+    True
+    """
+    ending = Path(path).suffix
+    if ending not in ENDINGS:
+        raise ArgumentError(f"{path}: a drawing ends in {' '.join(ENDINGS)}, not {ending!r}")
+    with writing(path) as fresh:
+        if ending == ".svg":
+            text = to_svg(automaton, threshold=threshold, names=names, mass=mass)
+            fresh.write_text(text, "utf-8")
+        elif ending == ".dot":
+            text = to_dot(automaton, threshold=threshold, names=names, mass=mass)
+            fresh.write_text(text, "utf-8")
+        else:
+            write_image(picture(automaton, threshold=threshold, names=names, mass=mass), fresh)
