@@ -1,0 +1,195 @@
+"""What changes from rank to rank: an automaton unfolds from few states to many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
+from seqray.errors import RankError
+from seqray.explain.probable import as_chances, grown_prefixes, is_distribution
+from seqray.explain.text import Section, as_text, next_name, number, shortened
+from seqray.extraction import Extraction
+from seqray.words import Alphabet, Symbol, Words
+
+N_PREFIXES = 300
+"""How many prefixes, the most probable ones at the largest rank, are compared."""
+
+RANKS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
+"""The ranks that are compared if none are named, up to the largest there is."""
+
+
+class Change(NamedTuple):
+    """What a larger rank says differently after a prefix, or of a word.
+
+    ``apart`` is the share of chance that moves to other next symbols, and ``before`` and ``after``
+    the likeliest ones; for automata that do not predict it is the difference of the two weights.
+    """
+
+    prefix: tuple[Symbol, ...]
+    apart: float
+    before: str
+    after: str
+
+
+class Step(NamedTuple):
+    """From one rank to the next: how much changes on average, and where most."""
+
+    before: int
+    after: int
+    apart: float
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankChanges:
+    """What changes from rank to rank; made by `what_changes`.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols of the prefixes.
+    steps
+        One for each rank but the first.
+    predicting
+        Whether next symbols are compared, or weights.
+    """
+
+    alphabet: Alphabet
+    steps: tuple[Step, ...]
+    predicting: bool
+
+    def __repr__(self) -> str:
+        return as_text(self.sections())
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the table that shows it."""
+        rows = []
+        for step in self.steps:
+            ranks, apart = f"{step.before} → {step.after}", number(step.apart, 2)
+            for each in step.changes or (None,):
+                cells = ("", "", "")
+                if each is not None:
+                    change = f"{each.before} → {each.after}"
+                    prefix = shortened(self.alphabet.show(each.prefix), 24)
+                    cells = (prefix, number(each.apart, 2), change)
+                rows.append((ranks, apart, *cells))
+                ranks = apart = ""
+        where = "after" if self.predicting else "word"
+        what = "next symbol" if self.predicting else "weight"
+        columns = ("states", " change", f"most {where}", " change", what)
+        note = (
+            "change: share of chance that moves to other next symbols; the mean over probable\n"
+            "prefixes, and the prefixes that have most of it."
+        )
+        if not self.predicting:
+            note = "change: of the weights of short words; the root of the mean square, and most."
+        return (Section("From rank to rank", columns, tuple(rows), note),)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers, as JSON can hold them."""
+        return {
+            "steps": [
+                {
+                    **step._asdict(),
+                    "changes": [
+                        {**each._asdict(), "prefix": list(each.prefix)} for each in step.changes
+                    ],
+                }
+                for step in self.steps
+            ],
+            "predicting": self.predicting,
+        }
+
+
+def what_changes(
+    found: Extraction | Mapping[int, WeightedAutomaton],
+    ranks: Iterable[int] | None = None,
+    *,
+    n_changes: int = 3,
+) -> RankChanges:
+    """Return what changes from rank to rank, and where most.
+
+    Parameters
+    ----------
+    found
+        What `seqray.extract` or `seqray.open_run` returned, or automata by rank.
+    ranks
+        Which ranks to compare, from small to large; by default 1, 2, 3, 5, 8, … and the largest.
+    n_changes
+        How many changes to show for each step.
+
+    Examples
+    --------
+    >>> one = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> two = WeightedAutomaton(
+    ...     "ab", [1, 0], [[[0, 0.5], [0, 0.25]], [[0, 0.25], [0, 0.5]]], [0.25, 0.25]
+    ... )
+    >>> what_changes({1: one, 2: two}).steps[0].changes[0]
+    Change(prefix=('a',), apart=0.25, before='a', after='b')
+    """
+    if isinstance(found, Mapping):
+        known, default = sorted(found), sorted(found)
+        choose = found.__getitem__
+    else:
+        known, choose = list(range(1, found.max_rank + 1)), found.automaton
+        default = [rank for rank in sorted({*RANKS, found.max_rank}) if rank in known]
+    chosen = default if ranks is None else sorted(set(ranks))
+    if not chosen or not set(chosen) <= set(known):
+        shown = f"some of {known}" if isinstance(found, Mapping) else f"1 … {known[-1]}"
+        raise RankError(f"ranks: expected {shown}, got {chosen}")
+    automata = {rank: choose(rank) for rank in chosen}
+    last = automata[chosen[-1]]
+    predicting = all(is_distribution(automata[rank]) for rank in chosen)
+    prefixes = grown_prefixes(last, N_PREFIXES)
+    compare = _next_symbols if predicting else _weights
+    steps = [
+        Step(before, after, *compare(automata[before], automata[after], prefixes, n_changes))
+        for before, after in pairwise(chosen)
+    ]
+    return RankChanges(last.alphabet, tuple(steps), predicting)
+
+
+def _next_symbols(
+    one: WeightedAutomaton, two: WeightedAutomaton, prefixes: Words, n: int
+) -> tuple[float, tuple[Change, ...]]:
+    """Compare what comes next."""
+    before, after = (as_chances(side.next_symbol(prefixes)) for side in (one, two))
+    apart = np.abs(before - after).sum(axis=1) / 2
+    weights = np.maximum(two.prefix_weights(prefixes), 0)
+    mean = float(apart @ weights / (weights.sum() or 1.0))
+    order = _most(apart * weights, n)
+    names = [
+        [next_name(one.alphabet, int(row.argmax())) for row in side[order]]
+        for side in (before, after)
+    ]
+    changes = [
+        Change(prefixes[i], float(apart[i]), first, second)
+        for i, first, second in zip(order, *names, strict=True)
+    ]
+    return mean, tuple(changes)
+
+
+def _weights(
+    one: WeightedAutomaton, two: WeightedAutomaton, words: Words, n: int
+) -> tuple[float, tuple[Change, ...]]:
+    """Compare weights."""
+    before, after = one.weights(words), two.weights(words)
+    finite = np.isfinite(before) & np.isfinite(after)
+    apart = np.abs(np.subtract(after, before, out=np.zeros(len(words)), where=finite))
+    changes = [
+        Change(words[i], float(apart[i]), number(before[i]), number(after[i]))
+        for i in _most(apart, n)
+    ]
+    return float(np.sqrt((apart**2).mean())), tuple(changes)
+
+
+def _most(sizes: FloatArray, n: int) -> list[int]:
+    """Return where the largest sizes stand that are not 0."""
+    order: Sequence[int] = np.argsort(-sizes, kind="stable")[:n].tolist()
+    return [i for i in order if sizes[i] > 1e-12]

@@ -1,0 +1,311 @@
+"""Facts about an automaton as a whole: its words, lengths, symbols, states and rhythms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.arrays import FloatArray, read_only, whole_number
+from seqray.automaton import WeightedAutomaton
+from seqray.explain.background import expected_counts, expected_visits
+from seqray.explain.graph import Part, leads, parts, reachable
+from seqray.explain.naming import NamedAutomaton, continuations, name_states
+from seqray.explain.probable import (
+    HeaviestWords,
+    as_chances,
+    has_negative,
+    heaviest_words,
+    sums,
+)
+from seqray.explain.text import Section, as_text, likeliest, number, shortened
+
+LEAST_EDGE = 1e-9
+"""Transitions below it do not count as ways from state to state."""
+
+N_RHYTHMS, WEAKEST = 3, 0.1
+"""How many rhythms are listed, and how strong they are at least."""
+
+
+class Rhythm(NamedTuple):
+    """A wave in the weights of words by length, from an eigenvalue of ΣMσ.
+
+    The wave comes back after ``period`` symbols; with every symbol ``strength`` of it is left,
+    relative to what decays most slowly. At strength 1 it is there for ever.
+    """
+
+    period: float
+    strength: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Facts:
+    """What an automaton does as a whole; made by `facts`.
+
+    Printed, it is a few tables; `sections` are these, and `as_dict` all numbers. What only makes
+    sense where the weights of all words sum is nan, or None, where they do not.
+
+    Parameters
+    ----------
+    named
+        The automaton in readable coordinates, with the mass of its states.
+    heaviest
+        The words of largest weight.
+    continuations
+        How words go on from each named state.
+    total
+        The weight of all words together.
+    mean_length, deviation
+        Of the length of words: what is expected, and the standard deviation.
+    counts
+        How often each symbol is expected in a word, shape ``(n_symbols,)``.
+    after
+        What comes next after each symbol, the end last, averaged over all places where it stands,
+        shape ``(n_symbols, n_symbols + 1)``.
+    influence
+        How much a symbol says about the next: the share of chance by which ``after`` differs from
+        what comes next on average, shape ``(n_symbols,)``.
+    rhythms
+        Waves in the weights by length, the strongest first.
+    parts
+        The strongly connected parts of the named states; None where weights are negative, since
+        ways may then cancel.
+    unreached, endless
+        The numbers of the automaton's own states that no word reaches, and of those from which
+        none ends; no word passes through these, so they have no names.
+    """
+
+    named: NamedAutomaton
+    heaviest: HeaviestWords
+    continuations: tuple[HeaviestWords, ...]
+    total: float
+    mean_length: float
+    deviation: float
+    counts: FloatArray | None
+    after: FloatArray | None
+    influence: FloatArray | None
+    rhythms: tuple[Rhythm, ...]
+    parts: tuple[Part, ...] | None
+    unreached: tuple[int, ...]
+    endless: tuple[int, ...]
+
+    @property
+    def periodic(self) -> tuple[Part, ...]:
+        """The parts whose states come back only after multiples of a period above 1."""
+        return tuple(part for part in self.parts or () if part.period > 1)
+
+    @property
+    def absorbing(self) -> tuple[Part, ...]:
+        """The parts that are never left again, if there are others."""
+        found = tuple(part for part in self.parts or () if part.absorbing)
+        return found if len(self.parts or ()) > 1 else ()
+
+    def __repr__(self) -> str:
+        return as_text(self.sections())
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the tables that show it."""
+        found = [_whole(self), _words(self), _states(self), _symbols(self)]
+        return tuple(part for part in found if part is not None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers, as JSON can hold them."""
+        listed = {"counts": self.counts, "after": self.after, "influence": self.influence}
+        return {
+            "total": self.total,
+            "mean_length": self.mean_length,
+            "deviation": self.deviation,
+            "heaviest": _word_list(self.heaviest),
+            "heaviest_exact": self.heaviest.exact,
+            "states": [
+                {"name": name, "mass": float(mass), "continuations": _word_list(goes_on)}
+                for name, mass, goes_on in zip(
+                    self.named.names, self.named.mass, self.continuations, strict=True
+                )
+            ],
+            "loss": self.named.loss,
+            "symbols": self.named.automaton.alphabet.to_json(),
+            **{name: None if a is None else a.tolist() for name, a in listed.items()},
+            "rhythms": [rhythm._asdict() for rhythm in self.rhythms],
+            "parts": None if self.parts is None else [part._asdict() for part in self.parts],
+            "unreached": list(self.unreached),
+            "endless": list(self.endless),
+        }
+
+
+def facts(automaton: WeightedAutomaton | NamedAutomaton, *, n_words: int = 10) -> Facts:
+    """Return what an automaton does as a whole.
+
+    Parameters
+    ----------
+    automaton
+        Any automaton, or one that has names already, see `seqray.name_states`.
+    n_words
+        How many of the heaviest words to find.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> found = facts(wa, n_words=3)
+    >>> found.mean_length, found.heaviest
+    (3.0, HeaviestWords(λ 0.25, a 0.125, b 0.0625))
+    """
+    whole_number("n_words", n_words, 1)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
+    original = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    a, summing = named.automaton, sums(original)
+    mean, deviation = _lengths(a) if summing else (np.nan, np.nan)
+    after = _after(a) if summing else None
+    unreached, endless = _dead(original) if summing and not has_negative(original) else ((), ())
+    return Facts(
+        named=named,
+        heaviest=heaviest_words(a, n_words),
+        continuations=continuations(named),
+        total=original.total,
+        mean_length=mean,
+        deviation=deviation,
+        counts=read_only(expected_counts(a) / a.total) if summing else None,
+        after=None if after is None else read_only(after[:-1]),
+        influence=None if after is None else read_only(_apart(after)),
+        rhythms=_rhythms(a),
+        parts=None if has_negative(a) else parts(leads(a, threshold=LEAST_EDGE)),
+        unreached=unreached,
+        endless=endless,
+    )
+
+
+def _lengths(a: WeightedAutomaton) -> tuple[float, float]:
+    """Return mean and standard deviation of the length of words.
+
+    A word has at least n symbols with chance α₀Mⁿ1̂ for M = ΣMσ. The sum over n ≥ 1 is the mean,
+    and Σ(2n − 1)α₀Mⁿ1̂ the mean square.
+    """
+    step, visits = a.transitions.sum(axis=0), expected_visits(a)
+    mean = visits @ step @ a.prefix_final / a.total
+    twice = WeightedAutomaton(a.alphabet, a.initial, a.transitions, a.prefix_final).prefix_final
+    square = 2 * (visits @ step @ twice) / a.total - mean
+    return float(mean), float(np.sqrt(max(square - mean**2, 0.0)))
+
+
+def _after(a: WeightedAutomaton) -> FloatArray:
+    """Return what comes after each symbol, and in the last row after any prefix, on average."""
+    visits = expected_visits(a)
+    states = np.concatenate([visits @ a.transitions, visits[None, :]])
+    readers = np.concatenate([a.transitions @ a.prefix_final, [a.final]])
+    read = states @ readers.T
+    total = read.sum(axis=1, keepdims=True)
+    uniform = np.full_like(read, 1 / read.shape[1])
+    return as_chances(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
+
+
+def _apart(after: FloatArray) -> FloatArray:
+    apart: FloatArray = np.abs(after[:-1] - after[-1]).sum(axis=1) / 2
+    return apart
+
+
+def _dead(a: WeightedAutomaton) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the states that no word reaches, and those from which none ends."""
+    reached = reachable(leads(a), a.initial > 0)
+    ends = reachable(leads(a).T, a.final > 0)
+    return tuple(np.flatnonzero(~reached).tolist()), tuple(np.flatnonzero(~ends).tolist())
+
+
+def _rhythms(a: WeightedAutomaton) -> tuple[Rhythm, ...]:
+    """Return the waves of the strongest eigenvalues that are not real and positive."""
+    values = np.linalg.eigvals(a.transitions.sum(axis=0))
+    largest = float(np.abs(values).max())
+    if largest == 0:
+        return ()
+    # Of each pair λ, λ̄ the one above; rounding leaves small angles at real ones.
+    waves = values[(values.imag >= -1e-9) & (np.abs(np.angle(values)) > 1e-6)]
+    found = [Rhythm(float(2 * np.pi / np.angle(v)), float(abs(v)) / largest) for v in waves]
+    found = [Rhythm(abs(wave.period), wave.strength) for wave in found if wave.strength > WEAKEST]
+    return tuple(sorted(found, key=lambda wave: -wave.strength)[:N_RHYTHMS])
+
+
+def _word_list(words: HeaviestWords) -> list[dict[str, Any]]:
+    pairs = zip(words.words, words.weights, strict=True)
+    return [{"word": list(word), "weight": float(weight)} for word, weight in pairs]
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def _whole(f: Facts) -> Section:
+    """Say what there is to say about all of it."""
+    names = f.named.names
+    rows = [("states", str(len(names)), "")]
+    dropped = [("states never reached", f.unreached), ("states that never end", f.endless)]
+    rows += [(what, str(len(states)), _numbers(states)) for what, states in dropped if states]
+    rows.append(("weight of all words", number(f.total), ""))
+    if not np.isnan(f.mean_length):
+        spread = f"standard deviation {number(f.deviation)}"
+        rows.append(("expected length", number(f.mean_length), spread))
+    for part in f.absorbing:
+        rows.append(("never left again", f"{len(part.states)} states", _named(part, names)))
+    for part in f.periodic:
+        rows.append(("period", str(part.period), _named(part, names)))
+    for wave in f.rhythms:
+        fades = f"fades to {wave.strength:.0%} with each" if wave.strength < 0.999 else "stays"
+        rows.append(("rhythm", f"{wave.period:.3g}", f"symbols: a wave that {fades}"))
+    return Section("The whole", ("", " value", ""), tuple(rows))
+
+
+def _numbers(states: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, states[:8]))
+    return f"numbers {shown}{', …' if len(states) > 8 else ''}"
+
+
+def _named(part: Part, names: tuple[str, ...]) -> str:
+    return shortened(", ".join(names[i] for i in part.states), 44)
+
+
+def _words(f: Facts) -> Section | None:
+    """Show the heaviest words."""
+    found = f.heaviest
+    if not len(found.words):
+        return None
+    pairs = zip(found.words, found.weights, strict=True)
+    show = found.words.alphabet.show
+    rows = tuple((shortened(show(word), 50), number(weight)) for word, weight in pairs)
+    note = "" if found.exact else "found by a search; others may be heavier."
+    if f.counts is None:
+        note = "the largest in size among the shortest words."
+    title = "The heaviest words" if f.counts is None else "The most probable words"
+    return Section(title, ("word", " weight"), rows, note)
+
+
+def _states(f: Facts) -> Section:
+    """Show the states by mass, and how words go on from there."""
+    a, rows = f.named.automaton, []
+    for i, name in enumerate(f.named.names):
+        goes_on = f.continuations[i]
+        show = [shortened(a.alphabet.show(word), 16) for word in goes_on.words]
+        weights = [f"{weight:.2g}" for weight in goes_on.weights]
+        typical = ", ".join(f"{w} {x}" for w, x in zip(show, weights, strict=True))
+        mass = () if np.isnan(f.named.mass[i]) else (f"{f.named.mass[i]:.1%}",)
+        rows.append((shortened(name, 24), *mass, number(a.final[i], 3), shortened(typical, 44)))
+    mass_column = () if np.isnan(f.named.mass).any() else (" mass",)
+    note = "mass: share of all steps spent there; goes on: the rest of the word, and its weight."
+    if not mass_column:
+        note = "goes on: the rest of the word, and its weight."
+    columns = ("state", *mass_column, " end", "goes on")
+    return Section("The states", columns, tuple(rows), note)
+
+
+def _symbols(f: Facts) -> Section | None:
+    """Show the symbols by how often they come."""
+    if f.counts is None or f.after is None or f.influence is None:
+        return None
+    alphabet, rows = f.named.automaton.alphabet, []
+    for i in np.argsort(-f.counts, kind="stable").tolist():
+        name = shortened(str(alphabet.symbols[i]), 12)
+        cells = (number(f.counts[i], 3), f"{f.influence[i]:.2f}")
+        rows.append((name, *cells, likeliest(alphabet, f.after[i])))
+    columns = ("symbol", " a word", " influence", "what comes next")
+    note = (
+        "a word: how many are expected in one; influence: the share of chance by which what\n"
+        "comes next differs from the average."
+    )
+    return Section("The symbols", columns, tuple(rows), note)

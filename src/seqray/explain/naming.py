@@ -1,0 +1,459 @@
+"""Coordinates that a person can read: every state is, or is nearest to, what follows a prefix.
+
+The states of an extraction are directions of an SVD; only sums over paths mean something. Here the
+same function gets other coordinates:
+
+- An automaton of chances (no negative weight) keeps its states. They are scaled so that all that
+  can follow a state weighs 1, and each gets the name of a short prefix after which it has the
+  largest share.
+- Any other gets the states *after* some prefixes as coordinates: with B, a row for each prefix,
+  α₀B⁻¹, BMσB⁻¹ and Bα∞. The prefixes are chosen so that B has (nearly) the largest volume. Every
+  other prefix is then a combination of them with coefficients of at most about 1, and, where the
+  chosen ones are corners of all there are, with none below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from seqray.arrays import BoolArray, FloatArray, IntArray, read_only
+from seqray.automaton import AutomatonStates, WeightedAutomaton
+from seqray.errors import ArgumentError
+from seqray.explain.graph import leads, reachable
+from seqray.explain.loss import Checked, weight_loss
+from seqray.explain.probable import (
+    HeaviestWords,
+    grown_prefixes,
+    has_negative,
+    heaviest_words,
+    is_distribution,
+    observable,
+    spanning_prefixes,
+    sums,
+)
+from seqray.stepper import collect, read_each
+from seqray.tree import PrefixTree
+from seqray.words import Alphabet, Word, Words
+
+N_CANDIDATES = 600
+"""How many prefixes are looked at first; four times as many where they are not enough."""
+
+SHORTER = 0.03
+"""How much share a state's name may lose to be one symbol shorter."""
+
+NEARLY = 0.99
+"""With so much of it after its prefix, a state has the plain name."""
+
+DECAY = 0.4
+"""Where weights are no chances: how much less a prefix counts for each symbol it has."""
+
+EXPONENTS = (1.0, 0.5, 0.25)
+"""How much probable prefixes are preferred as states; what gives the fewest negative weights is
+taken."""
+
+TOLERANCES = (1e-13, 1e-9)
+"""Which directions still count as reached."""
+
+N_DRAWN = 200
+"""How many words are drawn to see in which states they spend their time."""
+
+LARGEST = 1.05
+"""Prefixes are exchanged until no coefficient is larger."""
+
+SAME = 1e-9
+"""Two prefixes lead to one state if no coordinate differs by more."""
+
+GOOD = 1e-9
+"""A loss that needs no second attempt."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedAutomaton:
+    """An automaton in readable coordinates; made by `name_states`.
+
+    Parameters
+    ----------
+    automaton
+        The same weights, in other coordinates.
+    prefixes
+        One a state: state ``i`` is, or is nearest to, the state after ``prefixes[i]``.
+    shares
+        How much of state ``i`` there is after its prefix, shape ``(n_states,)``: 1 where it *is*
+        the state after the prefix.
+    mass
+        The share of all steps that is spent in each state, shape ``(n_states,)``; nan where the
+        weights of all words do not sum.
+    loss
+        The largest change of a weight, relative to the largest weight, over the words checked.
+    """
+
+    automaton: WeightedAutomaton
+    prefixes: Words
+    shares: FloatArray
+    mass: FloatArray
+    loss: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to call each state: ``start``, ``after ab``, ``mostly after ab``.
+
+        It is ``mostly`` so where its share is below 0.99, and ``partly`` below 0.5.
+        """
+        return tuple(
+            _name(self.automaton.alphabet, prefix, float(share))
+            for prefix, share in zip(self.prefixes, self.shares, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:4])
+        more = ", …" if len(self.names) > 4 else ""
+        return f"NamedAutomaton({self.automaton.n_states} states: {shown}{more})"
+
+
+def _name(alphabet: Alphabet, prefix: Word, share: float) -> str:
+    name = f"after {alphabet.show(prefix)}" if len(prefix) else "start"
+    if share >= NEARLY:
+        return name
+    return f"{'mostly' if share >= 0.5 else 'partly'} {name}"
+
+
+def name_states(
+    automaton: WeightedAutomaton, *, candidates: Words | Iterable[Word] | None = None
+) -> NamedAutomaton:
+    """Give an automaton coordinates in which its states have names.
+
+    Every weight of every word stays the same, up to rounding; `NamedAutomaton.loss` says what that
+    comes to.
+
+    Parameters
+    ----------
+    automaton
+        Any automaton. Where no weight is negative, its states are kept, most visited first; those
+        that no word passes through are dropped. In any other case states become prefixes, the
+        empty one first and the others by how much of the automaton's time is spent near them;
+        directions that no word reaches are dropped.
+    candidates
+        The prefixes to choose names from. By default the most probable ones, or all short ones
+        where weights are no chances.
+
+    Examples
+    --------
+    The automaton of Figure 1 in the paper, disguised by other coordinates:
+
+    >>> from seqray.algebra import change_basis
+    >>> wa = WeightedAutomaton(
+    ...     "ab", [1, 0], [[[1/2, 1/6], [0, 1/4]], [[0, 1/3], [1/4, 1/4]]], [0, 1/4]
+    ... )
+    >>> name_states(wa).names
+    ('start', 'after b')
+    >>> named = name_states(change_basis(wa, [[1, 2], [1, -1]]))
+    >>> named.names, named.loss < 1e-12
+    (('start', 'after b'), True)
+    >>> np.abs(named.automaton.transitions[1]).round(9)
+    array([[0.        , 0.33333333],
+           [0.25      , 0.25      ]])
+    """
+    given = None if candidates is None else automaton.alphabet.words(candidates)
+    if given is not None and not len(given):
+        raise ArgumentError("candidates: expected at least one prefix, got none")
+    used = _used(automaton)
+    if used is not None:
+        return _named_chances(automaton, used, given)
+    return _named_prefixes(automaton, given)
+
+
+def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:
+    """Return how words most probably go on from each state, one entry a state.
+
+    Where weights are no chances, what follows are the continuations of largest weight.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.2]]], [0.3])
+    >>> continuations(name_states(wa))
+    (HeaviestWords(λ 0.3, a 0.15, aa 0.075),)
+    """
+    a = named.automaton
+    return tuple(
+        heaviest_words(a, n_words, initial=state, effort=5_000) for state in np.eye(a.n_states)
+    )
+
+
+# Automata of chances ------------------------------------------------------------------------------
+
+
+def _used(a: WeightedAutomaton) -> BoolArray | None:
+    """Which states words pass through, where no weight is negative and their sum is finite."""
+    if has_negative(a) or not sums(a):
+        return None
+    return reachable(leads(a), a.initial > 0) & (a.prefix_final > 0)
+
+
+def _named_chances(a: WeightedAutomaton, used: BoolArray, given: Words | None) -> NamedAutomaton:
+    """Keep the states: scale, order and name them."""
+    trimmed = WeightedAutomaton(
+        a.alphabet, a.initial[used], a.transitions[:, used][:, :, used], a.final[used]
+    )
+    scaled = rescaled(trimmed, a.prefix_final[used])
+    visits = np.linalg.solve(
+        np.eye(scaled.n_states) - scaled.transitions.sum(axis=0).T, scaled.initial
+    )
+    visits = np.maximum(visits, 0)
+    order = np.argsort(-visits, kind="stable")
+    ordered = WeightedAutomaton(
+        a.alphabet,
+        scaled.initial[order],
+        scaled.transitions[:, order][:, :, order],
+        scaled.final[order],
+    )
+    mass = visits[order] / visits.sum()
+    words = grown_prefixes(ordered, max(N_CANDIDATES, 4 * len(order))) if given is None else given
+    prefixes, shares = _nearest(ordered, words)
+    return NamedAutomaton(
+        ordered, prefixes, read_only(shares), read_only(mass), weight_loss(a, ordered)
+    )
+
+
+def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
+    """Return the same function with the states divided by positive sizes, shape ``(n_states,)``.
+
+    >>> wa = WeightedAutomaton("a", [0.5], [[[0.5]]], [1])
+    >>> rescaled(wa, wa.prefix_final).initial
+    array([1.])
+    """
+    transitions = a.transitions / sizes[:, None] * sizes
+    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes)
+
+
+def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
+    """Give each state a prefix of its own after which it has a large share, and that share."""
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - heavy, and only needed here
+
+    words = words.unique()[0]
+    states = states_after(a, words)
+    total = states.sum(axis=1)
+    shares = np.divide(states, total[:, None], out=np.zeros_like(states), where=total[:, None] > 0)
+    if len(words) < a.n_states:
+        raise ArgumentError(
+            f"candidates: expected at least {a.n_states} different prefixes, one a state, got "
+            f"{len(words)}"
+        )
+    worth = shares.T - SHORTER * words.lengths
+    chosen = linear_sum_assignment(-worth)[1]
+    return words[chosen], shares[chosen, np.arange(a.n_states)]
+
+
+# Any other ----------------------------------------------------------------------------------------
+
+
+def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton:
+    """Make states of prefixes; try harder as long as weights change."""
+    best, best_key = None, (np.inf, 0, np.inf)
+    checked, reduced = Checked.of(a), observable(a)
+    if not reduced.initial.any():
+        return _nothing(reduced, checked)
+    for small in (reduced, a) if reduced.n_states < a.n_states else (a,):
+        for n_words in (N_CANDIDATES, 4 * N_CANDIDATES) if given is None else (len(given),):
+            words = given
+            if words is None:
+                grown = grown_prefixes(small, n_words), spanning_prefixes(small)
+                words = Words.concatenate(grown)
+            for found in _attempts(small, words, checked):
+                sizes = np.maximum(-found.automaton.transitions, 0).sum(axis=(0, 2))
+                often = np.nan_to_num(found.mass) + 1 / len(sizes)
+                loss = found.loss if found.loss > GOOD else 0.0
+                key = (loss, -len(sizes), float(sizes @ often))
+                if best is None or key < best_key:
+                    best, best_key = found, key
+            if best is not None and best_key[0] == 0:
+                return best
+    assert best is not None
+    return best
+
+
+def _attempts(a: WeightedAutomaton, words: Words, checked: Checked) -> Iterator[NamedAutomaton]:
+    """Choose prefixes in several ways."""
+    cloud, travelled = _Cloud.of(a, words), _travelled(a)
+    exponents = EXPONENTS if is_distribution(a) else EXPONENTS[:1]
+    tried = []
+    for exponent, tolerance in product(exponents, TOLERANCES):
+        chosen = choose_rows(cloud.rows * cloud.weights[:, None] ** exponent, tolerance)
+        if set(chosen.tolist()) not in tried:
+            tried.append(set(chosen.tolist()))
+            yield _in_prefixes(a, cloud, chosen, travelled, checked)
+
+
+def _nothing(zero: WeightedAutomaton, checked: Checked) -> NamedAutomaton:
+    """Name the only state of the function that is 0 everywhere."""
+    return NamedAutomaton(
+        zero,
+        zero.alphabet.words([()]),
+        read_only(np.ones(1)),
+        read_only(np.full(1, np.nan)),
+        checked.loss(zero),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cloud:
+    """Prefixes that may become states, the empty one first."""
+
+    words: Words
+    rows: FloatArray  # the states after them, divided by their sizes, (n_words, n_states)
+    sizes: FloatArray  # (n_words,)
+    weights: FloatArray  # how probable they are, or how short, (n_words,)
+
+    @classmethod
+    def of(cls, a: WeightedAutomaton, words: Words) -> _Cloud:
+        words = Words.concatenate([a.alphabet.words([()]), words]).unique()[0]
+        read = read_each(a, words, _vectors_and_scales)
+        rows, scales = read[:, :-1], np.exp(np.clip(read[:, -1], -400, 400))
+        if is_distribution(a):  # all that can follow a state is to weigh 1
+            totals = rows @ a.prefix_final
+            weights, sizes = totals * scales, np.ones(len(words))
+        else:
+            totals = np.linalg.norm(rows, axis=1)
+            weights, sizes = DECAY ** words.lengths.astype(float), totals * scales
+            sizes[(sizes < 1e-100) | (sizes > 1e100)] = 1
+        usable = np.flatnonzero(totals > 0)
+        rows = rows[usable] / totals[usable, None]
+        return cls(words[usable], rows, sizes[usable], weights[usable])
+
+
+def _vectors_and_scales(states: AutomatonStates) -> FloatArray:
+    """Read states without their scales, and last the logarithms of these."""
+    read: FloatArray = np.column_stack([states.vectors, states.log_scale])[states.rows]
+    return read
+
+
+def _in_prefixes(
+    a: WeightedAutomaton,
+    cloud: _Cloud,
+    chosen: IntArray,
+    travelled: FloatArray,
+    checked: Checked,
+) -> NamedAutomaton:
+    """Make states of the chosen prefixes, and measure what that changes."""
+    if len(travelled):
+        sizes = np.abs(travelled @ _pseudo_inverse(cloud.rows[chosen]))
+        mass = (sizes / sizes.sum(axis=1, keepdims=True)).mean(axis=0)
+        order = np.concatenate([[0], 1 + np.argsort(-mass[1:], kind="stable")]).astype(int)
+    else:  # by length, and then as they were chosen, the most telling first
+        mass = np.full(len(chosen), np.nan)
+        order = np.argsort(cloud.words.lengths[chosen], kind="stable")
+    chosen, mass = _shorter(cloud, chosen[order]), mass[order]
+    found = _in_basis(a, cloud.rows[chosen])
+    if not is_distribution(a):  # state i is not only in the direction of its prefix's: it is that
+        found = rescaled(found, 1 / cloud.sizes[chosen])
+    return NamedAutomaton(
+        found,
+        cloud.words[chosen],
+        read_only(np.ones(len(chosen))),
+        read_only(mass),
+        checked.loss(found),
+    )
+
+
+def _shorter(cloud: _Cloud, chosen: IntArray) -> IntArray:
+    """Exchange prefixes for shorter ones, or likelier ones, that lead to the very same state."""
+    coefficients = cloud.rows @ _pseudo_inverse(cloud.rows[chosen])
+    nearest = coefficients.argmax(axis=1)
+    coefficients[np.arange(len(nearest)), nearest] -= 1
+    same = np.abs(coefficients).max(axis=1) < SAME
+    # The best comes last, so that it stays.
+    order = np.lexsort((-cloud.weights, cloud.words.lengths))[::-1]
+    order = order[same[order]]
+    shorter = chosen.copy()
+    shorter[nearest[order]] = order
+    return shorter
+
+
+def choose_rows(rows: FloatArray, tolerance: float) -> IntArray:
+    """Choose rows that span all others, the first one among them, with nearly the largest volume.
+
+    Rows are taken greedily, the one furthest from those before (a QR with pivoting), and then
+    exchanged as long as that makes the volume clearly larger. Distances are relative to the spread
+    of the rows, so the choice does not depend on coordinates.
+
+    Parameters
+    ----------
+    rows
+        Shape ``(n_rows, n_columns)``.
+    tolerance
+        Directions in which the rows spread less, relative to the largest, do not count.
+
+    Examples
+    --------
+    >>> choose_rows(np.array([[1, 1], [1, 0.9], [1, 0.0], [0.5, 0.2]]), 1e-9)
+    array([0, 2])
+    """
+    columns = np.abs(rows).max(axis=0)
+    spread, sizes, _ = np.linalg.svd(rows / np.where(columns > 0, columns, 1), full_matrices=False)
+    spread = spread[:, sizes > tolerance * sizes[0]]
+    left = spread.copy()
+    order = np.zeros(spread.shape[1], int)
+    for state in range(len(order)):
+        at = int(np.linalg.norm(left, axis=1).argmax()) if state else 0
+        direction = left[at] / (np.linalg.norm(left[at]) or 1.0)
+        for _ in range(2):  # twice, so that rounding does not matter
+            left = left - np.outer(left @ direction, direction)
+        order[state] = at
+    while True:  # every exchange makes the volume larger, so this ends
+        coefficients = np.abs(np.linalg.solve(spread[order].T, spread.T).T)
+        coefficients[:, 0] = 0  # the first row stays
+        row, state = divmod(int(coefficients.argmax()), len(order))
+        if not coefficients[row, state] > LARGEST:
+            return order
+        order[state] = row
+
+
+def _pseudo_inverse(basis: FloatArray) -> FloatArray:
+    """Return B⁺, shape ``(n_states, n)``; columns of very different sizes do no harm."""
+    columns = np.abs(basis).max(axis=0)
+    columns[columns == 0] = 1
+    left, sizes, right = np.linalg.svd(basis / columns, full_matrices=False)
+    inverse: FloatArray = (right.T / sizes) @ left.T / columns[:, None]
+    return inverse
+
+
+def _in_basis(a: WeightedAutomaton, basis: FloatArray) -> WeightedAutomaton:
+    """Return the automaton whose states are the rows of a basis, shape ``(n, n_states)``."""
+    back = _pseudo_inverse(basis)
+    initial, transitions, final = a.initial @ back, basis @ a.transitions @ back, basis @ a.final
+    initial[1:] = 0  # a word begins in the state after the empty prefix, which is the first
+    for part in (*transitions, final):  # what is left of a 0 after rounding is one
+        part[np.abs(part) < 1e-13 * np.abs(part).max()] = 0
+    return WeightedAutomaton(a.alphabet, initial, transitions, final)
+
+
+def _travelled(a: WeightedAutomaton) -> FloatArray:
+    """Return the states after the prefixes of some words that are drawn, always the same ones.
+
+    Shape ``(n, n_states)``; none where the automaton is no distribution.
+    """
+    if not is_distribution(a):
+        return np.empty((0, a.n_states))
+    drawn = a.sample(N_DRAWN, rng=np.random.default_rng(0), max_length=50)
+    tree = PrefixTree.of(drawn)
+    states = collect(a, tree, _vectors_and_scales)[:, :-1]
+    totals, counts = states @ a.prefix_final, tree.counts().sum(axis=1).astype(int)
+    met = totals > 0
+    return np.repeat(states[met] / totals[met, None], counts[met], axis=0)
+
+
+# What both need -----------------------------------------------------------------------------------
+
+
+def states_after(a: WeightedAutomaton, words: Words) -> FloatArray:
+    """Return the state after each word, shape ``(n_words, n_states)``.
+
+    >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [2])
+    >>> states_after(wa, wa.alphabet.words(["", "aa"]))
+    array([[1.  ],
+           [0.25]])
+    """
+    return read_each(a, words, a.state_vectors)

@@ -1,0 +1,343 @@
+"""The most probable prefixes and words of an automaton, found best first."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.arrays import FloatArray, IntArray, read_only, real_array, whole_number
+from seqray.automaton import WeightedAutomaton
+from seqray.words import Alphabet, Words
+
+EFFORT = 100_000
+"""How many prefixes a search for the heaviest words may look beyond."""
+
+LONGEST_PREFIX = 24
+"""Probable prefixes are not followed further."""
+
+LENGTHS = 10
+"""Words shorter than this tell whether an automaton is a distribution."""
+
+TOGETHER = 512
+"""How many of them are looked beyond at once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeaviestWords:
+    """The words of largest weight, the heaviest first; found by `heaviest_words`.
+
+    Parameters
+    ----------
+    words, weights
+        The words, and the weight of each, shape ``(n_words,)``.
+    exact
+        Whether it is proven that no other word is heavier than these.
+    """
+
+    words: Words
+    weights: FloatArray
+    exact: bool
+
+    def __repr__(self) -> str:
+        pairs = zip(self.words, self.weights, strict=True)
+        shown = ", ".join(f"{self.words.alphabet.show(w)} {x:.4g}" for w, x in pairs)
+        return f"HeaviestWords({shown}{'' if self.exact else '; others may be heavier'})"
+
+
+def heaviest_words(
+    automaton: WeightedAutomaton,
+    n_words: int = 10,
+    *,
+    initial: ArrayLike | None = None,
+    effort: int = EFFORT,
+) -> HeaviestWords:
+    """Search for the words of largest weight.
+
+    No word is heavier than all words with the same beginning together. So prefixes are followed in
+    the order of their weight, as long as that is above the weight of the last word found. Without
+    negative weights this is exact, if the effort is enough. Where weights do not sum, all short
+    words are looked at, and those of largest size returned.
+
+    Parameters
+    ----------
+    automaton
+        Any automaton.
+    n_words
+        How many to find at most; words of weight 0 are none.
+    initial
+        Another state to begin in, shape ``(n_states,)``.
+    effort
+        How many prefixes to look beyond at most.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.2]]], [0.3])
+    >>> heaviest_words(wa, 4)
+    HeaviestWords(λ 0.3, a 0.15, aa 0.075, b 0.06)
+    """
+    whole_number("n_words", n_words, 1)
+    whole_number("effort", effort, 1)
+    a = automaton
+    start = a.initial if initial is None else real_array("initial", initial, (a.n_states,))
+    if not sums(a):
+        return _shortest(WeightedAutomaton(a.alphabet, start, a.transitions, a.final), n_words)
+    found, done = _search(a, start, n_words, effort)
+    return found if done and not has_negative(a) and (start >= 0).all() else _unsure(found)
+
+
+def has_negative(a: WeightedAutomaton) -> bool:
+    """Whether a weight of the automaton is negative, so that weights are no chances.
+
+    >>> has_negative(WeightedAutomaton("a", [1], [[[-0.5]]], [1]))
+    True
+    """
+    return any(bool((part < 0).any()) for part in (a.initial, a.transitions, a.final))
+
+
+def is_distribution(a: WeightedAutomaton) -> bool:
+    """Whether the weights of all words sum to about 1, and those of short ones to no more.
+
+    `WeightedAutomaton.is_distribution` alone may hold by accident, where weights grow and their sum
+    has no limit.
+
+    >>> wa = WeightedAutomaton("a", [1], [[[3]]], [-2])
+    >>> wa.is_distribution, is_distribution(wa)
+    (True, False)
+    """
+    if not a.is_distribution:
+        return False
+    state, step, total = a.initial, a.transitions.sum(axis=0), 0.0
+    for _ in range(LENGTHS):
+        total += float(state @ a.final)
+        if not -0.1 < total < 1.1:
+            return False
+        state = state @ step
+    return True
+
+
+def sums(a: WeightedAutomaton) -> bool:
+    """Whether the weight of all that follows a prefix means something.
+
+    It does where the automaton is (nearly) a distribution, and where no weight is negative and
+    their sum is finite.
+
+    >>> sums(WeightedAutomaton("a", [3], [[[0.5]]], [1]))
+    True
+    >>> sums(WeightedAutomaton("a", [3], [[[-0.5]]], [1]))
+    False
+    """
+    if is_distribution(a):
+        return True
+    finite = a.spectral_radius <= 1 + 1e-9 and a.total > 0 and bool((a.prefix_final >= 0).all())
+    return finite and not has_negative(a)
+
+
+def as_chances(rows: FloatArray) -> FloatArray:
+    """Read what an automaton says of next symbols as chances: none below 0, and their sum 1.
+
+    ``rows`` have shape ``(n, n_symbols + 1)``. It is what `seqray.clipped` does.
+
+    >>> as_chances(np.array([[0.5, 0.75, -0.25], [0, 0, 0]])).round(3)
+    array([[0.4  , 0.6  , 0.   ],
+           [0.333, 0.333, 0.333]])
+    """
+    positive = np.maximum(rows, 0)
+    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
+    return np.asarray(np.divide(positive, total, out=uniform, where=total > 0))
+
+
+def _unsure(found: HeaviestWords) -> HeaviestWords:
+    return HeaviestWords(found.words, found.weights, exact=False)
+
+
+def _search(
+    a: WeightedAutomaton, start: FloatArray, n_words: int, effort: int
+) -> tuple[HeaviestWords, bool]:
+    """Follow the heaviest prefixes; also return whether none is left that could matter."""
+    parents, symbols = [np.zeros(1, np.int64)], [np.full(1, -1)]  # of each prefix, by number
+    n_prefixes, looked = 1, 0
+    nodes, states = np.zeros(1, np.int64), start[None, :]
+    bounds = np.array([start @ a.prefix_final])
+    best_nodes, best = nodes, states @ a.final
+    while len(nodes) and looked < effort:
+        order = np.argsort(-bounds, kind="stable")
+        here, rest = order[:TOGETHER], order[TOGETHER:]
+        looked += len(here)
+        # After each symbol, then in the order of the prefixes: (n_symbols · n_here, n_states).
+        after = (states[here] @ a.transitions).reshape(-1, a.n_states)
+        numbers = n_prefixes + np.arange(len(after))
+        n_prefixes += len(after)
+        parents.append(np.tile(nodes[here], len(a.alphabet)))
+        symbols.append(np.repeat(np.arange(len(a.alphabet)), len(here)))
+        best_nodes = np.concatenate([best_nodes, numbers])
+        best = np.concatenate([best, after @ a.final])
+        top = np.argsort(-best, kind="stable")[:n_words]
+        best_nodes, best = best_nodes[top], best[top]
+        least = best[-1] if len(best) == n_words else 0.0
+        nodes = np.concatenate([nodes[rest], numbers])
+        states = np.concatenate([states[rest], after])
+        bounds = np.concatenate([bounds[rest], after @ a.prefix_final])
+        kept = bounds > max(float(least), 0.0)
+        nodes, states, bounds = nodes[kept], states[kept], bounds[kept]
+    positive = best > 0
+    words = _spelt(
+        a.alphabet, best_nodes[positive], np.concatenate(parents), np.concatenate(symbols)
+    )
+    return HeaviestWords(words, read_only(best[positive]), exact=True), not len(nodes)
+
+
+def _spelt(alphabet: Alphabet, nodes: IntArray, parents: IntArray, symbols: IntArray) -> Words:
+    """Return the words of prefixes that are known by their last symbol and the prefix before."""
+    spelt: list[tuple[int, ...]] = []
+    for node in nodes.tolist():
+        codes, at = [], node
+        while at:
+            codes.append(int(symbols[at]))
+            at = int(parents[at])
+        spelt.append(tuple(reversed(codes)))
+    return encoded(alphabet, spelt)
+
+
+def _shortest(a: WeightedAutomaton, n_words: int) -> HeaviestWords:
+    """Return those of largest size among the shortest words."""
+    words = grown_prefixes(a, 500)
+    weights = a.weights(words)
+    order = np.argsort(-np.abs(weights), kind="stable")[:n_words]
+    order = order[weights[order] != 0]
+    return HeaviestWords(words[order], read_only(weights[order]), exact=False)
+
+
+def encoded(alphabet: Alphabet, codes: Sequence[Sequence[int]]) -> Words:
+    """Return words that are given as codes.
+
+    >>> encoded(Alphabet("ab"), [(), (0, 1)])
+    Words(2 words over 2 symbols: λ, ab)
+    """
+    offsets = np.concatenate([[0], np.cumsum([len(word) for word in codes])]).astype(np.int64)
+    flat = np.fromiter((code for word in codes for code in word), np.int32, int(offsets[-1]))
+    return Words(alphabet, flat, offsets)
+
+
+def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
+    """Return prefixes grown from the empty one, up to ``n_words`` of them.
+
+    Where weights sum these are the most probable prefixes, and all that are short enough to take
+    no more than half of the places. Otherwise they are the shortest.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.7]], [[0.05]]], [0.25])
+    >>> grown_prefixes(wa, 5)
+    Words(5 words over 2 symbols: λ, a, aa, aaa, …)
+    """
+    n_symbols, likely = len(automaton.alphabet), sums(automaton)
+    room = n_words // 2 if likely else n_words
+    codes: list[tuple[int, ...]] = [()]
+    level = codes
+    while len(codes) < room:
+        level = [(*word, code) for word in level[:room] for code in range(n_symbols)]
+        if likely and len(codes) + len(level) > room:
+            break
+        codes = codes + level
+    if likely:
+        codes = list(dict.fromkeys(codes + _most_probable(automaton, n_words)))
+    return encoded(automaton.alphabet, codes[:n_words])
+
+
+def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
+    """Return the prefixes of largest weight, the heaviest first."""
+    number = count()
+    heap: list[tuple[float, int, tuple[int, ...], FloatArray]] = [(-1.0, -1, (), a.initial)]
+    found: list[tuple[int, ...]] = []
+    while heap and len(found) < n_words:
+        below, _, word, state = heapq.heappop(heap)
+        found.append(word)
+        if len(word) == LONGEST_PREFIX:
+            continue
+        after = state @ a.transitions
+        weights = after @ a.prefix_final
+        for code in np.flatnonzero(weights > 0).tolist():
+            # Where weights are no chances a longer prefix may weigh more: it must not run away.
+            key = max(below, -float(weights[code]))
+            heapq.heappush(heap, (key, next(number), (*word, code), after[code]))
+    return found
+
+
+def spanning_prefixes(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> Words:
+    """Return prefixes whose states span all that words reach, as few as that takes.
+
+    Every one is a shorter one of them and one symbol more. The one that is furthest from those
+    before is always taken next, and only what is behind it is looked at then: so states that take
+    a long word to reach are found, too.
+
+    Parameters
+    ----------
+    automaton
+        Any automaton.
+    tolerance
+        How far from the others a state must be, relative to its size.
+
+    Examples
+    --------
+    >>> chain = np.zeros((2, 3, 3))
+    >>> chain[0, 0, 1] = chain[1, 1, 2] = 1
+    >>> spanning_prefixes(WeightedAutomaton("ab", [1, 0, 0], chain, [0, 0, 1]))
+    Words(3 words over 2 symbols: λ, a, ab)
+    """
+    return _spanning(automaton, tolerance)[0]
+
+
+def observable(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> WeightedAutomaton:
+    """Return the same function without directions of the state that no word can tell apart.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1, 2], [[[0.5, 0], [0, 0.5]]], [1, 1])
+    >>> observable(wa), round(observable(wa).weight("a"), 9)
+    (WeightedAutomaton(1 states, 1 symbols), 1.5)
+    """
+    a = automaton
+    _, basis = _spanning(a.mirror, tolerance)
+    initial = a.initial @ basis.T
+    if not np.linalg.norm(initial) > 1e-13 * np.linalg.norm(a.initial):
+        return WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
+    if len(basis) == a.n_states:
+        return a
+    return WeightedAutomaton(a.alphabet, initial, basis @ a.transitions @ basis.T, basis @ a.final)
+
+
+def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, FloatArray]:
+    """Return words that span what all words reach, and an orthonormal basis of that, as rows."""
+    found: list[tuple[int, ...]] = []
+    words: list[tuple[int, ...]] = [()]
+    states, basis = _unit(automaton.initial[None, :]), np.empty((0, automaton.n_states))
+    left = states
+    while words and len(found) < automaton.n_states:
+        sizes = np.linalg.norm(left, axis=1)
+        best = int(sizes.argmax())
+        if not sizes[best] > tolerance:
+            break
+        found.append(words[best])
+        direction = left[best : best + 1] / sizes[best]
+        direction = _unit(direction - (direction @ basis.T) @ basis)
+        basis = np.concatenate([basis, direction])
+        after = _unit(states[best] @ automaton.transitions)
+        words = words + [(*words[best], code) for code in range(len(after))]
+        states, left = np.concatenate([states, after]), np.concatenate([left, after])
+        for _ in range(2):  # twice, so that rounding does not matter
+            left = left - (left @ basis.T) @ basis
+        del words[best]
+        states, left = np.delete(states, best, axis=0), np.delete(left, best, axis=0)
+    return encoded(automaton.alphabet, found), basis
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    """Scale rows to length 1; those of length 0 stay."""
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: FloatArray = np.divide(rows, sizes, out=np.zeros_like(rows), where=sizes > 0)
+    return unit

@@ -1,0 +1,415 @@
+"""One word explained: its path, its symbols' shares, what is near it, and how far to trust that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray, read_only, whole_number
+from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.protocol import BlackBox
+from seqray.errors import SymbolError
+from seqray.explain.background import Background
+from seqray.explain.edits import Edit, one_edit, show_edit
+from seqray.explain.naming import NamedAutomaton, name_states
+from seqray.explain.probable import as_chances, is_distribution
+from seqray.explain.shapley import ShapleyValues, shapley_values
+from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
+from seqray.fidelity import MEANINGS, Fidelity, Reference
+from seqray.stepper import read_each
+from seqray.words import Alphabet, Symbol, Word, Words
+
+N_ASKED = 40
+"""How many words with one edit the box is asked about, to see how far to trust the automaton."""
+
+SAID = 1e-6
+"""A loss of readable coordinates that is worth saying."""
+
+
+class Neighbour(NamedTuple):
+    """A word with one edit, where the answer is another.
+
+    ``why`` it is shown: it is ``heavier``, ``lighter``, or it has another likeliest ``next``
+    symbol. ``apart`` is the share of chance that moves to other next symbols, nan where the
+    automaton does not predict; ``box_weight`` is nan where there is no box.
+    """
+
+    word: tuple[Symbol, ...]
+    edit: Edit
+    why: str
+    weight: float
+    apart: float
+    next_symbol: str
+    box_weight: float
+    box_next_symbol: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordExplanation:
+    """What an automaton, and a box beside it, make of one word; made by `explain_word`.
+
+    Printed, it is a few tables; `sections` are these, and `as_dict` all numbers.
+
+    Parameters
+    ----------
+    named
+        The automaton in readable coordinates.
+    word
+        What was explained, of n symbols.
+    weight, box_weight
+        What automaton and box give it; nan where there is no box.
+    path
+        After each prefix, how much of each state there is, shape ``(n + 1, n_states)``; rows sum to
+        1 where the automaton is a distribution.
+    factors
+        The chance of each symbol after those before, and last that of the end, shape ``(n + 1,)``;
+        nan where the automaton is no distribution.
+    shapley
+        What each position adds to the weight.
+    next_symbol, box_next_symbol
+        What comes after each prefix, the end last, shape ``(n + 1, n_symbols + 1)``; None for a
+        side that does not say. What an automaton gives less than 0 counts as 0.
+    neighbours
+        Words with one edit where the answer changes most.
+    fidelity
+        Of the automaton to the box, on this word and words with one edit; None without a box.
+    """
+
+    named: NamedAutomaton
+    word: tuple[Symbol, ...]
+    weight: float
+    path: FloatArray
+    factors: FloatArray
+    shapley: ShapleyValues
+    next_symbol: FloatArray | None
+    neighbours: tuple[Neighbour, ...]
+    box_weight: float = np.nan
+    box_next_symbol: FloatArray | None = None
+    fidelity: Fidelity | None = None
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        return self.named.automaton.alphabet
+
+    def __repr__(self) -> str:
+        return as_text(self.sections())
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the tables that show it."""
+        parts = [_summary(self), _steps(self), _next_symbols(self), _near(self), _trust(self)]
+        return tuple(part for part in parts if part is not None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers, as JSON can hold them."""
+        listed = {
+            "path": self.path,
+            "factors": self.factors,
+            "next_symbol": self.next_symbol,
+            "box_next_symbol": self.box_next_symbol,
+        }
+        return {
+            "word": list(self.word),
+            "weight": self.weight,
+            "box_weight": self.box_weight,
+            "states": list(self.named.names),
+            "loss": self.named.loss,
+            **{name: None if a is None else a.tolist() for name, a in listed.items()},
+            "shapley": self.shapley.values.tolist(),
+            "shapley_relative": self.shapley.relative.tolist(),
+            "expected": self.shapley.expected,
+            "neighbours": [
+                {**each._asdict(), "word": list(each.word), "edit": self._edit(each.edit)}
+                for each in self.neighbours
+            ],
+            "fidelity": None if self.fidelity is None else self.fidelity.as_dict(),
+        }
+
+    def _edit(self, edit: Edit) -> dict[str, Any]:
+        """Return an edit with symbols instead of codes."""
+        symbols = {
+            name: None if code is None else self.alphabet.symbols[code]
+            for name, code in (("before", edit.before), ("after", edit.after))
+        }
+        return {"position": edit.position, **symbols}
+
+
+def explain_word(
+    automaton: WeightedAutomaton | NamedAutomaton,
+    word: Word,
+    *,
+    box: BlackBox | None = None,
+    background: Background | None = None,
+    n_neighbours: int = 5,
+) -> WordExplanation:
+    """Explain what an automaton makes of one word, with the box's own answers beside it.
+
+    Parameters
+    ----------
+    automaton
+        Any automaton, or one that has names already, see `seqray.name_states`.
+    word
+        The word.
+    box
+        What the automaton stands for: it is asked about this word, and 40 words with one edit.
+    background
+        What Shapley values compare with, see `seqray.shapley_values`.
+    n_neighbours
+        How many near words to show where the weight changes, and how many where the next symbol
+        does.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton(
+    ...     "ab", [1, 0], [[[1/2, 1/6], [0, 1/4]], [[0, 1/3], [1/4, 1/4]]], [0, 1/4]
+    ... )
+    >>> explained = explain_word(wa, "ab")
+    >>> explained.factors.round(4)
+    array([0.6667, 0.375 , 0.2083])
+    >>> print(explained.sections()[1])
+    Symbol by symbol
+       symbol  chance   bits     adds  leads to
+    0                                  1 start
+    1  a        0.667  0.585  +23.6 %  0.75 start, 0.25 after b
+    2  b        0.375   1.42  +16.0 %  0.83 after b, 0.17 start
+       end      0.208   2.26
+    chance: of the symbol after those before; bits: −log₂ of it.
+    adds: Shapley values of the positions, in % of the larger of the weight and
+    the expected one.
+    """
+    whole_number("n_neighbours", n_neighbours, 0)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
+    wa = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    if box is not None and box.alphabet != wa.alphabet:
+        raise SymbolError(
+            f"the box reads {box.alphabet}, the automaton {wa.alphabet}: expected the same symbols "
+            "in the same order"
+        )
+    symbols = wa.alphabet.decode(wa.alphabet.encode(word).tolist())
+    prefixes = wa.alphabet.words([symbols[:n] for n in range(len(symbols) + 1)])
+    following, factors = None, np.full(len(prefixes), np.nan)
+    if is_distribution(wa):
+        following = wa.next_symbol(prefixes)
+        factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
+    near = _Near.of(wa, symbols, n_neighbours)
+    asked = None if box is None else Reference.ask(box, near.asked())
+    return WordExplanation(
+        named=named,
+        word=symbols,
+        weight=wa.weight(symbols),
+        path=read_only(_path(named.automaton, prefixes)),
+        factors=read_only(factors),
+        shapley=shapley_values(wa, symbols, background=background),
+        next_symbol=None if following is None else read_only(as_chances(following)),
+        neighbours=near.chosen(asked),
+        box_weight=np.nan if asked is None else float(asked.weights[0]),
+        box_next_symbol=None if asked is None else _along(asked, len(symbols)),
+        fidelity=None if asked is None else asked.compare(wa),
+    )
+
+
+def _path(a: WeightedAutomaton, prefixes: Words) -> FloatArray:
+    """Return the state after each prefix; for distributions divided by all that can follow it."""
+    if not is_distribution(a):
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: inf says so
+            return read_each(a, prefixes, a.state_vectors)
+    vectors = read_each(a, prefixes, lambda states: states.vectors[states.rows])
+    total = (vectors @ a.prefix_final)[:, None]
+    return np.divide(vectors, total, out=np.zeros_like(vectors), where=total != 0)
+
+
+def _along(asked: Reference, length: int) -> FloatArray | None:
+    """Return what the box says comes after each prefix of the first word."""
+    if asked.next_symbol is None:
+        return None
+    node, nodes = int(asked.tree.node_of_word[0]), []
+    for _ in range(length + 1):
+        nodes.append(node)
+        node = int(asked.tree.parent[node])
+    return asked.next_symbol[:, nodes[::-1]].T
+
+
+# Near words ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """All words with one edit, and which are to be shown, and why."""
+
+    word: Words
+    edits: list[Edit]
+    words: Words
+    weights: FloatArray
+    chances: FloatArray | None  # what comes next, the word's own first
+    shown: IntArray
+    why: list[str]
+
+    @classmethod
+    def of(cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int) -> _Near:
+        """Look at all words with one edit, and choose."""
+        edits, words = one_edit(word, wa.alphabet)
+        own = wa.alphabet.words([word])
+        weights, chances = wa.weights(words), None
+        shown: dict[int, str] = {}
+        if is_distribution(wa):
+            sign, logs = wa.log_weights(Words.concatenate([own, words]))
+            logs = np.where(sign > 0, logs, -1e9)
+            change = logs[1:] - logs[0]
+            chances = as_chances(wa.next_symbol(Words.concatenate([own, words])))
+            other = chances[1:].argmax(axis=1) != chances[0].argmax()
+            apart = np.where(other, np.abs(chances[1:] - chances[0]).sum(axis=1), 0)
+            for i in np.argsort(-apart, kind="stable")[:n].tolist():
+                if apart[i] > 0:
+                    shown[i] = "next"
+        else:
+            finite = np.nan_to_num(
+                np.append(weights, wa.weight(word))
+            )  # beyond float64: the largest
+            finite = finite / (np.abs(finite).max() or 1.0)
+            change = finite[:-1] - finite[-1]
+        change = np.round(change, 9)  # what only rounding tells apart is alike
+        up, down = np.argsort(-change, kind="stable"), np.argsort(change, kind="stable")
+        for order, why, most in ((up, "heavier", n - n // 2), (down, "lighter", n // 2)):
+            for i in order[:most].tolist():
+                if change[i] > 0 if why == "heavier" else change[i] < 0:
+                    shown.setdefault(i, why)
+        return cls(own, edits, words, weights, chances, np.array([*shown], int), [*shown.values()])
+
+    def asked(self) -> Words:
+        """Return what to ask the box: the word, those to be shown, and others at random."""
+        rng = np.random.default_rng(0)
+        others = np.setdiff1d(np.arange(len(self.words)), self.shown)
+        n_others = min(len(others), max(0, N_ASKED - len(self.shown)))
+        drawn = np.sort(rng.choice(others, n_others, replace=False)) if n_others else others[:0]
+        return Words.concatenate([self.word, self.words[self.shown], self.words[drawn]])
+
+    def chosen(self, asked: Reference | None) -> tuple[Neighbour, ...]:
+        """Return the words to be shown, with the box's answers if there is one."""
+        alphabet, found = self.words.alphabet, []
+        for place, (i, why) in enumerate(zip(self.shown.tolist(), self.why, strict=True)):
+            apart, following = np.nan, ""
+            if self.chances is not None:
+                apart = float(np.abs(self.chances[i + 1] - self.chances[0]).sum() / 2)
+                following = next_name(alphabet, int(self.chances[i + 1].argmax()))
+            weight, heard = np.nan, ""
+            if asked is not None:
+                weight = float(asked.weights[place + 1])
+                if asked.next_symbol is not None:
+                    node = asked.tree.node_of_word[place + 1]
+                    heard = next_name(alphabet, int(asked.next_symbol[:, node].argmax()))
+            found.append(
+                Neighbour(
+                    *(self.words[i], self.edits[i], why, float(self.weights[i]), apart),
+                    *(following, weight, heard),
+                )
+            )
+        return tuple(found)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def _summary(e: WordExplanation) -> Section:
+    """Say what was explained, and what comes out."""
+    word = shortened(e.alphabet.show(e.word), 60)
+    rows = [("automaton", f"{e.weight:.6g}")]
+    if not np.isnan(e.box_weight):
+        rows.append(("box", f"{e.box_weight:.6g}"))
+    rows.append((f"expected, of {len(e.word)} symbols", f"{e.shapley.expected:.6g}"))
+    notes = []
+    if e.named.loss > SAID:
+        notes.append(
+            f"Readable coordinates change weights by up to {e.named.loss:.1g} of the largest."
+        )
+    return Section(f"The word {word}", ("", " weight"), tuple(rows), "\n".join(notes))
+
+
+def _steps(e: WordExplanation) -> Section:
+    """Show the path symbol by symbol."""
+    chances = not np.isnan(e.factors).any()
+    relative = chances and e.shapley.weight > 0
+    columns = ["", "symbol", *([" chance", " bits"] if chances else []), " adds", "leads to"]
+    rows = [("0", "", *([""] * (2 if chances else 0)), "", _states(e, 0))]
+    adds = 100 * e.shapley.relative if relative else e.shapley.values
+    for i, symbol in enumerate(e.word):
+        factor = _factor(e.factors[i]) if chances else ()
+        add = f"{adds[i]:+.1f} %" if relative else f"{adds[i]:+.4g}"
+        name = shortened(str(symbol), 12)
+        rows.append((str(i + 1), name, *factor, add, _states(e, i + 1)))
+    if chances:
+        rows.append(("", "end", *_factor(e.factors[-1]), "", ""))
+    note = "adds: Shapley values of the positions"
+    if relative:
+        note += ", in % of the larger of the weight and\nthe expected one"
+    if chances:
+        note = f"chance: of the symbol after those before; bits: −log₂ of it.\n{note}"
+    return Section("Symbol by symbol", tuple(columns), tuple(rows), f"{note}.")
+
+
+def _factor(chance: float) -> tuple[str, str]:
+    bits = number(-float(np.log2(chance)), 3) if chance > 0 else "∞"
+    return number(float(chance), 3), bits
+
+
+def _states(e: WordExplanation, at: int) -> str:
+    """Write the largest parts of a state, those that matter."""
+    # How much of it there is stands beside the name: no need to say "mostly".
+    shares, names = e.path[at], [re.sub("^(mostly|partly) ", "", name) for name in e.named.names]
+    order = np.argsort(-np.abs(shares), kind="stable")[:2]
+    least = 0.05 * np.abs(shares).max()
+    parts = [f"{shares[i]:.2g} {shortened(names[i], 20)}" for i in order if abs(shares[i]) > least]
+    return ", ".join(parts)
+
+
+def _next_symbols(e: WordExplanation) -> Section | None:
+    """Show what comes next, on both sides."""
+    if e.next_symbol is None:
+        return None
+    box, rows = e.box_next_symbol, []
+    for i, chances in enumerate(e.next_symbol):
+        after = shortened(e.alphabet.show(e.word[:i]), 14)
+        row = [after, likeliest(e.alphabet, chances)]
+        if box is not None:
+            apart = np.abs(box[i] - chances).sum() / 2
+            row += [likeliest(e.alphabet, box[i]), number(apart, 2)]
+        rows.append(tuple(row))
+    columns = ("after", "automaton", *(("box", " apart") if box is not None else ()))
+    note = "" if box is None else "apart: the share of chance given to different next symbols."
+    return Section("What comes next", columns, tuple(rows), note)
+
+
+def _near(e: WordExplanation) -> Section | None:
+    """Show words with one edit where the answer changes."""
+    if not e.neighbours:
+        return None
+    has_box, has_next = not np.isnan(e.box_weight), e.next_symbol is not None
+    columns = ["", "word", " weight", *([" box"] if has_box else [])]
+    columns += ["next", *(["box's"] if has_box else []), " apart"] if has_next else []
+    rows = []
+    for each in e.neighbours:
+        row = [each.why, show_edit(e.word, each.edit, e.alphabet), number(each.weight, 3)]
+        row += [number(each.box_weight, 3)] if has_box else []
+        if has_next:
+            row += [each.next_symbol, *([each.box_next_symbol] if has_box else [])]
+            row.append(number(each.apart, 2))
+        rows.append(tuple(row))
+    note = "[a→b]: b instead of a; [−a]: a is left out; [+a]: a is put in."
+    if has_next:
+        note += "\nnext: the likeliest symbol; apart: the share of chance that moves to others."
+    return Section(
+        "One edit away, where the answer changes most", tuple(columns), tuple(rows), note
+    )
+
+
+def _trust(e: WordExplanation) -> Section | None:
+    """Show how faithful the automaton is to the box, here."""
+    if e.fidelity is None:
+        return None
+    names = ("ndcg5", "disagreement", "kl_per_symbol", "relative_error", "sign_agreement")
+    meanings = {**MEANINGS, "ndcg5": "how good its order of next symbols is; 1 is the box's own"}
+    rows = [(n, number(e.fidelity[n]), meanings[n]) for n in names if n in e.fidelity]
+    note = f"on the word and {e.fidelity.n_words - 1} words with one edit, with all their prefixes."
+    return Section("How far to trust this", ("", " value", "meaning"), tuple(rows), note)

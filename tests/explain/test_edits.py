@@ -1,0 +1,59 @@
+from itertools import product
+
+import pytest
+
+from seqray import Alphabet
+from seqray.explain import edits
+from seqray.explain.edits import Edit, edited, one_edit, show_edit
+
+
+def apart(one, other):
+    """Levenshtein's distance, by its definition."""
+    if not one or not other:
+        return len(one) + len(other)
+    same = one[0] == other[0]
+    return min(
+        apart(one[1:], other[1:]) + (not same),
+        apart(one[1:], other) + 1,
+        apart(one, other[1:]) + 1,
+    )
+
+
+@pytest.mark.parametrize("word", ["", "a", "ab", "aab", "abca"])
+def test_all_words_with_one_edit_are_there_once(word):
+    alphabet = Alphabet("abc")
+    found, words = one_edit(word, alphabet)
+    spelt = ["".join(each) for each in words]
+    longest = len(word) + 1
+    every = ["".join(w) for n in range(longest + 1) for w in product("abc", repeat=n)]
+    assert sorted(spelt) == sorted(each for each in every if apart(word, each) == 1)
+    codes = tuple(alphabet.encode(word).tolist())
+    assert [alphabet.decode(edited(codes, edit)) for edit in found] == [*words]
+
+
+def test_very_many_edits_are_sampled(monkeypatch):
+    monkeypatch.setattr(edits, "MOST", 20)
+    found, words = one_edit("abcabcabc", Alphabet("abc"))
+    assert len(found) == len(words) <= 20
+    assert words == one_edit("abcabcabc", Alphabet("abc"))[1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "shown"),
+    [
+        (Edit(1, 1, None), "10 [−20] 30"),
+        (Edit(0, 0, 2), "[10→30] 20 30"),
+        (Edit(3, None, 0), "10 20 30 [+10]"),
+    ],
+)
+def test_an_edit_is_shown_in_its_word(edit, shown):
+    alphabet = Alphabet([10, 20, 30])
+    assert show_edit([10, 20, 30], edit, alphabet) == shown
+
+
+def test_only_what_is_around_an_edit_is_shown():
+    alphabet = Alphabet("ab")
+    assert show_edit("a" * 100, Edit(50, 0, 1), alphabet, width=11) == "…aa[a→b]aa…"
+    assert show_edit("a" * 100, Edit(0, 0, 1), alphabet, width=9) == "[a→b]aaa…"
+    assert show_edit("a" * 100, Edit(50, 0, 1), alphabet, width=3) == "[a→b]"
+    assert show_edit("", Edit(0, None, 0), alphabet) == "[+a]"

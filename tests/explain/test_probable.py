@@ -1,0 +1,122 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automata import FIGURE_1
+from seqray import WeightedAutomaton
+from seqray.algebra import change_basis, scale
+from seqray.data.generate import random_automaton, random_machine
+from seqray.errors import ArgumentError
+from seqray.explain.probable import (
+    LONGEST_PREFIX,
+    grown_prefixes,
+    heaviest_words,
+    spanning_prefixes,
+    sums,
+)
+
+
+def short_words(alphabet, length):
+    return alphabet.words([w for n in range(length + 1) for w in product(alphabet, repeat=n)])
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(["dpfa", "pfa", "hmm"]), st.integers(0, 999))
+def test_the_heaviest_words_are_found(kind, seed):
+    machine = random_machine(
+        kind, 4, 3, rng=np.random.default_rng(seed), stopping=1, stop_chances=(0.3, 0.5)
+    )
+    found = heaviest_words(machine, 5)
+    assert found.exact
+    np.testing.assert_allclose(found.weights, machine.weights(found.words))
+    every = np.sort(machine.weights(short_words(machine.alphabet, 6)))[::-1]
+    assert (found.weights >= every[:5] - 1e-15).all()
+    assert len(found.words.unique()[0]) == 5
+
+
+def test_a_search_that_ends_early_says_so():
+    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(0))
+    found = heaviest_words(machine, 1000, effort=1)
+    assert not found.exact
+    assert repr(found).endswith("; others may be heavier)")
+
+
+def test_words_of_weight_0_are_none():
+    only = WeightedAutomaton("ab", [1, 0], [[[0, 1], [0, 0]], [[0, 0], [0, 0]]], [0, 1])
+    assert [*heaviest_words(only, 5).words] == [("a",)]
+    assert len(heaviest_words(scale(only, 0.0)).words) == 0
+
+
+def test_negative_weights_leave_it_open_whether_others_are_heavier():
+    hidden = change_basis(FIGURE_1, [[1, 2], [1, -1]])
+    one, other = heaviest_words(FIGURE_1, 5), heaviest_words(hidden, 5)
+    assert [*one.words] == [*other.words]
+    assert one.exact
+    assert not other.exact
+    assert not heaviest_words(FIGURE_1, 5, initial=[1, -0.5]).exact
+
+
+def test_where_weights_do_not_sum_short_words_of_any_sign_are_found():
+    wa = random_automaton(3, 2, rng=np.random.default_rng(3))
+    assert not sums(wa)
+    found = heaviest_words(wa, 3)
+    weights = wa.weights(grown_prefixes(wa, 500))
+    assert np.abs(found.weights).tolist() == np.sort(np.abs(weights))[::-1][:3].tolist()
+    assert not found.exact
+
+
+def test_numbers_are_checked():
+    for name in ("n_words", "effort"):
+        with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1"):
+            heaviest_words(FIGURE_1, **{name: 0})
+    with pytest.raises(ArgumentError, match="initial: expected shape"):
+        heaviest_words(FIGURE_1, initial=[1])
+
+
+def test_grown_prefixes_are_the_most_probable_ones():
+    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(0))
+    grown = grown_prefixes(machine, 60)
+    assert len(grown) == len(grown.unique()[0]) == 60
+    found = {*grown}
+    every = short_words(machine.alphabet, 7)
+    order = np.argsort(-machine.prefix_weights(every), kind="stable")
+    assert {every[i] for i in order[:30]} <= found
+    assert {*short_words(machine.alphabet, 2)} <= found
+
+
+def test_grown_prefixes_are_the_shortest_where_weights_do_not_sum():
+    wa = random_automaton(3, 2, rng=np.random.default_rng(3))
+    assert grown_prefixes(wa, 31) == short_words(wa.alphabet, 4)
+    assert len(grown_prefixes(wa, 33)) == 33
+    assert len(grown_prefixes(wa, 1)) == 1
+
+
+def test_prefixes_do_not_run_away():
+    # All words sum to 1, but a prefix of b is heavier the longer it is.
+    wa = WeightedAutomaton("ab", [1, 0], [[[0, 0], [0, 0]], [[2, 0], [0, 0]]], [-1, 0])
+    assert wa.is_distribution
+    assert grown_prefixes(wa, 100).lengths.max() <= LONGEST_PREFIX
+
+
+def test_few_words_are_all_there_is():
+    only = WeightedAutomaton("a", [1, 0], [[[0, 1], [0, 0]]], [0, 1])
+    assert [*grown_prefixes(only, 2)] == [(), ("a",)]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 99))
+def test_spanning_prefixes_span_what_all_words_reach(n_states, n_symbols, seed):
+    wa = random_automaton(n_states, n_symbols, rng=np.random.default_rng(seed))
+    found = spanning_prefixes(wa)
+    states = np.array([wa.state_after(word) for word in short_words(wa.alphabet, 6)])
+    chosen = np.array([wa.state_after(word) for word in found])
+    rank = np.linalg.matrix_rank(states / np.linalg.norm(states, axis=1, keepdims=True), 1e-9)
+    assert len(found) == np.linalg.matrix_rank(chosen) >= rank
+    assert all(word[:-1] in {*found} for word in found)
+
+
+def test_nothing_spans_nothing():
+    assert len(spanning_prefixes(WeightedAutomaton("a", [0], [[[1]]], [1]))) == 0
