@@ -6,13 +6,21 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint browser clean
 
 demo: $(VENV)/installed
 	$(BIN)/seqray demo -o demo
 
-test: lint
+test: browser lint
 	$(BIN)/python -m pytest -n 2 -q --cov --cov-report=term
+
+# Pages are tested in a real browser: Debian's Chromium, never one that playwright downloads.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; \
+	  else false; fi; } || \
+	  echo "No Chromium here, and it cannot be installed (that takes root on Debian): browser tests will be skipped."
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from seqray.data.words_file import read_words, write_words
     from seqray.disagreeing import disagreements
     from seqray.draw.dot import to_dot
+    from seqray.draw.saving import save_drawing
     from seqray.draw.svg import to_svg
+    from seqray.explain.background import Background
+    from seqray.explain.changes import what_changes
+    from seqray.explain.facts import facts
+    from seqray.explain.naming import NamedAutomaton, name_states
+    from seqray.explain.shapley import shapley_values
+    from seqray.explain.word import explain_word
     from seqray.extraction import Extraction, extract
     from seqray.fidelity import Fidelity, compare
     from seqray.filling import fill
@@ -42,11 +49,13 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Alphabet": "words",
     "AnswerStore": "answers",
+    "Background": "explain.background",
     "Basis": "basis",
     "Card": "blackbox.card",
     "Extraction": "extraction",
     "Fidelity": "fidelity",
     "HankelBlocks": "hankel",
+    "NamedAutomaton": "explain.naming",
     "WeightedAutomaton": "automaton",
     "Words": "words",
     "black_box": "blackbox.function",
@@ -57,12 +66,15 @@ _ROOMS = {
     "data_basis": "basis",
     "decompose": "spectral",
     "disagreements": "disagreeing",
+    "explain_word": "explain.word",
     "extract": "extraction",
+    "facts": "explain.facts",
     "fill": "filling",
     "hf_box": "blackbox.hf",
     "http_box": "blackbox.http",
     "keras_box": "blackbox.keras",
     "language_model": "blackbox.function",
+    "name_states": "explain.naming",
     "onnx_box": "blackbox.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "store",
@@ -70,23 +82,28 @@ _ROOMS = {
     "repair": "repairing",
     "sample": "stepper",
     "sampled_basis": "basis",
+    "save_drawing": "draw.saving",
     "save_run": "store",
+    "shapley_values": "explain.shapley",
     "to_dot": "draw.dot",
     "to_svg": "draw.svg",
     "torch_box": "blackbox.torch",
     "train": "training.loop",
     "uniform_basis": "basis",
+    "what_changes": "explain.changes",
     "write_words": "data.words_file",
 }
 
 __all__ = [
     "Alphabet",
     "AnswerStore",
+    "Background",
     "Basis",
     "Card",
     "Extraction",
     "Fidelity",
     "HankelBlocks",
+    "NamedAutomaton",
     "WeightedAutomaton",
     "Words",
     "black_box",
@@ -97,12 +114,15 @@ __all__ = [
     "data_basis",
     "decompose",
     "disagreements",
+    "explain_word",
     "extract",
+    "facts",
     "fill",
     "hf_box",
     "http_box",
     "keras_box",
     "language_model",
+    "name_states",
     "onnx_box",
     "open_black_box",
     "open_run",
@@ -110,12 +130,15 @@ __all__ = [
     "repair",
     "sample",
     "sampled_basis",
+    "save_drawing",
     "save_run",
+    "shapley_values",
     "to_dot",
     "to_svg",
     "torch_box",
     "train",
     "uniform_basis",
+    "what_changes",
     "write_words",
 ]
 

@@ -209,7 +209,8 @@ def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
         (
             2,
             ["machine.json", "-o", "run", "--basis", "smapled"],
-            "--basis: expected sampled, grown, uniform or a file of words, and there is no file 'smapled'",
+            "--basis: expected sampled, grown, uniform or a file of words, and there is no file "
+            "'smapled'",
         ),
     ],
 )

@@ -17,6 +17,8 @@ COMMANDS = {
     "extract": "Extract weighted automata from a black box into a run folder.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
     "draw": "Draw an automaton as SVG or Graphviz dot.",
+    "explain": "Explain a word, or say what an automaton does as a whole.",
+    "explore": "Make a page to look at an automaton with, or serve it.",
     "convert": "Write an automaton in another format.",
     "bench": "Repeat the paper's experiments, resumable, into tables.",
     "data": "List, check and generate data sets for experiments.",

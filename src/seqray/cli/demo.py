@@ -24,6 +24,8 @@ from seqray.cli.common import (
     write_text,
 )
 from seqray.draw.svg import to_svg
+from seqray.explain.naming import name_states
+from seqray.explore.page import to_html
 from seqray.fidelity import Reference
 from seqray.stepper import sample
 from seqray.store import check_run_target
@@ -73,14 +75,20 @@ def command(output: Path, seed: int) -> None:
     show_comparison(words, reference.weights, wa.weights(words))
     console.print(f"\n[bold]4. A faster copy[/]  {_speed(box, wa, words)}\n")
     seqray.save_run(found, output, about={"box": "demo"})
-    write_text(output / "automaton.svg", to_svg(found.automaton(min(READABLE, found.max_rank))))
+    named = name_states(found.automaton(min(READABLE, found.max_rank)))
+    drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
+    write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
     me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
+    page = to_html(found, box=box, name="The demo's GRU", seed=seed)
+    write_text(output / "explorer.html", page)
     console.print(
-        f"[bold]5. Look at it[/]  {output / 'automaton.svg'}: the automaton at {READABLE} states"
+        f"[bold]5. Look at it[/]  {output / 'explorer.html'}: open it in a browser, and play\n"
+        f"                  {output / 'automaton.svg'}: the automaton at {READABLE} states"
     )
     console.print(
         f"   and go on:       {me} evaluate {output} --against demo --words {output}/words.txt\n"
+        f"                    {me} explain {output} baacd --against demo\n"
         f"                    {me} draw {output} -o automaton.svg --rank 8\n"
         f"                    {me} convert {output} automaton.json"
     )

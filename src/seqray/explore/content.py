@@ -1,0 +1,224 @@
+"""The data of a page: all that it shows, as one document for JSON."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import seqray
+from seqray.arrays import FloatArray
+from seqray.automaton import WeightedAutomaton
+from seqray.draw.graph import shown_name
+from seqray.explain.background import Background
+from seqray.explore.heard import Heard
+from seqray.explore.ranks import PackedRanks
+from seqray.extraction import METHODS, Extraction
+from seqray.fidelity import MEANINGS, Fidelity
+from seqray.files import nulled
+from seqray.ranked import RankedAutomata
+
+FORMAT, VERSION = "seqray.explorer", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a page is about: an extraction, or a single automaton.
+
+    Make one with `Subject.of`.
+
+    Parameters
+    ----------
+    automata
+        Of every rank.
+    ranks
+        The ranks there are, in rising order.
+    singular_values
+        One a rank, or none.
+    fidelity
+        By rank, where it was measured.
+    settings
+        How it was made.
+
+    Examples
+    --------
+    >>> Subject.of(WeightedAutomaton("a", [1], [[[0.5]]], [0.5])).ranks
+    (1,)
+    """
+
+    automata: RankedAutomata
+    ranks: tuple[int, ...]
+    singular_values: FloatArray
+    fidelity: Mapping[int, Fidelity]
+    settings: Mapping[str, Any]
+    best: int
+
+    @classmethod
+    def of(cls, found: Extraction | WeightedAutomaton) -> Subject:
+        """Return what both have in common."""
+        if isinstance(found, WeightedAutomaton):
+            n = found.n_states
+            return cls(RankedAutomata(found, None, {n: found}), (n,), np.empty(0), {}, {}, n)
+        table = found.fidelity
+        return cls(
+            found.automata,
+            tuple(range(1, found.max_rank + 1)),
+            found.singular_values,
+            dict(zip(table.ranks, table.fidelities, strict=True)),
+            found.settings,
+            found.best_rank(),
+        )
+
+
+def page_content(
+    subject: Subject,
+    chosen: int,
+    *,
+    name: str,
+    facts: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    heard: Heard | None = None,
+    is_live: bool = False,
+) -> dict[str, Any]:
+    """Return all of a page's data but the automata themselves, see `with_ranks`.
+
+    Parameters
+    ----------
+    subject
+        What the page is about.
+    chosen
+        The rank that is shown first.
+    name
+        What to call the box.
+    facts, changes
+        About the whole, and from rank to rank: see `seqray.explore.whole`.
+    heard
+        What the box says, if it was asked.
+    is_live
+        Whether typed words can be asked of the box.
+    """
+    alphabet = subject.automata.largest.alphabet
+    fidelity = dict(subject.fidelity) if heard is None else dict(heard.fidelity)
+    source = "held-out words" if heard is None else heard.source
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "seqray": seqray.__version__,
+        "name": name,
+        "alphabet": {
+            "names": [shown_name(symbol) for symbol in alphabet],
+            # A lone surrogate is no text; it cannot be typed either.
+            "texts": [str(s).encode(errors="backslashreplace").decode() for s in alphabet],
+            "characters": alphabet.has_characters,
+        },
+        "chosen": chosen,
+        "largest": subject.ranks[-1],
+        "singular_values": subject.singular_values.tolist(),
+        "fidelity": _fidelity(fidelity, source),
+        "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
+        "facts": facts,
+        "changes": changes,
+        "heard": None if heard is None else heard.to_json(),
+        "made": how_made(subject, chosen, name, heard),
+        "questions": subject.settings.get("questions"),
+        "live": is_live,
+    }
+    odd: dict[str, Any] = nulled(document, lambda x: not np.isfinite(x))
+    return odd
+
+
+def with_ranks(document: dict[str, Any], packed: PackedRanks) -> dict[str, Any]:
+    """Return a page's data with the automata of the ranks that fit."""
+    return document | packed.to_json()
+
+
+def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
+    """Return the metrics by name, a value a rank, and how sure each is."""
+    if not fidelity:
+        return None
+    ranks, first = sorted(fidelity), next(iter(fidelity.values()))
+    return {
+        "source": source,
+        "words": first.n_words,
+        "prefixes": first.n_prefixes,
+        "ranks": ranks,
+        "values": {name: [fidelity[r][name] for r in ranks] for name in first},
+        "intervals": {
+            name: [fidelity[r].intervals.get(name) for r in ranks]
+            for name in first
+            if any(name in each.intervals for each in fidelity.values())
+        },
+        "meanings": {name: MEANINGS[name] for name in first},
+    }
+
+
+# How it was made ----------------------------------------------------------------------------------
+
+
+def how_made(
+    subject: Subject, chosen: int, name: str, heard: Heard | None
+) -> list[tuple[str, str]]:
+    """Say how the automaton was made, as pairs of a label and a text.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+    >>> how_made(Subject.of(wa), 1, "wa.json", None)[:2]
+    [('Automaton', 'wa.json'), ('States', '1, as they are in the file')]
+    """
+    settings = subject.settings
+    if not settings:
+        rows = [("Automaton", name), ("States", f"{chosen}, as they are in the file")]
+    else:
+        rows = [
+            ("Black box", name),
+            ("Method", _method(settings)),
+            ("Asked about", _basis(settings)),
+            ("Questions", _questions(settings)),
+            ("States", f"{chosen} shown first; the run has 1 to {subject.ranks[-1]}"),
+            ("Seed", str(settings.get("seed", "–"))),
+            ("Time", _seconds(settings.get("seconds", {}))),
+        ]
+        if settings.get("stopped"):
+            rows.insert(4, ("Stopped early", str(settings["stopped"])))
+    if heard is not None:
+        rows.append(("Compared on", heard.source))
+    return [*rows, ("Versions", _versions(settings))]
+
+
+def _method(settings: Mapping[str, Any]) -> str:
+    method = str(settings.get("method", "–"))
+    return f"{method}: {METHODS[method].partition(';')[0]}" if method in METHODS else method
+
+
+def _basis(settings: Mapping[str, Any]) -> str:
+    sizes = [
+        f"{settings[key]:,} {key}"
+        for key in ("prefixes", "columns" if "columns" in settings else "suffixes")
+        if isinstance(settings.get(key), int)
+    ]
+    return ", ".join([" × ".join(sizes), str(settings.get("basis", ""))]).strip(", ")
+
+
+def _questions(settings: Mapping[str, Any]) -> str:
+    count = settings.get("questions")
+    text = f"{count:,}" if isinstance(count, int) else "–"
+    repeat = settings.get("repeat", 1)
+    return f"{text}, each {repeat} times" if repeat != 1 else text
+
+
+def _seconds(seconds: Mapping[str, float]) -> str:
+    parts = ", ".join(f"{phase} {taken:.1f} s" for phase, taken in seconds.items())
+    return f"{sum(seconds.values()):.1f} s ({parts})" if parts else "–"
+
+
+def _versions(settings: Mapping[str, Any]) -> str:
+    made: Sequence[tuple[str, str]] = [
+        ("seqray", seqray.__version__),
+        ("Python", str(settings.get("python", platform.python_version()))),
+        ("NumPy", str(settings.get("numpy", np.__version__))),
+    ]
+    return ", ".join(f"{name} {version}" for name, version in made)

@@ -1,0 +1,192 @@
+"""What the box says, for a page: its weights of words, what it expects next, where both differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from seqray.arrays import FloatArray, IntArray
+from seqray.automaton import WeightedAutomaton
+from seqray.basis import uniform_words
+from seqray.blackbox.protocol import BlackBox
+from seqray.disagreeing import Disagreement, disagreements
+from seqray.errors import ArgumentError
+from seqray.fidelity import Fidelity, Reference
+from seqray.stepper import PredictingStepper, predicts, read_each, sample
+from seqray.words import Words
+
+N_WORDS = 2000
+"""How many words are drawn to compare on."""
+
+N_SHOWN = 1500
+"""How many different words a page carries with the box's weight."""
+
+N_LETTERS = 40_000
+"""How many symbols these may have in all."""
+
+N_PREFIXES = 150
+"""After how many prefixes a page knows what the box expects next."""
+
+N_NUMBERS = 12_000
+"""How many numbers that may take."""
+
+N_WORST = 6
+"""How many disagreements are shown of each way in which they are found."""
+
+LONGEST = 100
+"""The longest word that is drawn."""
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """What a box said on words, and how near the automata are to that.
+
+    Parameters
+    ----------
+    words, weights
+        Different words and the box's weights of them, shape ``(n_words,)``.
+    prefixes, next_symbol
+        Frequent prefixes, the most frequent first, and what the box expects after each, the end
+        last, shape ``(n_prefixes, n_symbols + 1)``; None where it does not predict.
+    worst, worst_next
+        Words on which box and automaton disagree, and what the box expects after each.
+    fidelity
+        By rank.
+    source
+        Where the words are from, for people.
+    """
+
+    words: Words
+    weights: FloatArray
+    prefixes: Words | None
+    next_symbol: FloatArray | None
+    worst: Sequence[Disagreement]
+    worst_next: FloatArray | None
+    fidelity: Mapping[int, Fidelity]
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the page; words are lists of codes."""
+        alphabet = self.words.alphabet
+        return {
+            "source": self.source,
+            "words": _codes(self.words),
+            "weights": self.weights.tolist(),
+            "prefixes": None if self.prefixes is None else _codes(self.prefixes),
+            "next": _table(self.next_symbol),
+            "worst": [
+                {
+                    "word": alphabet.encode(each.word).tolist(),
+                    "found": each.found,
+                    "box": each.box,
+                }
+                for each in self.worst
+            ],
+            "worst_next": _table(self.worst_next),
+        }
+
+
+def hear(
+    box: BlackBox,
+    automata: Callable[[int], WeightedAutomaton],
+    ranks: Sequence[int],
+    chosen: int,
+    *,
+    sure: Collection[int] = (),
+    words: Words | None = None,
+    seed: int = 0,
+) -> Heard:
+    """Ask a box what a page shows of it.
+
+    Parameters
+    ----------
+    box
+        What the automata stand in for.
+    automata
+        Returns the automaton of a rank.
+    ranks
+        The ranks to compare.
+    chosen
+        The rank at which disagreements are searched for.
+    sure
+        The ranks, beside the chosen one, to say of how sure their figures are.
+    words
+        What to compare on; by default words are drawn from the box where it predicts next
+        symbols, and else at random.
+    seed
+        Of all chance in it.
+
+    Examples
+    --------
+    >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> heard = hear(box, lambda rank: box, [1], 1)
+    >>> heard.source, len(heard.prefixes), heard.fidelity[1]["disagreement"]
+    ('2,000 words drawn from the box', 150, 0.0)
+    """
+    automaton = automata(chosen)
+    if box.alphabet != automaton.alphabet:
+        raise ArgumentError(
+            f"the automaton reads {automaton.alphabet}, the box {box.alphabet}: "
+            "expected the same symbols in the same order"
+        )
+    source = f"{0 if words is None else len(words):,} words of your own"
+    if words is None:
+        words, source = _drawn_words(box, seed)
+    reference = Reference.ask(box, words)
+    fidelity = {
+        rank: reference.compare(automata(rank), intervals=rank == chosen or rank in sure)
+        for rank in ranks
+    }
+    shown, weights = _shown_words(reference, seed)
+    prefixes, chances = _frequent_prefixes(reference)
+    worst = disagreements(box, automaton, n_words=N_WORST, seed=seed)
+    worst_next = None
+    if chances is not None and isinstance(box, PredictingStepper):
+        odd = box.alphabet.words([each.word for each in worst])
+        worst_next = read_each(box, odd, box.state_next_symbol)
+    return Heard(shown, weights, prefixes, chances, worst, worst_next, fidelity, source)
+
+
+def _drawn_words(box: BlackBox, seed: int) -> tuple[Words, str]:
+    rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
+    if predicts(box):
+        words = sample(box, N_WORDS, rng=rng, max_length=LONGEST)[0]
+        return words, f"{len(words):,} words drawn from the box"
+    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=12)
+    return words, f"{len(words):,} random words"
+
+
+def _shown_words(reference: Reference, seed: int) -> tuple[Words, FloatArray]:
+    """Choose different words, at random so that rare ones are among them."""
+    first = np.unique(reference.tree.node_of_word, return_index=True)[1]
+    order = np.random.default_rng(seed).permutation(np.sort(first))[:N_SHOWN]
+    letters = reference.words.lengths[order].cumsum()
+    chosen = np.sort(order[: max(1, int((letters <= N_LETTERS).sum()))])
+    return reference.words[chosen], reference.weights[chosen]
+
+
+def _frequent_prefixes(reference: Reference) -> tuple[Words | None, FloatArray | None]:
+    """Return the most frequent prefixes, short ones first among equals, and what comes next."""
+    if reference.next_symbol is None:
+        return None, None
+    tree = reference.tree
+    counts = tree.counts().sum(axis=1)
+    n = min(N_PREFIXES, max(10, N_NUMBERS // len(reference.next_symbol)))
+    chosen: IntArray = np.lexsort((np.arange(len(tree)), -counts))[:n]
+    return tree.words(chosen), reference.next_symbol[:, chosen].T
+
+
+def _codes(words: Words) -> list[list[int]]:
+    ends = words.offsets.tolist()
+    return [words.codes[a:b].tolist() for a, b in pairwise(ends)]
+
+
+def _table(rows: FloatArray | None) -> list[list[float]] | None:
+    """Return chances with as many digits as a page shows."""
+    if rows is None:
+        return None
+    return [[float(f"{x:.5g}") for x in row] for row in rows.tolist()]

@@ -1,0 +1,327 @@
+"""The same page from a server on this computer, where a typed word is also asked of the box.
+
+Only two things can be reached: the page, and ``POST /ask``. A question has to come from the page
+itself: other sites that a browser shows may not ask, nor may a name that somebody pointed at this
+computer (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import queue
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import Future
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from seqray.blackbox.protocol import BlackBox
+from seqray.errors import ArgumentError, MissingExtraError, SeqrayError
+from seqray.explore.page import page_policy
+from seqray.fidelity import Reference
+from seqray.words import Words
+
+LONGEST = 500
+"""The most symbols of a word that is asked."""
+
+LARGEST_BODY = 20_000
+"""The most bytes of a question."""
+
+PATIENCE = 30.0
+"""How many seconds the box may take for an answer."""
+
+IN_LINE = 4
+"""How many questions may wait for the box."""
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Asgi: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Refused(Exception):  # noqa: N818 - told to the page, no failure
+    """A question that is not answered: the status, and what to say."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Answering:
+    """Asks a box in a thread of its own, one word at a time.
+
+    A box that hangs holds up that thread and nothing else: it does not keep the program alive.
+
+    Parameters
+    ----------
+    box
+        The box.
+    patience
+        How many seconds it may take for an answer.
+
+    Examples
+    --------
+    >>> from seqray import WeightedAutomaton
+    >>> answering = Answering(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
+    >>> asyncio.run(answering.ask([0, 1]))["weight"]
+    0.03125
+    """
+
+    def __init__(self, box: BlackBox, *, patience: float = PATIENCE) -> None:
+        self.box, self.patience = box, patience
+        self._questions: queue.Queue[tuple[Words, Future[dict[str, Any]]]] = queue.Queue()
+        self._waiting = 0
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            words, future = self._questions.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(self._answer(words))
+            except Exception as error:
+                future.set_exception(error)
+
+    def _answer(self, words: Words) -> dict[str, Any]:
+        begin = time.perf_counter()
+        said = Reference.ask(self.box, words)
+        chances = None if said.next_symbol is None else said.next_symbol.T.tolist()
+        seconds = round(time.perf_counter() - begin, 4)
+        return {"weight": float(said.weights[0]), "next": chances, "seconds": seconds}
+
+    async def ask(self, codes: list[int]) -> dict[str, Any]:
+        """Return the box's weight of a word and, if it predicts, what comes next at every step."""
+        if self._waiting >= IN_LINE:
+            raise Refused(503, "the box is still busy with earlier words")
+        alphabet = self.box.alphabet
+        words = Words(alphabet, np.array(codes, np.int32), np.array([0, len(codes)]))
+        future: Future[dict[str, Any]] = Future()
+        self._waiting += 1
+        self._questions.put((words, future))
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.patience)
+        except TimeoutError:
+            raise Refused(
+                504, f"the box has not answered within {self.patience:g} seconds"
+            ) from None
+        except SeqrayError as error:
+            raise Refused(502, str(error)) from error
+        except Exception as error:
+            raise Refused(502, f"the box failed: {type(error).__name__}: {error}") from error
+        finally:
+            self._waiting -= 1
+
+
+def application(
+    page: str, box: BlackBox, *, host: str = "127.0.0.1", patience: float = PATIENCE
+) -> Asgi:
+    """Return the server as an ASGI application.
+
+    Parameters
+    ----------
+    page
+        What `seqray.explore.to_html` made with ``is_live``.
+    box
+        What typed words are asked of.
+    host
+        The name or address that it is reached by, beside those of this computer.
+    patience
+        How many seconds the box may take for an answer.
+    """
+    starlette = load_web()
+    answering = Answering(box, patience=patience)
+    n_symbols = len(box.alphabet)
+
+    async def show(request: Any) -> Any:
+        return starlette.responses.HTMLResponse(page)
+
+    async def ask(request: Any) -> Any:
+        try:
+            _check_origin(request.headers)
+            codes = _word(await _body(request), n_symbols)
+            return starlette.responses.JSONResponse(await answering.ask(codes))
+        except Refused as refused:
+            return starlette.responses.JSONResponse({"error": str(refused)}, refused.status)
+
+    routes = [
+        starlette.routing.Route("/", show, methods=["GET"]),
+        starlette.routing.Route("/ask", ask, methods=["POST"]),
+    ]
+    app = starlette.applications.Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    return _guarded(app, host)
+
+
+def load_web() -> Any:
+    """Import the packages that a server needs, or say how to get them."""
+    try:
+        import starlette.applications  # noqa: PLC0415 - only a server needs them
+        import starlette.responses  # noqa: PLC0415
+        import starlette.routing  # noqa: PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "a live page needs starlette and uvicorn: pip install 'seqray[web]'"
+        ) from error
+    return starlette
+
+
+# What is let in -----------------------------------------------------------------------------------
+
+
+def _guarded(inner: Asgi, host: str) -> Asgi:
+    """Refuse requests for other hosts, and give every answer its headers."""
+    policy = f"{page_policy(is_live=True)}; frame-ancestors 'none'"
+    extra = {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+
+    async def outer(scope: Message, receive: Receive, send: Send) -> None:
+        async def send_more(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [(name.encode(), text.encode()) for name, text in extra.items()]
+                message = {**message, "headers": [*message.get("headers", []), *headers]}
+            await send(message)
+
+        if scope["type"] == "http" and not _is_known(_header(scope, b"host"), host):
+            await _refuse_host(send_more)
+        else:
+            await inner(scope, receive, send_more)
+
+    return outer
+
+
+def _header(scope: Message, name: bytes) -> str:
+    found = [value for key, value in scope.get("headers", []) if key.lower() == name]
+    return found[0].decode("latin-1") if len(found) == 1 else ""
+
+
+async def _refuse_host(send: Send) -> None:
+    text = json.dumps({"error": "this server only answers under its own address"}).encode()
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 421, "headers": headers})
+    await send({"type": "http.response.body", "body": text})
+
+
+def _is_known(header: str, host: str) -> bool:
+    """Whether a Host header names this server.
+
+    Addresses always may: only names can be pointed elsewhere.
+
+    >>> [_is_known(name, "box.lan") for name in ("localhost:8000", "[::1]:80", "box.lan", "a.com")]
+    [True, True, True, False]
+    """
+    name = header[1:].partition("]")[0] if header[:1] == "[" else header.partition(":")[0]
+    return name.lower() in ("localhost", host.lower()) or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_origin(headers: Mapping[str, str]) -> None:
+    """Refuse what another site makes a browser send."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
+    if site != "same-origin" or (origin is not None and origin != f"http://{headers['host']}"):
+        raise Refused(403, "only the page itself may ask")
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise Refused(415, "expected application/json")
+
+
+async def _body(request: Any) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise Refused(413, f"the question is longer than {LARGEST_BODY:,} bytes")
+    return body
+
+
+def _word(body: bytes, n_symbols: int) -> list[int]:
+    """Read ``{"word": [codes]}``."""
+    try:
+        codes = json.loads(body)["word"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise Refused(400, 'expected {"word": [numbers of symbols]}') from None
+    if not isinstance(codes, list) or not all(type(code) is int for code in codes):
+        raise Refused(400, 'expected {"word": [numbers of symbols]}')
+    if len(codes) > LONGEST:
+        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {LONGEST} at most")
+    if not all(0 <= code < n_symbols for code in codes):
+        raise Refused(400, f"expected numbers of symbols from 0 to {n_symbols - 1}")
+    return codes
+
+
+# Running ------------------------------------------------------------------------------------------
+
+
+def open_port(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or say why there is none; port 0 takes a free one.
+
+    >>> listening = open_port("127.0.0.1", 0)
+    >>> listening.getsockname()[0]
+    '127.0.0.1'
+    >>> listening.close()
+    """
+    listening = None
+    try:
+        kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(kind, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(32)
+    except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
+        why = getattr(error, "strerror", None) or error
+        raise ArgumentError(
+            f"cannot listen at {host}, port {port}: {why}: choose another --port, or 0 for a free "
+            "one"
+        ) from error
+    return listening
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this computer can reach a host.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host.lower() == "localhost":
+        return True
+    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def run(app: Asgi, listening: socket.socket) -> None:
+    """Serve until Ctrl-C."""
+    import uvicorn  # noqa: PLC0415 - only a server needs it
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass  # uvicorn has ended in good order, and hands the signal on
+    finally:
+        listening.close()

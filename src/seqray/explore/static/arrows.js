@@ -1,0 +1,177 @@
+// What a graph has to draw: arrows, how much weight a threshold hides, shapes.
+
+const STEPS = 60; // positions of the slider of thresholds
+const DECADES = 3; // how far down it goes from the largest weight
+
+/**
+ * What a rank has to draw. All symbols between two states share an arrow. With many states there
+ * are hundreds of thousands of weights, so that lists of symbols are made for drawn arrows only.
+ */
+class Arrows {
+  constructor(automaton) {
+    this.automaton = automaton;
+    const { states, symbols } = automaton;
+    const heaviest = new Float64Array(states * states); // with its sign
+    const sizes = new Float64Array(symbols * states * states);
+    let least = 0;
+    for (let symbol = 0, at = 0; symbol < symbols; symbol += 1) {
+      for (let from = 0, pair = 0; from < states; from += 1) {
+        for (let to = 0; to < states; to += 1, at += 1, pair += 1) {
+          const weight = automaton.at(symbol, from, to);
+          sizes[at] = Math.abs(weight);
+          if (sizes[at] > Math.abs(heaviest[pair])) heaviest[pair] = weight;
+          if (weight < least) least = weight;
+        }
+      }
+    }
+    const pairs = [];
+    heaviest.forEach((weight, pair) => {
+      if (weight !== 0) pairs.push(pair);
+    });
+    this.pairs = Float64Array.from(pairs).sort(
+      (a, b) => Math.abs(heaviest[b]) - Math.abs(heaviest[a]),
+    );
+    this.heaviest = heaviest;
+    this.count = pairs.length;
+    this.largest = this.count ? Math.abs(heaviest[this.pairs[0]]) : 1;
+    this.hasNegative = least < 0;
+    // Sums from the smallest weight up: what a threshold hides.
+    this.sizes = sizes.sort();
+    this.sums = new Float64Array(sizes.length + 1);
+    sizes.forEach((size, at) => {
+      this.sums[at + 1] = this.sums[at] + size;
+    });
+    this.total = this.sums[sizes.length];
+    // Chances: weights that sum to one along every way through, none of them negative.
+    this.areChances = automaton.through !== null && least > -1e-9 && this.largest < 1 + 1e-6;
+  }
+
+  /** Position 0 of the slider hides nothing; the others are spread by logarithm. */
+  threshold(position) {
+    if (position === 0) return 0;
+    const exact = this.largest * 10 ** (-DECADES * (1 - position / STEPS));
+    return Number(exact.toPrecision(2));
+  }
+
+  /** How many arrows a threshold leaves. */
+  many(threshold) {
+    return first(this.count, (at) => Math.abs(this.heaviest[this.pairs[at]]) < threshold);
+  }
+
+  /** The heaviest arrows that a threshold leaves, at most so many. */
+  shown(threshold, most = Infinity) {
+    const { states } = this.automaton;
+    const kept = Math.min(most, this.many(threshold));
+    return Array.from(this.pairs.subarray(0, kept), (pair) =>
+      this.arrow(Math.floor(pair / states), pair % states, threshold),
+    );
+  }
+
+  /** All arrows of one state, the heaviest first. */
+  from(state) {
+    const { states } = this.automaton;
+    return Array.from({ length: states }, (_, to) => this.arrow(state, to, 0))
+      .filter(({ weights }) => weights.length)
+      .sort((a, b) => Math.abs(b.heaviest) - Math.abs(a.heaviest));
+  }
+
+  arrow(from, to, threshold) {
+    const weights = [];
+    for (let symbol = 0; symbol < this.automaton.symbols; symbol += 1) {
+      const weight = this.automaton.at(symbol, from, to);
+      if (weight !== 0 && Math.abs(weight) >= threshold) weights.push({ symbol, weight });
+    }
+    weights.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    return { from, to, weights, heaviest: weights.length ? weights[0].weight : 0 };
+  }
+
+  /** How much of all weight a threshold hides, from 0 to 1. */
+  hidden(threshold) {
+    const below = first(this.sizes.length, (at) => this.sizes[at] >= threshold);
+    return this.total ? this.sums[below] / this.total : 0;
+  }
+
+  /** The position at which the graph is first shown: small weights hidden, few enough arrows. */
+  calm() {
+    const most = Math.min(90, Math.max(9, Math.round(2.2 * this.automaton.states)));
+    for (let position = 1; position <= STEPS; position += 1) {
+      const threshold = this.threshold(position);
+      if (threshold >= 0.02 * this.largest && this.many(threshold) <= most) return position;
+    }
+    return STEPS;
+  }
+
+  write(weight) {
+    return this.areChances ? percent(weight) : show(weight, 2);
+  }
+}
+
+/** The first place from which on something is true, by halving. */
+function first(length, isTrue) {
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isTrue(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+// Shapes ------------------------------------------------------------------------------------------
+
+function bounds({ nodes, planned }, { nodes: places, edges }) {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  const reach = (x, y, w, h) => {
+    [left, right] = [Math.min(left, x - w), Math.max(right, x + w)];
+    [top, bottom] = [Math.min(top, y - h), Math.max(bottom, y + h)];
+  };
+  nodes.forEach(({ size }, at) => reach(places[at].x, places[at].y, size / 2 + 6, size / 2 + 6));
+  edges.forEach((edge, at) => {
+    const label = planned[at].label;
+    if (label && edge?.label)
+      reach(edge.label[0], edge.label[1], label.width / 2, label.height / 2);
+    for (const [x, y] of edge?.points ?? []) reach(x, y, 3, 3);
+  });
+  const margin = 12;
+  return {
+    x: left - margin,
+    y: top - margin,
+    width: right - left + 2 * margin,
+    height: bottom - top + 2 * margin,
+  };
+}
+
+function curve(points) {
+  const text = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  const [first, ...rest] = points;
+  const parts = [`M${text(first)}`];
+  for (let at = 0; at + 2 < rest.length; at += 3)
+    parts.push(
+      `C${rest
+        .slice(at, at + 3)
+        .map(text)
+        .join(" ")}`,
+    );
+  return parts.join("");
+}
+
+function arrowhead([x, y], [tipX, tipY], width) {
+  const [dx, dy] = [tipX - x, tipY - y];
+  const length = Math.hypot(dx, dy) || 1;
+  const half = 3 + 0.8 * width;
+  const [sideX, sideY] = [(-dy / length) * half, (dx / length) * half];
+  const point = (a, b) => `${a.toFixed(1)} ${b.toFixed(1)}`;
+  return `M${point(tipX, tipY)}L${point(x + sideX, y + sideY)}L${point(x - sideX, y - sideY)}Z`;
+}
+
+/** An arc around a state: the chance that a word ends there, a full turn for 100 %. */
+function ring(radius, share) {
+  const r = radius - 3.5;
+  const around = 2 * Math.PI * r;
+  return svg("circle", {
+    class: "ending",
+    r,
+    transform: "rotate(-90)",
+    "stroke-dasharray": `${(around * Math.min(1, share)).toFixed(2)} ${around.toFixed(2)}`,
+  });
+}

@@ -1,0 +1,149 @@
+// The page's data: packed arrays, automata of every rank, symbols and words.
+
+async function inflate(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Numbers come as all first bytes, then all second bytes, and so on; see packing.py. */
+async function unpack({ shape, bytes, data }) {
+  const planes = await inflate(data);
+  const length = shape.reduce((product, size) => product * size, 1);
+  const numbers = new Float64Array(length);
+  const raw = new Uint8Array(numbers.buffer);
+  for (let plane = 0; plane < bytes; plane += 1) {
+    for (let at = 0; at < length; at += 1) raw[8 * at + 7 - plane] = planes[plane * length + at];
+  }
+  return numbers;
+}
+
+class Content {
+  constructor(document_) {
+    Object.assign(this, document_);
+    this.symbols = this.alphabet.names.length;
+    this.codes = new Map(this.alphabet.texts.map((text, code) => [text, code]));
+    this.byRank = new Map(this.ranks.map((entry) => [entry.rank, entry]));
+    this.cache = new Map();
+  }
+
+  static async read() {
+    const content = new Content(JSON.parse($("content").textContent));
+    const names = Object.keys(content.arrays);
+    const arrays = await Promise.all(names.map((name) => unpack(content.arrays[name])));
+    content.arrays = Object.fromEntries(names.map((name, at) => [name, arrays[at]]));
+    content.#cutEnds();
+    return content;
+  }
+
+  /** The ends of all ranks stand one behind the other: see PackedRanks. */
+  #cutEnds() {
+    let at = 0;
+    const take = (length) => this.arrays.ends.subarray(at, (at += length));
+    for (const entry of this.ranks) {
+      entry.initial = take(entry.states);
+      entry.final = take(entry.states);
+      entry.through = take(entry.states);
+    }
+    for (const entry of this.ranks) {
+      if (!entry.drawn) continue;
+      entry.drawnInitial = take(entry.names.length);
+      entry.drawnFinal = take(entry.names.length);
+    }
+  }
+
+  /** What a rank computes. */
+  automaton(rank) {
+    const entry = this.byRank.get(rank);
+    const own = this.arrays[`own_${rank}`];
+    return this.#cached(
+      `automaton ${rank}`,
+      () =>
+        new Automaton({
+          symbols: this.symbols,
+          states: entry.states,
+          initial: entry.initial,
+          final: entry.final,
+          through: entry.sums ? entry.through : null,
+          block: own ?? this.arrays.block,
+          stride: own
+            ? entry.states
+            : Math.round(Math.sqrt(this.arrays.block.length / this.symbols)),
+          kept: entry.kept ?? 1,
+        }),
+    );
+  }
+
+  /** What is drawn of a rank: the same function, with named states where there are names. */
+  drawn(rank) {
+    const entry = this.byRank.get(rank);
+    if (!entry.drawn) return this.automaton(rank);
+    const states = entry.names.length;
+    return this.#cached(
+      `drawn ${rank}`,
+      () =>
+        new Automaton({
+          symbols: this.symbols,
+          states,
+          initial: entry.drawnInitial,
+          final: entry.drawnFinal,
+          // Named states are scaled so that all that can follow one weighs 1.
+          through: entry.sums ? new Float64Array(states).fill(1) : null,
+          block: this.arrays[`drawn_${rank}`],
+          stride: states,
+        }),
+    );
+  }
+
+  #cached(key, make) {
+    if (!this.cache.has(key)) this.cache.set(key, make());
+    return this.cache.get(key);
+  }
+
+  /** A state's name in two parts: how it is meant, and what is meant. */
+  stateName(rank, state) {
+    const entry = this.byRank.get(rank);
+    if (!entry.names) return { how: "", what: String(state + 1) };
+    const share = entry.shares[state];
+    const how = share > 0.995 ? "" : share >= 0.5 ? "mostly" : "partly";
+    const what = entry.names[state];
+    return what === "λ" ? { how, what: "start" } : { how: `${how} after`.trim(), what };
+  }
+
+  stateText(rank, state) {
+    const { how, what } = this.stateName(rank, state);
+    return this.byRank.get(rank).names ? `${how} ${what}`.trim() : `state ${what}`;
+  }
+
+  /** Without how exactly it is meant, where there is little room. */
+  stateShort(rank, state) {
+    return this.stateText(rank, state).replace(/^(mostly|partly) /, "");
+  }
+
+  symbol(code) {
+    return code === this.symbols ? "end" : this.alphabet.names[code];
+  }
+
+  spell(word) {
+    return word.map((code) => this.symbol(code)).join(this.alphabet.characters ? "" : " ") || "λ";
+  }
+
+  /** Text for the field; `parse` reads it back where symbols hold no white space. */
+  text(word) {
+    return word.map((code) => this.alphabet.texts[code]).join(this.alphabet.characters ? "" : " ");
+  }
+
+  /** Codes of a typed word, or what is wrong with it. */
+  parse(text) {
+    const pieces = this.alphabet.characters ? [...text] : text.split(/\s+/u).filter(Boolean);
+    const word = pieces.map((piece) => this.codes.get(piece));
+    const at = word.indexOf(undefined);
+    if (at < 0) return { word };
+    const known = this.alphabet.names.slice(0, 12).join(" ") + (this.symbols > 12 ? " …" : "");
+    return {
+      error: `“${pieces[at]}” at position ${at + 1} is no symbol of this box. There are: ${known}`,
+    };
+  }
+}

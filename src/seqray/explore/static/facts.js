@@ -1,0 +1,110 @@
+// Facts about the whole, at the number of states that is shown first.
+
+function showFacts(content, onword) {
+  const { facts } = content;
+  const cards = [factWords(content, onword), factLength(content), factSymbols(content)].filter(
+    Boolean,
+  );
+  $("facts").hidden = $("nav-facts").hidden = !cards.length;
+  $("facts-intro").textContent =
+    `Computed from the automaton of ${counted(content.chosen, "state")} and not by trying: ` +
+    (facts.exact
+      ? "these are exact for it."
+      : "the words come from a search, so that heavier ones may exist.");
+  $("facts-body").replaceChildren(...cards);
+}
+
+function factCard(title, ...children) {
+  return element("div", { className: "card" }, element("h3", {}, title), ...children);
+}
+
+function factWords(content, onword) {
+  const { words, counts } = content.facts;
+  if (!words.length) return null;
+  const isChance = Boolean(counts);
+  const rows = words.map(({ word, weight }) => ({
+    label: content.spell(word),
+    value: weight,
+    onclick: () => onword(word),
+  }));
+  const text = isChance
+    ? "Together they make up " +
+      percent(words.reduce((sum, { weight }) => sum + weight, 0)) +
+      " of all words."
+    : "The largest in size.";
+  return factCard(
+    isChance ? "The most probable words" : "The heaviest words",
+    bars(rows, { write: isChance ? percent : (value) => show(value, 3) }),
+    element("p", { className: "caption" }, text),
+  );
+}
+
+function factLength(content) {
+  const { length, rhythms = [], absorbing = [], periodic = [] } = content.facts;
+  const names = (states) =>
+    states
+      .slice(0, 6)
+      .map((state) => content.stateText(content.chosen, state))
+      .join(", ") + (states.length > 6 ? " …" : "");
+  const said = [];
+  if (length)
+    said.push([
+      "Words have ",
+      element("strong", {}, `${show(length[0])} symbols`),
+      ` on average, give or take ${show(length[1], 2)}.`,
+    ]);
+  for (const states of absorbing)
+    said.push([`Once in ${names(states)}, a word never leaves again: it only ends.`]);
+  for (const [period, states] of periodic)
+    said.push([`It comes back to ${names(states)} only after multiples of ${period} symbols.`]);
+  for (const [period, strength] of rhythms)
+    said.push([
+      `The weights of words swing with their length, once in ${show(period)} symbols; ` +
+        `with each symbol ${percent(strength)} of that swing is left.`,
+    ]);
+  if (!said.length) return null;
+  return factCard("Length and rhythm", ...said.map((parts) => element("p", {}, ...parts)));
+}
+
+function factSymbols(content) {
+  const { counts, influence } = content.facts;
+  if (!counts) return null;
+  const order = counts
+    .map((_, code) => code)
+    .sort((a, b) => counts[b] - counts[a])
+    .slice(0, 12);
+  const rows = order.map((code) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", className: "mono" }, content.symbol(code)),
+      element("td", { className: "right" }, show(counts[code], 3)),
+      element("td", { className: "right" }, percent(influence[code])),
+    ),
+  );
+  return factCard(
+    "The symbols",
+    element(
+      "table",
+      { className: "compact" },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          element("th", { scope: "col" }, "symbol"),
+          element("th", { scope: "col", className: "right" }, "in a word"),
+          element("th", { scope: "col", className: "right" }, "influence"),
+        ),
+      ),
+      element("tbody", {}, ...rows),
+    ),
+    element(
+      "p",
+      { className: "caption" },
+      "In a word: how many to expect. Influence: the share of chance by which what comes " +
+        "next differs from the average.",
+    ),
+  );
+}

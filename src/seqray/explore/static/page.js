@@ -1,0 +1,341 @@
+// The whole page: what it says on top, and how its parts follow the sliders.
+
+class Page {
+  constructor(content) {
+    this.content = content;
+    this.ranks = content.ranks.map(({ rank }) => rank);
+    this.positions = new Map(); // of the slider of thresholds, as the user left it, by rank
+    this.graph = new Graph(content, {
+      onselect: (state) => this.panel.show(this.rank, state),
+      onstatus: (text) => this.status({ text }),
+    });
+    this.panel = new StatePanel(content, this.graph);
+    this.word = new WordView(content, { onstep: (shares, so) => this.follow(shares, so) });
+    this.sizes = new Sizes(content, (rank) => this.pick(rank));
+    this.comparison = new Comparison(content, (word) => this.tryWord(word));
+    this.#made();
+    this.#controls();
+  }
+
+  begin() {
+    this.setRank(this.content.chosen);
+    this.sizes.draw();
+    document.body.dataset.ready = "yes";
+  }
+
+  // Sliders -----------------------------------------------------------------------------------
+
+  #controls() {
+    const slider = $("rank");
+    slider.max = String(this.ranks.length - 1);
+    $("rank-control").hidden = this.ranks.length < 2;
+    slider.addEventListener("input", () => this.setRank(this.ranks[Number(slider.value)]));
+    $("rank-reset").addEventListener("click", () => this.setRank(this.content.chosen));
+    const threshold = $("threshold");
+    threshold.addEventListener("input", () => {
+      this.positions.set(this.rank, Number(threshold.value));
+      this.#threshold();
+      this.#drawSoon();
+    });
+    let width = innerWidth;
+    addEventListener(
+      "resize",
+      settled(200, () => {
+        if (innerWidth === width) return; // on phones the height changes when one scrolls
+        width = innerWidth;
+        this.graph.show(this.rank, this.thresholdNow);
+        this.#redraw();
+      }),
+    );
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
+    themeButton(() => this.#redraw());
+  }
+
+  /** Charts have their colours in pixels. */
+  #redraw() {
+    this.sizes.draw();
+    this.comparison.redraw();
+  }
+
+  setRank(rank) {
+    const { content } = this;
+    this.rank = rank;
+    const at = this.ranks.indexOf(rank);
+    $("rank").value = String(at);
+    $("rank").setAttribute("aria-valuetext", counted(rank, "state"));
+    $("rank-value").textContent = String(rank);
+    $("rank-reset").hidden = rank === content.chosen;
+    $("rank-reset").textContent = `back to ${content.chosen}`;
+    this.#headline();
+    this.sizes.at(rank);
+    this.#heavy();
+  }
+
+  /** The nearest size that the page has. */
+  pick(rank) {
+    this.setRank(
+      this.ranks.reduce((best, here) =>
+        Math.abs(here - rank) < Math.abs(best - rank) ? here : best,
+      ),
+    );
+  }
+
+  /** All that takes time, when the slider rests for a moment. */
+  #heavy = settled(40, () => {
+    const { rank, content } = this;
+    const arrows = this.graph.arrows(rank);
+    if (!this.positions.has(rank)) this.positions.set(rank, arrows.calm());
+    $("threshold").value = String(this.positions.get(rank));
+    this.#threshold();
+    $("graph-intro").textContent = readingHelp(content, rank, arrows);
+    $("legend").replaceChildren(...legend(content, rank, arrows));
+    const drawn = this.graph.show(rank, this.thresholdNow);
+    this.panel.show(rank, null);
+    this.word.show(rank);
+    $("word-intro").textContent = wordHelp(this.word.automaton);
+    drawn
+      .then(() => this.comparison.show(rank))
+      .then(() => {
+        document.body.dataset.settled = String(rank);
+      });
+  });
+
+  #drawSoon = settled(120, () => this.graph.show(this.rank, this.thresholdNow));
+
+  #threshold() {
+    const arrows = this.graph.arrows(this.rank);
+    const threshold = arrows.threshold(this.positions.get(this.rank));
+    this.thresholdNow = threshold;
+    const text = threshold === 0 ? "nothing" : arrows.write(threshold);
+    $("threshold-value").textContent = text;
+    $("threshold").setAttribute("aria-valuetext", threshold === 0 ? "nothing is hidden" : text);
+    const many = arrows.many(threshold);
+    const hidden = arrows.hidden(threshold);
+    $("hidden-share").textContent =
+      hidden === 0 && many === arrows.count
+        ? `All ${counted(many, "arrow")} are drawn.`
+        : `${count(many)} of ${counted(arrows.count, "arrow")} drawn; what is hidden has ` +
+          `${percent(hidden)} of all weight.`;
+  }
+
+  /** Mark in the graph where a typed word has led. */
+  follow(shares, so) {
+    this.graph.follow(shares);
+    this.status({ so: shares ? `Amber: where the word ${so} has led. ` : "" });
+  }
+
+  status(change) {
+    this.said = { text: "", so: "", ...this.said, ...change };
+    $("graph-status").textContent = this.said.so + this.said.text;
+  }
+
+  tryWord(word) {
+    this.word.set(word);
+    $("word").scrollIntoView({
+      behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+    });
+    $("word-field").focus({ preventScroll: true });
+  }
+
+  // The top -----------------------------------------------------------------------------------
+
+  #headline() {
+    const { content, rank } = this;
+    const table = content.fidelity;
+    const at = table ? table.ranks.indexOf(rank) : -1;
+    const figure = (name) => (at >= 0 && table.values[name] ? table.values[name][at] : null);
+    const interval = (name) => (at >= 0 ? (table.intervals[name]?.[at] ?? null) : null);
+    const isFromBox = isExtracted(content);
+    document.title = `${content.name} in ${counted(rank, "state")} · seqray`;
+    $("kicker").textContent = isFromBox ? "An X-ray of a black box" : "A weighted automaton";
+    $("headline").replaceChildren(
+      element("span", { className: "box-name", dir: "auto" }, content.name),
+      rank <= 12
+        ? `, seen as ${spelled(rank)} ${rank === 1 ? "state" : "states"}`
+        : `, seen as ${counted(rank, "state")}`,
+    );
+    const asked = isFromBox
+      ? `seqray asked the box ${counted(content.questions, "question")} and looked at nothing ` +
+        `else. From the answers it built a small machine over ` +
+        `${counted(content.symbols, "symbol")} that stands for it. `
+      : `A machine over ${counted(content.symbols, "symbol")} that gives every word a number. `;
+    $("lede").replaceChildren(asked, ...verdictOf(figure));
+    const tiles = tilesOf(figure, interval);
+    $("tiles").hidden = !tiles.length;
+    $("tiles").replaceChildren(...tiles);
+    $("tiles-note").textContent = tiles.length ? measuredOn(table) : "";
+    if (!table) {
+      $("lede").append(
+        "How faithful it is to a box, this page can say when it is made with ",
+        element("code", {}, "--against BOX"),
+        ".",
+      );
+    }
+  }
+
+  // The bottom --------------------------------------------------------------------------------
+
+  #made() {
+    const { content } = this;
+    $("made-intro").textContent = isExtracted(content)
+      ? "All of it comes from the box's answers. seqray used no training data and did not look " +
+        "inside the box."
+      : "The automaton was given as it is; everything on this page is computed from it.";
+    $("made-list").append(
+      ...content.made.flatMap(([name, text]) => [
+        element("dt", {}, name),
+        element("dd", { dir: "auto" }, text),
+      ]),
+    );
+    const digits = {
+      8: "exactly as in Python",
+      7: "to 13 digits",
+      6: "to 11 digits",
+      5: "to 8 digits",
+      4: "to 6 digits",
+    };
+    const missing =
+      content.largest > 1 && content.ranks.length > 1 ? content.largest - content.ranks.length : 0;
+    const loss = Math.max(0, ...content.ranks.map((entry) => entry.loss ?? 0));
+    $("made-note").textContent = [
+      `Weights are computed in this page with the numbers of the automaton, kept ` +
+        `${digits[content.bytes]}.`,
+      missing > 0
+        ? `To stay below 3 MB the page leaves out ${counted(missing, "size")} of 1 to ` +
+          `${content.largest} states.`
+        : "",
+      loss > 1e-6
+        ? `States get their names in other coordinates, which changes weights by up to ` +
+          `${percent(loss)} of the largest; this concerns the picture, not the weights.`
+        : "",
+    ]
+      .filter(Boolean)
+      .join(" ");
+    showFacts(content, (word) => this.tryWord(word));
+  }
+}
+
+/** Whether it was made by asking a box, and is not just an automaton in a file. */
+function isExtracted({ questions }) {
+  return questions !== null && questions !== undefined;
+}
+
+function measuredOn({ source, words, intervals }) {
+  const many = /\d/.test(source) ? "" : ` (${count(words)})`;
+  const sure = Object.keys(intervals).length
+    ? "; ±: with other words like these, 95 of 100 values lie this near"
+    : "";
+  return `Measured on ${source}${many}${sure}.`;
+}
+
+/** How near the automaton is, in plain words. */
+function verdictOf(figure) {
+  const order = figure("ndcg5");
+  const error = figure("relative_error");
+  const levels = (value, bounds) =>
+    ["practically the same", "very close", "close", "roughly alike", "far apart"][
+      bounds.findIndex((bound) => value <= bound) < 0
+        ? 4
+        : bounds.findIndex((bound) => value <= bound)
+    ];
+  if (order !== null) {
+    const said = levels(1 - order, [1e-3, 1e-2, 5e-2, 0.15]);
+    return ["Asked what comes next, the two are ", element("strong", {}, said), "."];
+  }
+  if (error !== null)
+    return [
+      "In their numbers for words, the two are ",
+      element("strong", {}, levels(error, [1e-3, 1e-2, 0.1, 0.3])),
+      ".",
+    ];
+  return [];
+}
+
+function tilesOf(figure, interval) {
+  const tile = (name, value, text) => {
+    const between = interval(name);
+    const half = between ? (between[1] - between[0]) / 2 : null;
+    const sure =
+      half === null
+        ? ""
+        : half === 0
+          ? ""
+          : name === "disagreement"
+            ? `± ${show(100 * half, 2)} %`
+            : `± ${show(half, 2)}`;
+    return element(
+      "div",
+      { className: "tile", "data-metric": name },
+      element("span", { className: "tile-value" }, value, " ", element("small", {}, sure)),
+      element("span", { className: "tile-text" }, text),
+    );
+  };
+  const tiles = [];
+  const add = (name, write, text) => {
+    const value = figure(name);
+    if (value !== null) tiles.push(tile(name, write(value), text));
+  };
+  add(
+    "disagreement",
+    (value) => percent(1 - value, 4),
+    "of the time both expect the same next symbol",
+  );
+  add(
+    "ndcg5",
+    (value) => show(value, 5),
+    "NDCG₅: the automaton's order of the next symbols; 1 is the box's own",
+  );
+  add(
+    "perplexity_ratio",
+    (value) => show(value, 5),
+    "perplexity ratio: as a model of language; 1 is a perfect copy",
+  );
+  if (!tiles.length || figure("ndcg5") === null) {
+    add(
+      "relative_error",
+      (value) => show(value, 3),
+      "error of its numbers, relative to their size",
+    );
+    add("correlation", (value) => show(value, 5), "correlation of the two numbers for a word");
+    add("sign_agreement", (value) => percent(value, 4), "of words get a number with the same sign");
+  }
+  return tiles;
+}
+
+function wordHelp(automaton) {
+  return automaton.readers
+    ? "Type a word, and follow it. Before every symbol the automaton has an opinion about " +
+        "what comes next; the word's weight is the product of the chances of its symbols " +
+        "and of its end."
+    : "Type a word, and follow it. Every symbol changes the state; the weight is read " +
+        "from the last one.";
+}
+
+/** Light, dark, or as the system has it. */
+function themeButton(onchange) {
+  const button = $("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () =>
+    (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const mark = () => {
+    button.textContent = isDark() ? "☀" : "☾";
+    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    button.title = isDark() ? "Light colours" : "Dark colours";
+  };
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    mark();
+    onchange();
+  });
+  system.addEventListener("change", mark);
+  mark();
+}
+
+Content.read()
+  .then((content) => new Page(content).begin())
+  .catch((error) => {
+    $("failure").hidden = false;
+    $("failure").textContent =
+      `This page could not be shown: ${error.message}. It needs a browser from 2023 or later.`;
+    throw error;
+  });

@@ -1,0 +1,229 @@
+// What stands beside the graph: all states, or the chosen one; how to read the picture.
+
+/** Bars with a label and a number each; `other` is a second number to compare with. */
+function bars(rows, { write = percent, compared = false } = {}) {
+  const largest = Math.max(
+    1e-300,
+    ...rows.flatMap(({ value, other }) => [Math.abs(value), Math.abs(other ?? 0)]),
+  );
+  const list = element("ul", { className: `bars${compared ? " compared" : ""}` });
+  for (const { label, value, other, onclick } of rows) {
+    const bar = (size, name) =>
+      styled(element("span", { className: `${name}${size < 0 ? " negative" : ""}` }), {
+        "--size": (Math.abs(size) / largest).toFixed(4),
+      });
+    const name = onclick
+      ? element("button", { type: "button", className: "bar-label quiet", onclick }, label)
+      : element("span", { className: "bar-label" }, label);
+    const lane = element("span", { className: "lane", "aria-hidden": "true" }, bar(value, "bar"));
+    if (compared) lane.append(bar(other ?? 0, "bar other"));
+    const numbers =
+      compared && other !== undefined ? `${write(value)} · ${write(other)}` : write(value);
+    list.append(element("li", {}, name, lane, element("span", { className: "number" }, numbers)));
+  }
+  return list;
+}
+
+class StatePanel {
+  constructor(content, graph) {
+    Object.assign(this, { content, graph, panel: $("state-panel") });
+  }
+
+  show(rank, state) {
+    if (state === null) this.#all(rank);
+    else this.#one(rank, state);
+  }
+
+  #all(rank) {
+    const entry = this.content.byRank.get(rank);
+    const states = Array.from({ length: this.graph.arrows(rank).automaton.states }, (_, at) => at);
+    const mass = entry.mass && entry.mass.every((value) => value !== null) ? entry.mass : null;
+    if (mass) states.sort((a, b) => mass[b] - mass[a]);
+    const most = 14;
+    const rows = states.slice(0, most).map((state) => ({
+      label: this.content.stateShort(rank, state),
+      value: mass ? mass[state] : 0,
+      onclick: () => this.graph.choose(state),
+    }));
+    this.panel.replaceChildren(
+      element("h3", {}, mass ? "Where it spends its time" : "The states"),
+      mass
+        ? bars(rows)
+        : element(
+            "p",
+            { className: "plain-list" },
+            ...rows.map(({ label, onclick }) =>
+              element("button", { type: "button", className: "quiet", onclick }, label),
+            ),
+          ),
+      element(
+        "p",
+        { className: "caption" },
+        states.length > most ? `And ${states.length - most} more. ` : "",
+        "Choose a state to see what happens there.",
+      ),
+    );
+  }
+
+  #one(rank, state) {
+    const { content, graph } = this;
+    const arrows = graph.arrows(rank);
+    const { automaton } = arrows;
+    const mass = content.byRank.get(rank).mass?.[state];
+    const { how, what } = content.stateName(rank, state);
+    const facts = [];
+    if (mass) facts.push(["of the time here", percent(mass)]);
+    facts.push([
+      "words begin here",
+      arrows.areChances ? percent(automaton.initial[state]) : show(automaton.initial[state]),
+    ]);
+    facts.push([
+      "words end here",
+      arrows.areChances ? percent(automaton.final[state]) : show(automaton.final[state]),
+    ]);
+    const only = new Float64Array(automaton.states);
+    only[state] = 1;
+    const next = automaton.next(only);
+    const told = next
+      ? next
+          .map((value, code) => ({ label: content.symbol(code), value }))
+          .sort((a, b) => b.value - a.value)
+          .slice(0, 8)
+      : [];
+    const out = arrows.from(state).slice(0, 8);
+    this.panel.replaceChildren(
+      element(
+        "h3",
+        {},
+        `${how} `,
+        element(
+          "span",
+          { className: "mono" },
+          content.byRank.get(rank).names ? what : `state ${what}`,
+        ),
+      ),
+      element(
+        "dl",
+        { className: "little" },
+        ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+      ),
+      ...(told.length ? [element("h4", {}, "What comes next"), bars(told)] : []),
+      ...this.#goesOn(rank, state),
+      element("h4", {}, "Its arrows"),
+      bars(
+        out.map((arrow) => ({
+          label: `→ ${content.stateShort(rank, arrow.to)} · ${this.#symbols(arrow)}`,
+          value: arrow.weights.reduce((sum, { weight }) => sum + weight, 0),
+        })),
+        { write: (value) => arrows.write(value) },
+      ),
+      element(
+        "button",
+        { type: "button", className: "quiet", onclick: () => graph.choose(state) },
+        "All states",
+      ),
+    );
+  }
+
+  /** The symbols of an arrow, without those that hardly count. */
+  #symbols({ weights, heaviest }) {
+    const heavy = weights.filter(({ weight }) => Math.abs(weight) >= 0.02 * Math.abs(heaviest));
+    const names = heavy.slice(0, 3).map(({ symbol }) => this.content.symbol(symbol));
+    return names.join(" ") + (heavy.length > 3 ? " …" : "");
+  }
+
+  /** How words end that have come here, where the page knows it. */
+  #goesOn(rank, state) {
+    const { content } = this;
+    const words = rank === content.chosen ? (content.facts.continuations?.[state] ?? []) : [];
+    if (!words.length) return [];
+    const write = this.graph.arrows(rank).areChances ? percent : (value) => show(value, 3);
+    return [
+      element("h4", {}, "How words end from here"),
+      bars(
+        words.map(({ word, weight }) => ({
+          label: word.length ? content.spell(word) : "at once",
+          value: weight,
+        })),
+        { write },
+      ),
+    ];
+  }
+}
+
+/** What the circles and arrows mean, for the kind of automaton that is shown. */
+function readingHelp(content, rank, arrows) {
+  const entry = content.byRank.get(rank);
+  const named = entry.names
+    ? " A state is called after the symbols that lead there: it is what the box knows at " +
+      "that point."
+    : entry.kept === null
+      ? " There are too many states for names, so they have numbers."
+      : " States have numbers here: at this size they are directions of the mathematics, " +
+        "not situations.";
+  if (arrows.areChances) {
+    return (
+      `A word is read symbol by symbol, and every symbol moves you along an arrow. ` +
+      `Circles are states, arrows are symbols with their chance.${named}`
+    );
+  }
+  const rule =
+    "To weigh a word, multiply the weights along every way through the graph that " +
+    "spells it, and add up all ways.";
+  const minus = " Dashed arrows weigh less than nothing: they take back what others give too much.";
+  return `${rule}${named}${minus}`;
+}
+
+function legend(content, rank, arrows) {
+  const line = (className, dash) =>
+    svg(
+      "svg",
+      { viewBox: "0 0 40 12", class: "sample", "aria-hidden": "true" },
+      svg("path", {
+        class: `line ${className}`,
+        d: "M2 6H38",
+        "stroke-width": 3,
+        "stroke-dasharray": dash,
+      }),
+    );
+  const disc = (shape) =>
+    svg(
+      "svg",
+      { viewBox: "0 0 24 24", class: "sample round", "aria-hidden": "true" },
+      svg("circle", { class: "disc", cx: 12, cy: 12, r: 10 }),
+      ...(shape ? [shape] : []),
+    );
+  const rows = [[line(""), "wide arrow: heavy"]];
+  if (arrows.hasNegative) {
+    rows.push([line("negative", "8 5"), "dashed: a weight below 0"]);
+  }
+  rows.push([
+    svg(
+      "svg",
+      { viewBox: "0 0 24 24", class: "sample round", "aria-hidden": "true" },
+      svg("circle", { class: "begin", cx: 12, cy: 12, r: 6 }),
+    ),
+    "words begin",
+  ]);
+  if (arrows.areChances) {
+    rows.push([
+      disc(
+        svg("circle", {
+          class: "ending",
+          cx: 12,
+          cy: 12,
+          r: 7,
+          "stroke-dasharray": "15 44",
+          transform: "rotate(-90 12 12)",
+        }),
+      ),
+      "arc in a circle: the chance that the word ends",
+    ]);
+  }
+  if (content.byRank.get(rank).mass?.some((value) => value !== null)) {
+    const full = disc();
+    full.firstChild.style.setProperty("--mass", "0.8");
+    rows.push([full, "stronger colour: more time spent there"]);
+  }
+  return rows.map(([sample, text]) => element("li", {}, sample, text));
+}

@@ -1,0 +1,179 @@
+// Small things that every part of the page uses. Text of the content reaches the document only by
+// `textContent` and attributes, never as HTML.
+
+const $ = (id) => document.getElementById(id);
+
+/** Make an element: properties, `data-` and `aria-` attributes, then children or text. */
+function element(tag, properties = {}, ...children) {
+  return filled(document.createElement(tag), properties, children);
+}
+
+/** The same for SVG, where everything is an attribute. */
+function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function filled(made, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (/^(data|aria)-|^(role|for|scope|tabindex|colspan|dir|lang)$/.test(name)) {
+      made.setAttribute(name, value);
+    } else made[name] = value;
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** Set CSS custom properties, which a content policy allows where style attributes are not. */
+function styled(made, properties) {
+  for (const [name, value] of Object.entries(properties)) made.style.setProperty(name, value);
+  return made;
+}
+
+// Numbers for people ------------------------------------------------------------------------------
+
+const SUPERSCRIPT = {
+  "-": "⁻",
+  0: "⁰",
+  1: "¹",
+  2: "²",
+  3: "³",
+  4: "⁴",
+  5: "⁵",
+  6: "⁶",
+  7: "⁷",
+  8: "⁸",
+  9: "⁹",
+};
+
+function power(exponent) {
+  return "10" + [...String(exponent)].map((char) => SUPERSCRIPT[char]).join("");
+}
+
+/** Write a number with a few digits and a real minus, and never 1 for what is not 1. */
+function show(value, digits = 3) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  let text;
+  if (size < 1e-3 || size >= 1e6) {
+    const [mantissa, exponent] = value.toExponential(Math.max(0, digits - 1)).split("e");
+    text = `${trimmed(mantissa)} × ${power(Number(exponent))}`;
+  } else {
+    text = trimmed(value.toPrecision(digits));
+    if (text === "1" && value !== 1) text = nearOne(value);
+    if (/e/.test(text)) text = String(Math.round(value));
+  }
+  return text.replace(/-/g, "−");
+}
+
+/** What differs from 1 by rounding only is 1. */
+function nearOne(value) {
+  for (let digits = 4; digits < 13; digits += 1) {
+    const text = trimmed(value.toPrecision(digits));
+    if (text !== "1") return text;
+  }
+  return "1";
+}
+
+function trimmed(text) {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function percent(share, digits = 2) {
+  if (share === null || Number.isNaN(share)) return "–";
+  const value = 100 * share;
+  if (value !== 0 && Math.abs(value) < 0.01) return `${value < 0 ? "−" : ""}< 0.01 %`;
+  let text = trimmed(value.toPrecision(Math.max(digits, Math.abs(value) >= 10 ? 3 : digits)));
+  if (text === "100" && share !== 1) text = share < 1 ? cutBelow(value) : text;
+  return `${text.replace("-", "−")} %`;
+}
+
+/** 99.9997 and not 100 for what is a little less. */
+function cutBelow(value) {
+  for (let places = 1; places < 10; places += 1) {
+    const text = (Math.floor(value * 10 ** places) / 10 ** places).toFixed(places);
+    if (Number(text) < 100 && !/^99\.0*$/.test(text)) return text;
+  }
+  return "100";
+}
+
+function count(number) {
+  return number.toLocaleString("en-GB");
+}
+
+function counted(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+const NUMBERS = [
+  "no",
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
+
+function spelled(number) {
+  return NUMBERS[number] ?? count(number);
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// Time --------------------------------------------------------------------------------------------
+
+/** Call a function when nothing has called for it for a while. */
+function settled(wait, work) {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...given), wait);
+  };
+}
+
+/** Give way to the browser, so that long work does not freeze the page. */
+function breathe() {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** Runs of the same long work, of which only the last one matters. */
+class Latest {
+  #run = 0;
+
+  begin() {
+    this.#run += 1;
+    const mine = this.#run;
+    return () => mine === this.#run;
+  }
+}
+
+/** A clock that tells when it is time to give way. */
+function pause(every = 12) {
+  let begun = performance.now();
+  return async () => {
+    if (performance.now() - begun < every) return;
+    await breathe();
+    begun = performance.now();
+  };
+}
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

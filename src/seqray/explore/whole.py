@@ -1,0 +1,99 @@
+"""Facts about the whole for a page: probable words, lengths, symbols, what more states change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from seqray.explain.changes import RANKS, what_changes
+from seqray.explain.facts import Facts, facts
+from seqray.explain.probable import HeaviestWords, heaviest_words
+from seqray.explore.ranks import ShownRank
+from seqray.ranked import RankedAutomata
+
+N_WORDS = 10
+"""How many of the heaviest words are shown."""
+
+LONGEST = 200
+"""Words with more symbols are no examples."""
+
+
+def whole_facts(shown: ShownRank) -> dict[str, Any]:
+    """Return what the automaton of one rank does as a whole.
+
+    Without names for its states only its heaviest words are looked for.
+
+    Examples
+    --------
+    >>> from seqray import WeightedAutomaton
+    >>> from seqray.explore.ranks import show_ranks
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> found = whole_facts(show_ranks(RankedAutomata(wa, None, {1: wa}), [1], 1)[0])
+    >>> found["length"], found["words"][0]
+    ([3.0, 3.464...], {'word': [], 'weight': 0.25})
+    """
+    if shown.named is None:
+        found = heaviest_words(shown.automaton, N_WORDS)
+        return {"words": _listed(found), "exact": found.exact}
+    return _described(facts(shown.named, n_words=N_WORDS))
+
+
+def _described(f: Facts) -> dict[str, Any]:
+    return {
+        "words": _listed(f.heaviest),
+        "exact": f.heaviest.exact,
+        "length": None if np.isnan(f.mean_length) else [f.mean_length, f.deviation],
+        "counts": None if f.counts is None else f.counts.tolist(),
+        "influence": None if f.influence is None else f.influence.tolist(),
+        "rhythms": [list(rhythm) for rhythm in f.rhythms],
+        "absorbing": [list(part.states) for part in f.absorbing],
+        "periodic": [[part.period, list(part.states)] for part in f.periodic],
+        "continuations": [_listed(words) for words in f.continuations],
+    }
+
+
+def _listed(found: HeaviestWords) -> list[dict[str, Any]]:
+    alphabet = found.words.alphabet
+    return [
+        {"word": alphabet.encode(word).tolist(), "weight": float(weight)}
+        for word, weight in zip(found.words, found.weights, strict=True)
+        if len(word) <= LONGEST
+    ]
+
+
+def rank_changes(automata: RankedAutomata, ranks: Sequence[int], chosen: int) -> dict[str, Any]:
+    """Return what changes from rank to rank, up to a few ranks beyond the chosen one.
+
+    Examples
+    --------
+    >>> from seqray import WeightedAutomaton
+    >>> wa = WeightedAutomaton("a", [1, 1], [[[0.5, 0], [0, 0.25]]], [0.4, 0.1])
+    >>> [step["before"] for step in rank_changes(RankedAutomata(wa), [1, 2], 2)["steps"]]
+    [1]
+    """
+    wanted = [rank for rank in sorted({*RANKS, *automata.fitted, chosen}) if rank in ranks]
+    above = [rank for rank in wanted if rank > chosen]
+    wanted = [rank for rank in wanted if rank <= chosen][-6:] + above[:2]
+    if len(wanted) < 2:
+        return {"steps": []}
+    found = what_changes({rank: automata.automaton(rank) for rank in wanted}, n_changes=1)
+    steps = [
+        {
+            "before": step.before,
+            "after": step.after,
+            "apart": step.apart,
+            "changes": [
+                {
+                    "prefix": found.alphabet.encode(each.prefix).tolist(),
+                    "apart": each.apart,
+                    "before": each.before,
+                    "after": each.after,
+                }
+                for each in step.changes
+            ],
+        }
+        for step in found.steps
+    ]
+    return {"steps": steps, "predicting": found.predicting}

@@ -1,0 +1,87 @@
+"""What the pages of several tests are about."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+import seqray
+from seqray import WeightedAutomaton
+from seqray.data.generate import random_machine
+
+NASTY = (
+    *("<script>window.hit=1</script>", "</script><img src=x onerror=window.hit=2>"),
+    *('"quotes"', "it's", "&amp;", "שלום", "👩‍🔬", "a b", "__proto__"),
+)
+"""Names of symbols that try to be something else."""
+
+
+@cache
+def machine(n_states=4):
+    """Chances over four characters."""
+    made = random_machine("pfa", n_states, 4, rng=np.random.default_rng(1))
+    return WeightedAutomaton("abcd", made.initial, made.transitions, made.final)
+
+
+@cache
+def chances():
+    """An extraction by contexts: two ranks are fitted, the others cut from the largest.
+
+    Nothing is nearer to a machine than what is cut, so the fitted ones are other machines.
+    """
+    found = seqray.extract(machine(), prefixes=60, max_rank=6)
+    return replace(found, fitted={3: machine(3), 5: machine(5)})
+
+
+@cache
+def real_box():
+    return seqray.black_box(lambda words: [w.count("a") - 0.5 * w.count("b") for w in words], "ab")
+
+
+@cache
+def real():
+    """An extraction whose weights are no chances."""
+    return seqray.extract(real_box(), prefixes=40, suffixes=40)
+
+
+@cache
+def signed():
+    """An automaton with weights of both signs, over numbers."""
+    rng = np.random.default_rng(3)
+    transitions = rng.normal(size=(12, 5, 5)) * 0.2
+    return WeightedAutomaton(range(12), rng.normal(size=5), transitions, rng.normal(size=5))
+
+
+@cache
+def large(n_states=100, n_symbols=20):
+    """A distribution of many states and symbols."""
+    rng = np.random.default_rng(0)
+    chances = rng.dirichlet(np.full(n_states * n_symbols + 1, 0.05), size=n_states) + 1e-9
+    chances /= chances.sum(axis=1, keepdims=True)
+    transitions = chances[:, :-1].reshape(n_states, n_symbols, n_states).transpose(1, 0, 2)
+    initial = rng.dirichlet(np.full(n_states, 0.2))
+    return WeightedAutomaton(range(n_symbols), initial, transitions, chances[:, -1])
+
+
+def brute_force_shapley(automaton, word, frequencies):
+    """Shapley values by their definition, over all sets of known positions."""
+    codes = automaton.alphabet.encode(word)
+    n = len(codes)
+    mean = np.tensordot(frequencies, automaton.transitions, 1)
+    worth = {}
+    for known in product((0, 1), repeat=n):
+        state = automaton.initial
+        for is_known, code in zip(known, codes, strict=True):
+            state = state @ (automaton.transitions[code] if is_known else mean)
+        worth[known] = state @ automaton.final
+    values = np.zeros(n)
+    factorial = np.array([float(np.prod(range(1, k + 1))) for k in range(n + 1)])
+    for known, value in worth.items():
+        size = sum(known)
+        for at in range(n):
+            if not known[at]:
+                with_it = (*known[:at], 1, *known[at + 1 :])
+                share = factorial[size] * factorial[n - size - 1] / factorial[n]
+                values[at] += share * (worth[with_it] - value)
+    return values

@@ -1,0 +1,359 @@
+"""Pages in a real browser, opened from the disk: Debian's Chromium, through playwright."""
+
+import re
+
+import numpy as np
+import pytest
+
+import seqray
+from explore.subjects import (
+    NASTY,
+    brute_force_shapley,
+    chances,
+    large,
+    machine,
+    real,
+    real_box,
+    signed,
+)
+from seqray.explain.background import Background
+from seqray.explore import to_html
+
+WORDS = ["", "a", "abcd", "dddd", "abba" * 5, "cab" * 60]
+
+
+@pytest.fixture(scope="module")
+def page_of_chances():
+    return to_html(chances(), box=machine(), rank=5, name="a machine")
+
+
+@pytest.fixture(scope="module")
+def shared(visit, page_of_chances):
+    return visit(page_of_chances)
+
+
+@pytest.fixture
+def opened(shared):
+    """A page of chances that several tests use, at its first rank."""
+    shared.set_rank(5, range(1, 7))
+    return shared
+
+
+@pytest.fixture(scope="module")
+def page_of_reals():
+    return to_html(real(), box=real_box())
+
+
+def n_of(opened, selector):
+    return opened.page.locator(selector).count()
+
+
+# What it shows ------------------------------------------------------------------------------------
+
+
+def test_a_page_opens_from_the_disk_with_all_its_sections(opened):
+    assert opened.text("h1") == "a machine, seen as five states"
+    assert n_of(opened, ".tile") == 3
+    assert n_of(opened, "#graph .state") == 5
+    assert n_of(opened, "#heat td") > 0
+    assert n_of(opened, "#worst tbody tr") > 0
+    assert n_of(opened, "#scatter canvas") == n_of(opened, "#fidelity-chart canvas") == 1
+    assert "symbols on average" in opened.text("#facts-body")
+    assert "conditional" in opened.text("#made-list")
+    assert all(url.startswith(("file:", "blob:")) for url in opened.requests)
+
+
+def test_a_page_about_numbers_that_are_no_chances(visit, page_of_reals):
+    opened = visit(page_of_reals)
+    assert "practically the same" in opened.text("#lede")
+    assert n_of(opened, "#heat") == 0
+    assert "rounding only" in opened.text("#worst")
+    assert "Weight so far" in opened.text("#step-detail")
+
+
+def test_without_the_box_a_page_says_how_to_compare(visit):
+    opened = visit(to_html(machine()))
+    assert "--against" in opened.text("#agreement")
+    assert "--against" in opened.text("#lede")
+    assert not opened.page.is_visible("#rank")
+    assert not opened.page.is_visible("#sizes")
+
+
+def test_intervals_stand_beside_the_figures(opened):
+    told = opened.page.get_attribute(".tile >> nth=1", "data-metric")
+    assert told == "ndcg5"
+    assert "95 of 100" in opened.text("#tiles-note")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
+def test_a_page_fits_the_screen_in_light_and_dark(visit, page_of_chances, width, scheme):
+    opened = visit(page_of_chances, width=width, color_scheme=scheme)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+    def brightness():
+        found = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", found)[:3]))
+
+    before = brightness()
+    assert (before > 600) == (scheme == "light")
+    opened.page.click("#theme")
+    assert (brightness() > 600) == (scheme == "dark")
+    opened.page.click("#theme")
+    assert brightness() == before
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", range(1, 7))
+def test_a_typed_word_weighs_what_python_says_at_every_rank(opened, rank):
+    opened.set_rank(rank, range(1, 7))
+    automaton = chances().automaton(rank)
+    for word in WORDS:
+        opened.type_word(word)
+        assert opened.weight == pytest.approx(automaton.weight(word), rel=1e-9, abs=1e-300)
+
+
+def test_weights_of_both_signs_are_as_in_python(visit, page_of_reals):
+    opened = visit(page_of_reals)
+    for word in ("", "a", "abba", "bbbbbbbb", "ab" * 40):
+        opened.type_word(word)
+        assert opened.weight == pytest.approx(real().automaton(2).weight(word), rel=1e-9, abs=1e-9)
+
+
+def test_symbols_that_are_no_characters_are_typed_with_spaces(visit):
+    opened = visit(to_html(signed()))
+    for word in ([], [11], [10, 2, 11, 0, 5], [3] * 30):
+        opened.type_word(" ".join(map(str, word)))
+        assert opened.weight == pytest.approx(signed().weight(word), rel=1e-9, abs=1e-12)
+    opened.type_word("1 12")
+    assert "“12” at position 2 is no symbol" in opened.text("#word-error")
+    assert opened.page.get_attribute("#word-field", "aria-invalid") == "true"
+
+
+def test_a_word_that_is_too_small_for_floats_still_has_a_weight(visit):
+    opened = visit(to_html(machine()))
+    opened.type_word("abcd" * 450)
+    expected = machine().log_weights(["abcd" * 450])[1][0] / np.log(10)
+    shown = opened.text("#verdict .answer-value")
+    assert opened.weight == 0
+    assert f"10⁻{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(d)] for d in str(int(-expected) + 1))}" in shown
+    opened.type_word("a" * 2001)
+    assert "too long for this page" in opened.text("#word-error")
+
+
+@pytest.mark.parametrize("word", ["a", "ab", "dcba", "abcdabc"])
+@pytest.mark.parametrize("rank", [3, 5])
+def test_shapley_values_are_those_of_the_definition(opened, word, rank):
+    opened.set_rank(rank, range(1, 7))
+    opened.type_word(word)
+    opened.page.wait_for_selector(f'.step[data-step="{len(word)}"][data-shapley]')
+    shown = [
+        float(opened.page.get_attribute(f'.step[data-step="{at + 1}"]', "data-shapley"))
+        for at in range(len(word))
+    ]
+    frequencies = Background.frequencies(chances().automaton(5)).initial
+    expected = brute_force_shapley(chances().automaton(rank), word, frequencies)
+    assert shown == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+def test_every_step_has_the_chances_of_the_next_symbol(opened):
+    opened.type_word("ab")
+    opened.page.click('.step[data-step="1"]')
+    numbers = opened.page.locator("#step-detail > div:nth-child(2) .number").all_inner_texts()
+    row = np.sort(chances().automaton(5).next_symbol(["a"])[0])[::-1]
+    shown = [float(re.match(r"[\d.]+", text.lstrip("< "))[0]) for text in numbers]
+    assert shown == pytest.approx(100 * row, rel=0.06, abs=0.02)
+    assert "Amber" in opened.text("#graph-status")
+
+
+# Sliders ------------------------------------------------------------------------------------------
+
+
+ARROWS = "document.querySelectorAll('#graph .arrow:not(.start)').length"
+
+
+def test_sliders_change_the_graph(opened):
+    opened.set_rank(4, range(1, 7))
+    assert n_of(opened, "#graph .state") == 4
+    assert opened.text("h1").endswith("four states")
+    opened.set_slider("threshold", 0)
+    opened.until(f"{ARROWS} === 16")
+    assert opened.text("#hidden-share") == "All 16 arrows are drawn."
+    opened.set_slider("threshold", 55)
+    opened.until(f"{ARROWS} < 9")
+    assert "of all weight" in opened.text("#hidden-share")
+    opened.page.click("#rank-reset")
+    opened.settle(5)
+    assert n_of(opened, "#graph .state") == 5
+
+
+def test_a_slider_that_runs_through_all_ranks_ends_at_the_last(opened):
+    for rank in range(1, 7):
+        opened.set_slider("rank", rank - 1)
+    opened.settle(6)
+    assert n_of(opened, "#graph .state") == 6
+    assert opened.text("#rank-value") == "6"
+
+
+# Keys ---------------------------------------------------------------------------------------------
+
+
+def focused(opened):
+    return opened.page.evaluate("document.activeElement.id || document.activeElement.className")
+
+
+def tab_to(opened, name, most=60):
+    for _ in range(most):
+        if focused(opened) == name:
+            return
+        opened.page.keyboard.press("Tab")
+    pytest.fail(f"{name} cannot be reached by the Tab key")
+
+
+def test_everything_can_be_done_with_the_keyboard(visit, page_of_chances):
+    opened = visit(page_of_chances)
+    keys = opened.page.keyboard
+    tab_to(opened, "rank")
+    keys.press("ArrowLeft")
+    opened.settle(4)
+    tab_to(opened, "threshold")
+    before = opened.text("#threshold-value")
+    drawn = opened.page.get_attribute("#graph-frame", "data-threshold")
+    keys.press("ArrowRight")
+    assert opened.text("#threshold-value") != before
+    opened.until(f"document.getElementById('graph-frame').dataset.threshold !== '{drawn}'")
+    tab_to(opened, "zoom-fit")
+    keys.press("Tab")
+    assert opened.page.evaluate("document.activeElement.getAttribute('role')") == "button"
+    view = opened.page.get_attribute("#graph svg.graph", "viewBox")
+    keys.press("+")
+    assert opened.page.get_attribute("#graph svg.graph", "viewBox") != view
+    keys.press("0")
+    assert opened.page.get_attribute("#graph svg.graph", "viewBox") == view
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    assert "Its arrows" in opened.text("#state-panel")
+    keys.press("Escape")
+    assert "Its arrows" not in opened.text("#state-panel")
+    tab_to(opened, "word-field")
+    keys.press("Control+a")
+    keys.type("abd")
+    assert opened.weight == pytest.approx(chances().automaton(4).weight("abd"), rel=1e-9)
+    tab_to(opened, "step")
+    keys.press("ArrowLeft")
+    assert opened.page.get_attribute('.step[data-step="2"]', "aria-selected") == "true"
+    keys.press("Home")
+    assert opened.text("#step-detail h3 >> nth=0") == "State after λ"
+
+
+def test_a_mouse_can_drag_zoom_and_choose(opened):
+    page = opened.page
+    page.locator("#graph-frame").scroll_into_view_if_needed()
+    view = page.get_attribute("#graph svg.graph", "viewBox")
+    frame = page.locator("#graph-frame").bounding_box()
+    x, y = frame["x"] + 8, frame["y"] + 8
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=4)
+    page.mouse.up()
+    moved = page.get_attribute("#graph svg.graph", "viewBox")
+    assert moved != view
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    opened.until(f"document.querySelector('svg.graph').getAttribute('viewBox') !== '{moved}'")
+    page.click("#zoom-out")
+    page.click("#zoom-in")
+    page.click("#zoom-fit")
+    assert page.get_attribute("#graph svg.graph", "viewBox") == view
+    page.click('#graph .state[data-state="1"]')
+    assert "words end here" in opened.text("#state-panel")
+    page.click("#state-panel > button")
+    page.click("#state-panel .bars button >> nth=0")
+    assert "words end here" in opened.text("#state-panel")
+
+
+def test_words_come_from_chips_draws_dots_and_tables(opened):
+    page = opened.page
+    opened.type_word("")
+    assert opened.weight == pytest.approx(chances().automaton(5).weight(""), rel=1e-9)
+    page.click("#chips button >> nth=2")
+    page.click("#chips button >> nth=0")
+    assert page.input_value("#word-field") == "ca"
+    page.click("#word-back")
+    assert page.input_value("#word-field") == "c"
+    page.click("#word-draw")
+    drawn = page.input_value("#word-field")
+    assert opened.weight == pytest.approx(chances().automaton(5).weight(drawn), rel=1e-9)
+    page.click("#worst button >> nth=0")
+    assert focused(opened) == "word-field"
+    page.locator("#scatter").scroll_into_view_if_needed()
+    over = page.locator("#scatter .u-over").bounding_box()
+    for share in np.linspace(0.02, 0.98, 40):  # along the diagonal there is a word somewhere
+        page.mouse.move(over["x"] + share * over["width"], over["y"] + (1 - share) * over["height"])
+        if ": box" in opened.text("#scatter-note"):
+            break
+    assert ", automaton" in opened.text("#scatter-note")
+
+
+# What could go wrong ------------------------------------------------------------------------------
+
+
+def test_names_that_are_code_are_shown_and_not_run(visit):
+    rng = np.random.default_rng(0)
+    chance = rng.dirichlet(np.ones(2 * len(NASTY) + 1), size=2)
+    transitions = chance[:, :-1].reshape(2, len(NASTY), 2).transpose(1, 0, 2)
+    box = seqray.WeightedAutomaton(NASTY, [0.6, 0.4], transitions, chance[:, -1])
+    html = to_html(box, box=box, name=NASTY[1])
+    opened = visit(html)
+    assert opened.page.evaluate("window.hit") is None
+    assert n_of(opened, "main img") == 0
+    assert NASTY[1] in opened.text("h1")
+    assert opened.page.title().startswith(NASTY[1])
+    chips = [chip.replace("\u2068", "").replace("\u2069", "").strip("\u200e") for chip in
+             opened.page.locator("#chips button").all_inner_texts()]  # fmt: skip
+    assert chips == list(NASTY)
+    opened.page.click("#word-draw")
+    opened.type_word("")
+    for at in range(len(NASTY)):
+        opened.page.click(f"#chips button >> nth={at}")
+    assert opened.weight == pytest.approx(box.weight(NASTY), rel=1e-9)
+    opened.page.click("#graph .state >> nth=0")
+    assert opened.page.evaluate("window.hit") is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ("window.Worker = class { constructor() { throw new Error('no workers here'); } };",
+         "no workers here"),
+        ("window.Worker = class { postMessage() {} terminate() {} };", "it took too long"),
+    ],
+)  # fmt: skip
+def test_without_graphviz_states_stand_on_a_circle(visit, page_of_chances, broken, why):
+    opened = visit(page_of_chances, before=broken)
+    assert n_of(opened, "#graph .state") == 5
+    assert why in opened.text("#graph-status")
+
+
+def test_a_large_automaton_opens_and_stays_responsive(visit):
+    html = to_html(large(), rank=100)
+    assert len(html.encode()) < 3_000_000
+    opened = visit(html)
+    assert n_of(opened, "#graph .state") == 100
+    opened.type_word("0 13 4 4 19")
+    assert opened.weight == pytest.approx(large().weight([0, 13, 4, 4, 19]), rel=1e-9)
+    opened.set_slider("threshold", 0)
+    opened.until(
+        "document.getElementById('graph-status').textContent.includes('heaviest of 10,000')"
+    )
+    assert n_of(opened, "#graph .arrow:not(.start)") == 400
+
+
+def test_a_browser_that_is_too_old_is_told_so(visit, page_of_chances):
+    opened = visit(page_of_chances, settle=False, before="delete window.DecompressionStream;")
+    opened.page.wait_for_selector("#failure:not([hidden])")
+    assert "needs a browser from 2023" in opened.text("#failure")
+    assert len(opened.complaints) == 1
+    opened.complaints.clear()
