@@ -233,22 +233,11 @@ class Sizes {
         element("td", {}, example),
       );
     });
+    const moved = predicting ? "chance that moves" : "change";
     $("changes-table").replaceChildren(
-      element(
-        "table",
-        { className: "compact" },
-        element(
-          "thead",
-          {},
-          element(
-            "tr",
-            {},
-            ...["states", predicting ? "chance that moves" : "change", "where most"].map(
-              (title, at) =>
-                element("th", { scope: "col", className: at === 1 ? "right" : "" }, title),
-            ),
-          ),
-        ),
+      compactTable(
+        ["states", moved, "where most"],
+        [moved],
         element("tbody", {}, ...rows),
       ),
     );

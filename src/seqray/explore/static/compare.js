@@ -211,24 +211,9 @@ class Comparison {
       );
     const most = groups.length > 1 ? 6 : 12;
     $("worst").replaceChildren(
-      element(
-        "table",
-        { className: "compact" },
-        element(
-          "thead",
-          {},
-          element(
-            "tr",
-            {},
-            ...titles.map((title) =>
-              element(
-                "th",
-                { scope: "col", className: /box|automaton/.test(title) ? "right" : "" },
-                title,
-              ),
-            ),
-          ),
-        ),
+      compactTable(
+        titles,
+        ["box", "automaton"],
         ...groups.map(([title, members]) =>
           element(
             "tbody",

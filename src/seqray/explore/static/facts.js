@@ -84,20 +84,9 @@ function factSymbols(content) {
   );
   return factCard(
     "The symbols",
-    element(
-      "table",
-      { className: "compact" },
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          element("th", { scope: "col" }, "symbol"),
-          element("th", { scope: "col", className: "right" }, "in a word"),
-          element("th", { scope: "col", className: "right" }, "influence"),
-        ),
-      ),
+    compactTable(
+      ["symbol", "in a word", "influence"],
+      ["in a word", "influence"],
       element("tbody", {}, ...rows),
     ),
     element(

@@ -18,6 +18,15 @@ function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Make a table: its titles, those of numbers on the right, and one or more bodies. */
+function compactTable(titles, numbers, ...bodies) {
+  const heads = titles.map((title) =>
+    element("th", { scope: "col", className: numbers.includes(title) ? "right" : "" }, title),
+  );
+  const head = element("thead", {}, element("tr", {}, ...heads));
+  return element("table", { className: "compact" }, head, ...bodies);
+}
+
 function filled(made, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null) continue;
