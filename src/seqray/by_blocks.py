@@ -19,7 +19,7 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import grown_basis, heavy_words, sizes_up_to, typical_words
+from seqray.growing import WAYS, grown_basis, heavy_words, sizes_up_to, typical_words
 from seqray.hankel import HankelBlocks
 from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.noise import Noise
@@ -82,9 +82,8 @@ def by_blocks(job: Job) -> Found:
 
 def _basis(job: Job, rng: np.random.Generator) -> tuple[Basis, HankelBlocks | None]:
     """Find the basis that was asked for, or the method's own; and blocks that led to it."""
-    if job.basis == "grown" or (
-        job.basis is None and job.method != "paper" and not predicts(job.asked)
-    ):
+    own = job.basis is None and job.method != "paper" and not predicts(job.asked)
+    if own or (isinstance(job.basis, str) and job.basis == "grown"):
         return _grown(job, rng)
     return _drawn(job, rng), None
 
@@ -177,14 +176,24 @@ def _held_out(
         longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
         if known is not None:
-            typical = typical_words(known, partial(ask_all, box), n_drawn, rng=rng)
-            words = Words.concatenate([typical, words])[:n_drawn]
+            words = Words.concatenate([_typical(job, known, rng), words])[:n_drawn]
     new = words[np.flatnonzero(~_asked_before(words, basis))]
     enough = len(new) >= min(100, len(words) // 10) > 0
     words = (new if enough else words)[:N_HELD_OUT]
     if known is not None and not ask_all(box, words).any():  # then those that weigh something
         words = Words.concatenate([*islice(heavy_words(known, rng=rng), 1), words])[:N_HELD_OUT]
     return words
+
+
+def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
+    """Draw words like those that weigh much, for an eighth of the budget."""
+    n_words = 2 * N_HELD_OUT
+    if job.meter.budget is not None:
+        n_words = min(n_words, job.meter.budget // (8 * WAYS))
+    try:
+        return typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
+    except Stopped:
+        return known.basis.suffixes[:0]
 
 
 def _asked_before(words: Words, basis: Basis) -> BoolArray:

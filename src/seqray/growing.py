@@ -29,7 +29,7 @@ BATCH, PATIENCE = 512, 30
 CANDIDATES = 3
 """How many times as many prefixes and suffixes are looked at as are taken."""
 
-WAYS = 32
+WAYS = 16
 """Ways to go on that are looked at, to draw one."""
 
 TELLING, SURE = 200, 1e-9
