@@ -105,7 +105,7 @@ def test_words_that_do_not_end_are_said():
 def test_the_way_of_asking_and_the_speed_are_said():
     assert "whole words; 2 symbols" in found(black_box(good, "ab"), "can be asked for").found
     assert "words a second" in found(black_box(good, "ab"), "speed").found
-    assert "blocks ask" in found(black_box(good, "ab"), "speed").therefore
+    assert "800 × 800 blocks" in found(black_box(good, "ab"), "speed").therefore
     model = language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
     assert "words are drawn from the box" in found(model, "can be asked for").therefore
     assert "contexts of 20,000 words ask up to" in found(model, "speed").therefore

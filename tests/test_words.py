@@ -89,6 +89,20 @@ def test_what_is_not_a_word_is_refused():
         AB.words("ab")
 
 
+def test_white_space_between_characters_does_not_count():
+    assert AB.parse(" a b a ") == ("a", "b", "a")
+    assert Alphabet("a ").parse("a a") == ("a", " ", "a")
+
+
+def test_a_symbol_may_hold_spaces():
+    cities = Alphabet(["New York", "New", "Old  Town", "x"])
+    assert cities.parse("New York x New Old Town New York") == (
+        *("New York", "x", "New", "Old  Town", "New York"),
+    )
+    with pytest.raises(SymbolError, match="'York' at position 1"):
+        cities.parse("x York")
+
+
 @given(st.lists(st.integers(0, 11), max_size=8))
 def test_what_is_shown_can_be_parsed_again(word):
     alphabet = Alphabet(range(12))

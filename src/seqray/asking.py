@@ -277,6 +277,8 @@ class RememberingAsker(_Wrapper):
             self.meter.answered(int(known.sum()))
             yield spread(allowed[known], answers)
         missing = np.flatnonzero(~known)
+        if not self._counts_seen:
+            self.meter.allow(len(missing))
         for which, answers in self.box.answers(wanted[missing]):
             here = missing[which]
             self.store.add(self.number, wanted[here], answers)
@@ -287,10 +289,15 @@ class RememberingAsker(_Wrapper):
         if len(allowed) < len(unique):
             self.meter.refuse()
 
+    @property
+    def _counts_seen(self) -> bool:
+        """Whether kept answers count as questions too; else millions of words need not be known."""
+        return self.meter.budget is not None or isinstance(self.box, AskedModel)
+
     def _allowed(self, words: Words) -> IntArray:
         """Return which words the budget allows: those of before, and the first new ones."""
-        if self.meter.budget is None and isinstance(self.box, AskedBox):
-            return np.arange(len(words))  # whoever asks these knows how many there are
+        if not self._counts_seen:
+            return np.arange(len(words))
         keys = word_keys(words)
         is_new = np.fromiter((key not in self.seen for key in keys), bool, len(keys))
         new = np.flatnonzero(is_new)[: self.meter.allow(int(is_new.sum()))]

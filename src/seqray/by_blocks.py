@@ -56,8 +56,8 @@ def by_blocks(job: Job) -> Found:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
     n_questions = blocks.n_questions
-    if isinstance(box, AskedBox):  # of words in several blocks one is asked
-        n_questions = n_looked + meter.n_asked - n_before
+    if isinstance(box, AskedBox):  # smaller blocks were asked before; kept answers are not counted
+        n_questions = max(n_questions, n_looked + meter.n_asked - n_before)
     weighting = "none" if job.method == "paper" else "balanced"
     with job.timing("svd"):
         heard = _heard(noise, job.repeat)

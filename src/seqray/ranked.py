@@ -82,8 +82,8 @@ class RankedAutomata:
             return self.fitted[rank]
         if not 1 <= rank <= self.largest.n_states:
             raise RankError(
-                f"rank {rank} is outside 1 … {self.largest.n_states}: the block that was asked for "
-                "has no more; a larger basis or max_rank may have"
+                f"rank {rank} is outside 1 … {self.largest.n_states}: no automaton here has more "
+                "states, for max_rank was no larger, or that many are enough for all answers"
             )
         cut = self.largest.truncate(rank)
         return cut if self.through is None else ending(cut, self.through[:rank])

@@ -123,17 +123,30 @@ class Alphabet:
     def parse(self, text: str) -> tuple[Symbol, ...]:
         """Read a word from text: characters, or symbols as `str` shows them, split at white space.
 
+        White space between characters does not count, unless it is a symbol. A symbol may hold
+        spaces: the longest one that fits is taken.
+
         >>> Alphabet(range(12)).parse("10 2 11")
         (10, 2, 11)
+        >>> Alphabet(["New York", "New", "x"]).parse("New York x New")
+        ('New York', 'x', 'New')
         """
         if self.has_characters:
-            return self.decode(self.encode(text))
-        by_text = {str(symbol): symbol for symbol in self.symbols}
-        tokens = text.split()
-        for at, token in enumerate(tokens):
-            if token not in by_text:
-                raise self._unknown(token, at)
-        return tuple(by_text[token] for token in tokens)
+            spaces = not any(str(symbol).isspace() for symbol in self.symbols)
+            return self.decode(self.encode("".join(text.split()) if spaces else text))
+        by_text = {" ".join(str(symbol).split()): symbol for symbol in self.symbols}
+        longest = max(len(name.split()) for name in by_text)
+        tokens, at = text.split(), 0
+        word: list[Symbol] = []
+        while at < len(tokens):
+            for n in range(min(longest, len(tokens) - at), 0, -1):
+                if (name := " ".join(tokens[at : at + n])) in by_text:
+                    break
+            else:
+                raise self._unknown(tokens[at], len(word))
+            word.append(by_text[name])
+            at += n
+        return tuple(word)
 
     def show(self, word: Iterable[Symbol]) -> str:
         """Write a word for people to read: ``λ`` when it is empty.

@@ -6,6 +6,7 @@ import pytest
 import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
+from seqray.algebra import scale
 
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
@@ -77,7 +78,6 @@ def test_evaluate_prints_null_for_what_is_no_number(folder, run):
             "missing: there is no such file or folder",
         ),
         (2, ["machine.json", "--against", "machine.json", "--words", "missing"], "'missing'"),
-        (2, ["machine.json", "--against", "machine.json"], "Missing option '--words'"),
         (2, ["machine.json", "--words", "words.txt"], "Missing option '--against'"),
         (
             2,
@@ -106,3 +106,12 @@ def test_evaluate_searches_for_the_worst_words(extracted, run, machine):
     found = json.loads(run(*arguments, "--rank", "2", "--worst", "3", "--json"))["worst"]
     expected = seqray.disagreements(machine, open_run("run").automaton(2), n_words=3)
     assert [each["apart"] for each in found] == [each.apart for each in expected]
+
+
+def test_without_words_they_are_drawn_from_the_box(folder, run, fails, machine):
+    found = json.loads(run("evaluate", "machine.json", "--against", "machine.json", "--json"))
+    assert found["words"] == 2000
+    assert found["ndcg5"] == pytest.approx(1)
+    scale(machine, 2).save("twice.json")
+    told = fails(2, "evaluate", "machine.json", "--against", "wa:twice.json")
+    assert "say on which words, --words FILE: wa:twice.json cannot be sampled" in told

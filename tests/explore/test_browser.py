@@ -129,6 +129,17 @@ def test_symbols_that_are_no_characters_are_typed_with_spaces(visit):
     opened.type_word("1 12")
     assert "“12” at position 2 is no symbol" in opened.text("#word-error")
     assert opened.page.get_attribute("#word-field", "aria-invalid") == "true"
+    assert "stale" in opened.page.get_attribute("#word-result", "class")
+    opened.type_word("1 11")
+    assert "stale" not in opened.page.get_attribute("#word-result", "class")
+
+
+def test_names_with_spaces_are_typed_as_they_are_shown(visit):
+    parts = machine().initial, machine().transitions, machine().final
+    opened = visit(to_html(seqray.WeightedAutomaton(["New York", "New", "x", "λ y"], *parts)))
+    for text, word in {"New York New x": "abc", "x  New York": "ca", "λ y": "d", "λ": ""}.items():
+        opened.type_word(text)
+        assert opened.weight == pytest.approx(machine().weight(word), rel=1e-9)
 
 
 def test_a_word_that_is_too_small_for_floats_still_has_a_weight(visit):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -22,7 +23,11 @@ from seqray.cli.common import (
 )
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
+from seqray.stepper import predicts
 from seqray.words import Alphabet
+
+N_DRAWN = 2000
+"""Words to draw from the box, if no others are given."""
 
 
 @click.command()
@@ -30,9 +35,9 @@ from seqray.words import Alphabet
 @click.option("--against", "box", required=True, metavar="BOX", help="The black box.")
 @click.option(
     "--words",
-    required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.",
+    help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
+    f"{N_DRAWN:,} words drawn from the box, if it predicts next symbols]",
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
 @rank_option
@@ -48,7 +53,7 @@ from seqray.words import Alphabet
 def command(
     automaton: str,
     box: str,
-    words: Path,
+    words: Path | None,
     target: str | None,
     rank: int | None,
     store: str | None,
@@ -56,10 +61,11 @@ def command(
     worst: int | None,
     as_json: bool,
 ) -> None:
-    """Measure how faithful an automaton is to a black box on a file of words.
+    """Measure how faithful an automaton is to a black box on words.
 
     \b
     Examples:
+      seqray evaluate run --against rnn:model.safetensors
       seqray evaluate run --against rnn:model.safetensors --words test.txt
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
@@ -72,10 +78,16 @@ def command(
             f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
-    evaluated = seqray.read_words(words, alphabet=opened.alphabet)
     aim = seqray.open_black_box(target) if target else None
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
+        if words is not None:
+            evaluated = seqray.read_words(words, alphabet=opened.alphabet)
+        elif predicts(asked):
+            rng = np.random.default_rng(0)
+            evaluated, _ = seqray.sample(asked, N_DRAWN, rng=rng, max_length=100)
+        else:
+            raise click.UsageError(f"say on which words, --words FILE: {box} cannot be sampled")
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
         apart = seqray.disagreements(asked, copy, n_words=worst) if worst else []
     if as_json:

@@ -238,8 +238,8 @@ def _whole(f: Facts) -> Section:
     rows = [("states", str(len(names)), "")]
     dropped = [("states never reached", f.unreached), ("states that never end", f.endless)]
     rows += [(what, str(len(states)), _numbers(states)) for what, states in dropped if states]
-    rows.append(("weight of all words", number(f.total), ""))
     if not np.isnan(f.mean_length):
+        rows.append(("weight of all words", number(f.total), ""))
         spread = f"standard deviation {number(f.deviation)}"
         rows.append(("expected length", number(f.mean_length), spread))
     for part in f.absorbing:

@@ -24,7 +24,11 @@ class Content {
   constructor(document_) {
     Object.assign(this, document_);
     this.symbols = this.alphabet.names.length;
-    this.codes = new Map(this.alphabet.texts.map((text, code) => [text, code]));
+    const spelt = this.alphabet.texts.map((text) =>
+      this.alphabet.characters ? text : text.trim().split(/\s+/u).join(" "),
+    );
+    this.codes = new Map(spelt.map((text, code) => [text, code]));
+    this.longest = Math.max(...spelt.map((text) => text.split(" ").length));
     this.byRank = new Map(this.ranks.map((entry) => [entry.rank, entry]));
     this.cache = new Map();
   }
@@ -130,20 +134,34 @@ class Content {
     return word.map((code) => this.symbol(code)).join(this.alphabet.characters ? "" : " ") || "λ";
   }
 
-  /** Text for the field; `parse` reads it back where symbols hold no white space. */
+  /** Text for the field; `parse` reads it back. */
   text(word) {
     return word.map((code) => this.alphabet.texts[code]).join(this.alphabet.characters ? "" : " ");
   }
 
-  /** Codes of a typed word, or what is wrong with it. */
+  /** Codes of a typed word, or what is wrong with it; of names with spaces the longest that fits. */
   parse(text) {
-    const pieces = this.alphabet.characters ? [...text] : text.split(/\s+/u).filter(Boolean);
-    const word = pieces.map((piece) => this.codes.get(piece));
-    const at = word.indexOf(undefined);
-    if (at < 0) return { word };
-    const known = this.alphabet.names.slice(0, 12).join(" ") + (this.symbols > 12 ? " …" : "");
-    return {
-      error: `“${pieces[at]}” at position ${at + 1} is no symbol of this box. There are: ${known}`,
-    };
+    if (text.trim() === "λ" && !this.codes.has("λ")) return { word: [] };
+    const spaced = !this.alphabet.characters;
+    const isSymbol = this.alphabet.texts.some((name) => !name.trim());
+    const pieces = spaced ? text.split(/\s+/u).filter(Boolean) : [...text];
+    const word = [];
+    for (let at = 0; at < pieces.length; ) {
+      if (!spaced && !isSymbol && !pieces[at].trim()) {
+        at += 1;
+        continue;
+      }
+      let n = spaced ? Math.min(this.longest, pieces.length - at) : 1;
+      while (n > 0 && !this.codes.has(pieces.slice(at, at + n).join(" "))) n -= 1;
+      if (!n) return { error: this.#unknown(pieces[at], word.length + 1) };
+      word.push(this.codes.get(pieces.slice(at, at + n).join(" ")));
+      at += n;
+    }
+    return { word };
+  }
+
+  #unknown(piece, position) {
+    const known = this.alphabet.names.slice(0, 12).join(", ") + (this.symbols > 12 ? ", …" : "");
+    return `“${piece}” at position ${position} is no symbol of this box. There are: ${known}`;
   }
 }

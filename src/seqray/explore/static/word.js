@@ -23,7 +23,7 @@ class WordView {
     const how = content.alphabet.characters
       ? "Type symbols one after the other"
       : "Type symbols with spaces between them";
-    $("word-help").textContent = `${how}, or choose them below. Nothing is the empty word λ.`;
+    $("word-help").textContent = `${how}, or choose them below. Leave the field empty for the empty word λ.`;
     field.addEventListener("input", () => this.#typed());
     $("word-back").addEventListener("click", () => this.set(this.word.slice(0, -1)));
     $("word-draw").addEventListener("click", () => this.set(this.draw()));
@@ -53,7 +53,7 @@ class WordView {
         ? `A word of ${count(word.length)} symbols is too long for this page: ` +
           `${count(LONGEST)} are the most.`
         : "");
-    this.field.setAttribute("aria-invalid", String(Boolean(error || isLong)));
+    this.#mark(Boolean(error || isLong));
     if (word && !isLong) this.#read(word);
   }
 
@@ -62,8 +62,14 @@ class WordView {
     this.hasFollowed = Boolean(this.word); // not by the example
     this.field.value = this.content.text(word);
     $("word-error").textContent = "";
-    this.field.setAttribute("aria-invalid", "false");
+    this.#mark(false);
     this.#read(word);
+  }
+
+  /** Say whether what is typed is no word: what stands below belongs to the last one that was. */
+  #mark(isWrong) {
+    this.field.setAttribute("aria-invalid", String(isWrong));
+    $("word-result").classList.toggle("stale", isWrong);
   }
 
   /** Draw a word as the automaton would; where it has no chances, any short one. */
