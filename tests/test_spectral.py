@@ -121,7 +121,7 @@ def test_a_function_that_is_zero_has_one_state_and_no_weight():
 def test_ranks_outside_the_range_are_refused_and_the_range_is_named():
     found = found_in(random_automaton(3, 2, rng=rng()))
     for rank in (0, -1, 4):
-        with pytest.raises(RankError, match=f"rank {rank} is outside 1 … 3: .* larger basis"):
+        with pytest.raises(RankError, match=f"rank {rank} is outside 1 … 3: .* max_rank"):
             found.automaton(rank)
     for rank in (0, -5):
         with pytest.raises(RankError, match=f"max_rank: expected 1 or more, got {rank}"):

@@ -109,7 +109,7 @@ class AnswerStore:
         db.execute("PRAGMA foreign_keys = ON")
         if self._number("PRAGMA application_id") != APPLICATION:
             if not self._number("SELECT count(*) FROM sqlite_master"):
-                db.execute("PRAGMA journal_mode = WAL")
+                self._write_ahead()
             with self._transaction():  # another process may make the tables at the same time
                 if not self._number("SELECT count(*) FROM sqlite_master"):
                     for statement in TABLES.split(";"):
@@ -124,6 +124,19 @@ class AnswerStore:
                 "update seqray or keep answers elsewhere"
             )
         db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode a killed process loses nothing
+
+    def _write_ahead(self) -> None:
+        """Choose the journal; where another process does so right now, SQLite does not wait."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
 
     def _number(self, query: str) -> int:
         return int(self._db.execute(query).fetchone()[0])
