@@ -87,7 +87,7 @@ def command(output: Path, seed: int) -> None:
         f"                  {output / 'automaton.svg'}: the automaton at {READABLE} states"
     )
     console.print(
-        f"   and go on:       {me} evaluate {output} --against demo --words {output}/words.txt\n"
+        f"   and go on:       {me} evaluate {output} --against demo\n"
         f"                    {me} explain {output} baacd --against demo\n"
         f"                    {me} draw {output} -o automaton.svg --rank 8\n"
         f"                    {me} convert {output} automaton.json"
