@@ -73,8 +73,7 @@ def heavy_words(blocks: HankelBlocks, *, rng: np.random.Generator) -> Iterator[W
     while sizes.any():
         for scale, chance in zip(scales, chances, strict=True):
             rows = rng.choice(len(sizes), BATCH, p=chance / chance.sum())
-            heights = np.cumsum(sizes[rows] / scale[lengths[rows]], axis=1)
-            columns = (heights <= rng.random((BATCH, 1)) * heights[:, -1:]).sum(axis=1)
+            columns = _one_a_row(sizes[rows] / scale[lengths[rows]], rng)
             columns = np.minimum(columns, sizes.shape[1] - 1)
             every = np.arange(BATCH)
             yield blocks.tree.words(rows).joined(every, blocks.basis.suffixes, columns)
@@ -115,9 +114,10 @@ def grown_basis(
     """
     alphabet, known = blocks.basis.alphabet, blocks.basis
     heavy = _heavy(blocks, CANDIDATES * n_prefixes, CANDIDATES * n_suffixes, rng, max_length)
-    rows = telling(blocks.block())
+    block = blocks.block()
+    rows = telling(block)
     fronts = PrefixTree.of(known.prefixes[rows]).words()
-    backs = known.suffixes[telling(blocks.block()[rows].T)]
+    backs = known.suffixes[telling(block[rows].T)]
     longer_fronts = ((*word, symbol) for word in fronts for symbol in alphabet)
     longer_backs = ((symbol, *word) for word in backs for symbol in alphabet)
     prefixes = _distinct(alphabet, [heavy.prefixes, fronts, longer_fronts], max_length)
@@ -170,8 +170,7 @@ def typical_words(
     found = [suffixes[:0]]
     for fronts in islice(heavy_words(blocks, rng=rng), -(-n_words // BATCH)):
         some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
-        heights = np.cumsum(np.abs(_block(ask, fronts, some)), axis=1)
-        columns = (heights <= rng.random((len(fronts), 1)) * heights[:, -1:]).sum(axis=1)
+        columns = _one_a_row(np.abs(_block(ask, fronts, some)), rng)
         goes_on = np.flatnonzero(columns < len(some))
         found.append(fronts.joined(goes_on, some, columns[goes_on]))
     return Words.concatenate(found)[:n_words]
@@ -189,11 +188,9 @@ def telling(block: FloatArray) -> IntArray:
     """
     from scipy.linalg import qr  # noqa: PLC0415 - loads slowly
 
-    sizes = np.abs(block)
-    sizes = sizes / (sizes.max() or 1.0)
-    weight = sizes.sum(axis=1, keepdims=True)
-    signs = np.sign(block) * sizes
-    rows = np.divide(signs, np.sqrt(weight), out=np.zeros_like(signs), where=weight > 0)
+    scaled = block / (np.abs(block).max() or 1.0)
+    weight = np.abs(scaled).sum(axis=1, keepdims=True)
+    rows = np.divide(scaled, np.sqrt(weight), out=np.zeros_like(scaled), where=weight > 0)
     spread = np.sqrt((rows**2).mean(axis=0))
     rows = np.divide(rows, spread, out=np.zeros_like(rows), where=spread > 0)
     triangle, order = qr(rows.T, mode="r", pivoting=True)
@@ -222,6 +219,13 @@ def _heavy(
         return words[np.flatnonzero(words.lengths <= max_length)], 0
 
     return basis_from(alphabet, draw, n_prefixes, n_suffixes, "grown", split="halves", rng=rng)
+
+
+def _one_a_row(sizes: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw a column for each row, as often as its size says; one too many where all are 0."""
+    heights = np.cumsum(sizes, axis=1)
+    drawn: IntArray = (heights <= rng.random((len(sizes), 1)) * heights[:, -1:]).sum(axis=1)
+    return drawn
 
 
 def _distinct(alphabet: Alphabet, groups: list[Iterable[Word]], max_length: int) -> Words:

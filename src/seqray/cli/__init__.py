@@ -16,7 +16,7 @@ COMMANDS = {
     "check": "Check that a black box keeps the promises that extraction builds on.",
     "extract": "Extract weighted automata from a black box into a run folder.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
-    "draw": "Draw an automaton as SVG or Graphviz dot.",
+    "draw": "Draw an automaton as SVG, PNG, PDF or Graphviz dot.",
     "explain": "Explain a word, or say what an automaton does as a whole.",
     "explore": "Make a page to look at an automaton with, or serve it.",
     "convert": "Write an automaton in another format.",
