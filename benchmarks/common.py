@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import platform
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,3 +61,11 @@ def report(rows: list[tuple[str, str]], figures: dict[str, Any]) -> None:
     for name, text in rows:
         print(f"{name:{width}}  {text}")
     print(json.dumps(figures | {"machine": machine()}))
+
+
+def write_table(path: Path, rows: list[dict[str, float]]) -> None:
+    """Write rows with the same columns as CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -10,12 +10,11 @@ that of the machine after exact minimisation.
 """
 
 import argparse
-import csv
 import os
 from pathlib import Path
 
 import numpy as np
-from common import report
+from common import report, write_table
 
 import seqray
 from seqray.algebra import minimise
@@ -45,10 +44,7 @@ def main() -> None:
         rows.append(row := measure(problem, options))
         print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
     if options.output:
-        with options.output.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(options.output, rows)
     figures: dict[str, float] = {"size": options.size, "seed": options.seed}
     for name in (*WEIGHTINGS, "auto"):
         for choice in ("best", "chosen"):

@@ -11,14 +11,13 @@ weights in the transitions, before and after.
 """
 
 import argparse
-import csv
 import logging
 import os
 import time
 from pathlib import Path
 
 import numpy as np
-from common import report
+from common import report, write_table
 
 import seqray
 from seqray.algebra import distance
@@ -55,10 +54,7 @@ def main() -> None:
             rows.append(row := {"problem": problem, "which": which} | measure(automaton))
             print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
     if options.output:
-        with options.output.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_table(options.output, rows)
     figures: dict[str, float] = {"seed": options.seed}
     for which in automata:
         chosen = [row for row in rows if row["which"] == which]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import report
+from common import report, write_table
 
 import seqray
 from seqray.algebra import scale
@@ -64,10 +64,7 @@ def main() -> None:
         rows.append(row := measure(problem, trained, options))
         print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
         if options.output:
-            with options.output.open("w", newline="") as file:
-                writer = csv.DictWriter(file, list(row), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
+            write_table(options.output, rows)
     figures: dict[str, float] = {"problems": len(rows), "size": options.size, "seed": options.seed}
     for choice in ("chosen", "best"):
         values = np.array([row[choice] for row in rows])
