@@ -166,7 +166,7 @@ def test_when_time_is_over_the_automaton_is_made_of_what_is_known():
     found = extract(boxes(asked), **SIZES, method="weighted", seconds=2.5)
     assert found.settings["stopped"] == "the time of 2.5 s is over"
     assert 2 <= found.settings["prefixes"] < 60
-    assert len(asked.words) > found.settings["questions"]
+    assert len(asked.words) >= found.settings["questions"]  # and some to choose the rank by
     np.testing.assert_allclose(found.best().weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]))
 
 

@@ -277,10 +277,10 @@ class RememberingAsker(_Wrapper):
             self.meter.answered(int(known.sum()))
             yield spread(allowed[known], answers)
         missing = np.flatnonzero(~known)
-        if not self._counts_seen:
-            self.meter.allow(len(missing))
         for which, answers in self.box.answers(wanted[missing]):
             here = missing[which]
+            if not self._counts_seen:
+                self.meter.allow(len(here))
             self.store.add(self.number, wanted[here], answers)
             self.meter.answered(len(here))
             yield spread(allowed[here], answers)
