@@ -345,11 +345,18 @@ def test_a_language_model_is_extracted():
 
 @pytest.mark.parametrize("target", [0, 1.1, -1, float("nan"), "0.9", True])
 def test_a_target_is_a_share(target):
-    with pytest.raises(ArgumentError, match="target: expected an NDCG₅ above 0 and up to 1, got "):
+    with pytest.raises(ArgumentError, match="target: expected a number above 0 and up to 1, got "):
         extract(machine(), target=target)
 
 
-def test_a_target_is_only_for_contexts():
-    for box, method in ((difference_box(), "auto"), (machine(), "weighted")):
-        with pytest.raises(ArgumentError, match=r"target: only the method conditional .* weighted"):
-            extract(box, target=0.9, method=method)
+def test_a_target_is_only_for_what_is_asked_in_rounds():
+    for box, options in (
+        (difference_box(), {"basis": "uniform"}),
+        (machine(), {"method": "weighted"}),
+        (machine(), {"method": "weighted", "basis": ["ab"]}),
+    ):
+        with pytest.raises(
+            ArgumentError, match=r"target: only the method conditional, .* weighted"
+        ):
+            extract(box, target=0.9, **options)
+    assert extract(difference_box(), target=0.9, prefixes=20).max_rank == 2

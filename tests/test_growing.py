@@ -9,6 +9,7 @@ from seqray.data.generate import random_machine
 from seqray.growing import (
     FIRST,
     TELLING,
+    counterexamples,
     grown_basis,
     heavy_words,
     sizes_up_to,
@@ -105,6 +106,18 @@ def test_states_that_uniform_words_hardly_reach_are_found():
     assert found.max_rank == machine.n_states > uniform.max_rank
 
 
+def test_states_many_symbols_away_are_found_at_once():
+    length = 12
+    ends = rng(5).uniform(0.2, 0.8, length + 1)
+    a = np.diag(1 - ends[:-1], 1)
+    machine = WeightedAutomaton("abcd", np.eye(length + 1)[0], [a, 0 * a, 0 * a, 0 * a], ends)
+    small = blocks_of(machine)
+    assert np.linalg.matrix_rank(small.block()) < 6
+    basis = grown_basis(small, machine.weights, 80, 80, rng=rng(), max_length=30)
+    found = extract(machine, method="weighted", basis=basis)
+    assert found.max_rank == machine.n_states
+
+
 def test_typical_words_weigh_something_and_are_longer_than_known_ones():
     machine = rare_machine()
     blocks = blocks_of(machine)
@@ -152,3 +165,61 @@ def test_a_box_is_asked_about_no_word_twice():
     probes = 16  # asked once more, to see whether the box changes its mind
     assert len(asked) <= len(set(asked)) + probes
     assert 0.5 * len(set(asked)) < found.settings["questions"] <= len(set(asked))
+
+
+# Counterexamples, and enough ----------------------------------------------------------------------
+
+
+def surprising(word):
+    """Halves with each symbol, but not after "cab": a word in a thousand."""
+    return 0.5 ** len(word) * (8.0 if "cab" in word else 1.0)
+
+
+def test_counterexamples_are_where_a_guess_is_wrong():
+    box = black_box(lambda words: [surprising(word) for word in words], "abc")
+    guess = black_box(lambda words: [0.5 ** len(word) for word in words], "abc")
+    found = counterexamples(blocks_of(box, 60, 60), box.weights, guess.weights, 9, rng=rng())
+    assert 0 < len(found) <= 9
+    assert all("cab" in "".join(word) for word in found)
+    right = counterexamples(blocks_of(box, 60, 60), box.weights, box.weights, 9, rng=rng())
+    assert not len(right)
+
+
+def test_a_grown_basis_has_the_parts_of_the_words_that_were_wrong():
+    box = random_machine("pfa", 5, 3, rng=rng(1))
+    wrong = box.alphabet.words([[*box.alphabet] * 5] * 40)
+    basis = grown_basis(blocks_of(box), box.weights, 90, 80, rng=rng(), max_length=20, wrong=wrong)
+    assert basis.prefixes.lengths.max() > 9
+    assert basis.suffixes.lengths.max() > 9
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_asking_ends_when_there_is_enough(steps):
+    machine = random_machine("pfa", 8, 4, rng=rng(1))
+    box = Numbers(machine) if steps else black_box(machine.weights, machine.alphabet)
+    whole, some = (
+        extract(box, prefixes=400, suffixes=400, target=target) for target in (None, 0.99)
+    )
+    rounds = some.settings["rounds"]
+    assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be chance
+    assert all(each["closeness"] > 0.99 for each in rounds)
+    cost = "steps" if steps else "questions"
+    assert rounds[-1]["questions"] == some.settings[cost] < whole.settings[cost] / 4
+    assert len(whole.settings["rounds"]) == 1
+    assert some.settings["stopped"] == whole.settings["stopped"] == ""
+    words = machine.sample(99, rng=rng(4))
+    np.testing.assert_allclose(some.best().weights(words), machine.weights(words), rtol=1e-6)
+
+
+def test_asking_goes_on_where_there_is_not_enough():
+    found = extract(black_box(rare_machine().weights, "abcd"), prefixes=90, suffixes=90, target=1)
+    assert [each["prefixes"] for each in found.settings["rounds"]] == [45, 90]
+
+
+class Numbers:
+    """A box with states that gives numbers and no more."""
+
+    def __init__(self, machine):
+        self.alphabet, self.weights = machine.alphabet, machine.weights
+        self.start, self.step = machine.start, machine.step
+        self.state_weights = machine.state_weights

@@ -7,24 +7,33 @@ import logging
 import math
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from seqray.arrays import BoolArray
-from seqray.asking import KeptBlocks, Meter, way_of
+from seqray.asking import KeptBlocks, Meter, MeteredBox, MeteredModel, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
-from seqray.fidelity import Reference, compare_ranks
+from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import WAYS, grown_basis, heavy_words, sizes_up_to, typical_words
+from seqray.growing import (
+    WAYS,
+    WRONG,
+    counterexamples,
+    grown_basis,
+    heavy_words,
+    sizes_up_to,
+    typical_words,
+)
 from seqray.hankel import HankelBlocks
 from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.noise import Noise
 from seqray.spectral import decompose
-from seqray.stepper import predicts
+from seqray.stepper import Stepper, predicts
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
@@ -33,31 +42,57 @@ N_PREFIXES, N_SUFFIXES = 800, 800
 """How many of each to ask about."""
 
 
+class Round(NamedTuple):
+    """Blocks that were filled: what was asked until then, and how near automata of them came."""
+
+    questions: int
+    prefixes: int
+    suffixes: int
+    closeness: float
+
+
+class _Way(NamedTuple):
+    """A basis to fill, and how it was grown: rounds of smaller blocks, the last of them, the cost.
+
+    Where the last blocks are to be the only ones, ``why`` says what stopped their growth.
+    """
+
+    basis: Basis
+    known: HankelBlocks | None = None
+    rounds: tuple[Round, ...] = ()
+    n_asked: int = 0
+    why: str | None = None
+
+
 def by_blocks(job: Job) -> Found:
     """Extract automata of every rank from blocks of the Hankel matrix."""
+    if grows := _grows(job):
+        job = _counted(job)
     box, meter = job.asked, job.meter
     by_states = way_of(box) == "states"
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
     with job.timing("basis"):
-        wanted, known = _basis(job, rng)
-    n_looked = meter.n_asked
+        way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
     with job.timing("choose"):
-        held_out = _held_out(job, wanted, known, held_out_rng)
+        held_out = _held_out(job, way.basis, way.known, held_out_rng)
         reference = Reference.ask(box, _in_time(box, held_out, meter))
-        noise = probe_noise(job, _some_words(wanted))
+        noise = probe_noise(job, _some_words(way.basis))
     job.begin("asking the box", "answers")
     n_before = meter.n_asked
     with job.timing("fill"):
-        blocks, cut = fill_within(box, wanted, meter, progress=job.progress, kept=blocks_kept)
+        if way.why is not None and way.known is not None:
+            blocks, cut = way.known, way.why
+        else:
+            blocks, cut = fill_within(
+                box, way.basis, meter, progress=job.progress, kept=blocks_kept
+            )
     if _affordable_sizes(job) != _wanted_sizes(job):
         cut = cut or f"the budget of {meter.budget:,} questions allows no more"
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
-    n_questions = blocks.n_questions
-    if isinstance(box, AskedBox):  # smaller blocks were asked before; kept answers are not counted
-        n_questions = max(n_questions, n_looked + meter.n_asked - n_before)
+    n_asked = way.n_asked + meter.n_asked - n_before  # kept answers are not counted
     weighting = "none" if job.method == "paper" else "balanced"
     with job.timing("svd"):
         heard = _heard(noise, job.repeat)
@@ -67,25 +102,43 @@ def by_blocks(job: Job) -> Found:
     with job.timing("choose"):
         ranks = range(1, decomposition.max_rank + 1)
         table = compare_ranks(reference, decomposition.largest, ranks)
+    by_words = isinstance(box, AskedBox)
     settings = {
         "weighting": weighting,
-        "questions": n_questions,
-        "steps": blocks.n_steps,
+        "questions": max(blocks.n_questions, n_asked) if by_words else blocks.n_questions,
+        "steps": max(blocks.n_steps, n_asked) if grows and not by_words else blocks.n_steps,
         "stopped": cut,
         "noise": dataclasses.asdict(noise),
     }
+    if grows:
+        rounds = way.rounds if way.why == "" else (*way.rounds, _round(n_asked, blocks, table))
+        settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
+
+
+def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
+    nearest = max(each.closeness for each in table.fidelities)
+    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), nearest)
 
 
 # Which words to ask about -------------------------------------------------------------------------
 
 
-def _basis(job: Job, rng: np.random.Generator) -> tuple[Basis, HankelBlocks | None]:
-    """Find the basis that was asked for, or the method's own; and blocks that led to it."""
-    own = job.basis is None and job.method != "paper" and not predicts(job.asked)
-    if own or (isinstance(job.basis, str) and job.basis == "grown"):
-        return _grown(job, rng)
-    return _drawn(job, rng), None
+def _grows(job: Job) -> bool:
+    """Whether the basis is to be grown: it was asked for, or the box cannot be sampled."""
+    if job.basis is None:
+        return job.method != "paper" and not predicts(job.asked)
+    return isinstance(job.basis, str) and job.basis == "grown"
+
+
+def _counted(job: Job) -> Job:
+    """Count the steps of a box with states, too."""
+    box = job.asked
+    if isinstance(box, WeightedAutomaton | AskedModel | MeteredBox) or not isinstance(box, Stepper):
+        return job
+    return dataclasses.replace(
+        job, asked=(MeteredModel if predicts(box) else MeteredBox)(box, job.meter)
+    )
 
 
 def _drawn(job: Job, rng: np.random.Generator) -> Basis:
@@ -109,25 +162,42 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
     return sampled_basis(box, *sizes, rng=rng, max_length=job.longest, split=split)
 
 
-def _grown(job: Job, rng: np.random.Generator) -> tuple[Basis, HankelBlocks | None]:
-    """Fill ever larger blocks, until the next one has the sizes wanted.
+def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator) -> _Way:
+    """Fill ever larger blocks, until the next one has the sizes wanted, or there is enough.
 
+    That is where two in a row reach the target: small blocks do not show what they do not know.
     Where asking has to end before, the basis is the one that was asked last.
     """
-    ask = partial(ask_all, job.asked)
+    ask, meter = partial(ask_all, job.asked), job.meter
     first, *larger = sizes_up_to(*_affordable_sizes(job))
     known: HankelBlocks | None = None
     basis = uniform_basis(job.asked.alphabet, *first, rng=rng, max_length=job.max_length)
+    rounds: list[Round] = []
+    n_judged, why = 0, None
     for size in larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
         try:
-            known, cut = fill_within(job.asked, basis, job.meter, progress=job.progress)
+            known, cut = fill_within(job.asked, basis, meter, progress=job.progress)
             if cut:
                 break
-            basis = grown_basis(known, ask, *size, rng=rng, max_length=job.longest)
-        except Stopped:
+            svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
+            if job.target is not None:
+                n_asked = meter.n_asked
+                reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
+                n_judged += meter.n_asked - n_asked
+                table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
+                this = _round(meter.n_asked - n_judged, known, table)
+                rounds.append(this)
+                if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:
+                    why = ""
+                    break
+            n_wrong = max(1, size[0] // WRONG)
+            wrong = counterexamples(known, ask, svd.largest.weights, n_wrong, rng=rng)
+            basis = grown_basis(known, ask, *size, rng=rng, max_length=job.longest, wrong=wrong)
+        except Stopped as reason:
+            why = None if known is None or known.basis is not basis else str(reason)
             break
-    return basis, known
+    return _Way(basis, known, tuple(rounds), meter.n_asked - n_judged, why)
 
 
 def _affordable_sizes(job: Job) -> tuple[int, int]:
@@ -172,24 +242,26 @@ def _held_out(
         n_drawn = min(n_drawn, max(20, int(job.meter.budget / 4 / length)))
     if predicts(box):
         words = draw_within(box, n_drawn, job.longest, rng, job.meter).words
+    elif known is not None and len(typical := _typical(job, known, rng)):
+        words = typical
     else:
         longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
         words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
-        if known is not None:
-            words = Words.concatenate([_typical(job, known, rng), words])[:n_drawn]
     new = words[np.flatnonzero(~_asked_before(words, basis))]
-    enough = len(new) >= min(100, len(words) // 10) > 0
-    words = (new if enough else words)[:N_HELD_OUT]
-    if known is not None and not ask_all(box, words).any():  # then those that weigh something
-        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 1), words])[:N_HELD_OUT]
-    return words
+    if len(new) >= min(100, len(words) // 10) > 0:
+        words = new
+    elif known is not None:  # those that weigh much are known, nearly all
+        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
+    return words[:N_HELD_OUT]
 
 
 def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
-    """Draw words like those that weigh much, for an eighth of the budget."""
+    """Draw words like those that weigh much, for an eighth of the budget; fewer for a target."""
     n_words = 2 * N_HELD_OUT
     if job.meter.budget is not None:
         n_words = min(n_words, job.meter.budget // (8 * WAYS))
+    if job.target is not None:  # no more than were asked to learn from
+        n_words = min(n_words, max(256, known.n_questions // WAYS))
     try:
         return typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
     except Stopped:

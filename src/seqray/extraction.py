@@ -99,22 +99,16 @@ class Extraction:
         return RankedAutomata(svd.largest, svd.through, self.fitted)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
-        """Return the smallest rank whose loss on held-out words is within a tolerance of the best.
+        """Return the smallest rank that on held-out words is within a tolerance of the best.
 
-        The loss is 1 − NDCG₅ where the box predicts next symbols. Where it does not, it is the mean
-        error of the logarithms of its weights, or, if some of them are negative, their relative
-        error. Without a tolerance, a rank that was chosen by hand when a run
-        was saved comes first.
+        What counts is `seqray.fidelity.Fidelity.closeness`. Without a tolerance, a rank that was
+        chosen by hand when a run was saved comes first.
         """
         if tolerance is None:
             if "rank" in self.settings:
                 return int(self.settings["rank"])
             tolerance = TOLERANCE
-        known = self.fidelity.fidelities[0]
-        if self.predicts:
-            loss = 1 - self.fidelity["ndcg5"]
-        else:
-            loss = self.fidelity["log_error" if "log_error" in known else "relative_error"]
+        loss = np.array([1 - each.closeness for each in self.fidelity.fidelities])
         return self.fidelity.ranks[first_near_best(loss, tolerance)]
 
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
@@ -179,8 +173,9 @@ def extract(
         The most time for asking, and for fitting. When it is over, the automaton is made of the
         largest part that is known by then.
     target
-        Enough: asking a box that predicts begins with little, and ends when NDCG₅ on held-out
-        words is this high.
+        Enough: asking begins with little, and ends when the automaton is as near to the box on
+        held-out words, by NDCG₅ where the box predicts, else by its weights: see
+        `seqray.fidelity.Fidelity.closeness`. For bases that are not given.
     repeat
         How often to ask the same of a box that answers differently each time; the mean counts.
     stop
@@ -254,10 +249,12 @@ def _method(method: str, box: BlackBox, basis: object, target: float | None) -> 
     if target is None:
         return method
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target <= 1:
-        raise ArgumentError(f"target: expected an NDCG₅ above 0 and up to 1, got {target!r}")
-    if method != "conditional":
+        raise ArgumentError(f"target: expected a number above 0 and up to 1, got {target!r}")
+    grows = method == "weighted" and (basis == "grown" or (basis is None and not predicts(box)))
+    if method != "conditional" and not grows:
         raise ArgumentError(
-            f"target: only the method conditional asks until there is enough, and this is {method}"
+            "target: only the method conditional, and a basis that is grown, ask until there is "
+            f"enough: this is {method}, with another basis"
         )
     return method
 

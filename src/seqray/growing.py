@@ -5,6 +5,7 @@ way to a larger one. Words in it that weigh much are cut in two, and give prefix
 a distribution that is nearly as if the box itself had been sampled. Prefixes whose rows tell
 something new, and suffixes whose columns do (pivoted QR), come first, and so do those that are a
 symbol longer, if they tell something new in turn. What the box does rarely is found that way, too.
+And so is what an automaton of the small block gets most wrong: its counterexamples.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ BATCH, PATIENCE = 512, 30
 CANDIDATES = 3
 """How many times as many prefixes and suffixes are looked at as are taken."""
 
-WAYS = 16
-"""Ways to go on that are looked at, to draw one."""
+WAYS, RARE = 16, 1e-6
+"""Ways to go on that are looked at, to draw one, and which share of a weight is next to none."""
+
+WRONG = 10
+"""Of how many prefixes one comes from a counterexample."""
 
 TELLING, SURE = 200, 1e-9
 """The most prefixes that are taken for what their rows tell, and how much that is at least."""
@@ -87,6 +91,7 @@ def grown_basis(
     *,
     rng: np.random.Generator,
     max_length: int,
+    wrong: Words | None = None,
 ) -> Basis:
     """Find a larger basis with the help of the blocks of a smaller one.
 
@@ -102,6 +107,8 @@ def grown_basis(
         The source of chance.
     max_length
         The longest prefix or suffix to take.
+    wrong
+        Words to learn from besides, such as `counterexamples`: each is cut in two.
 
     Examples
     --------
@@ -114,21 +121,33 @@ def grown_basis(
     """
     alphabet, known = blocks.basis.alphabet, blocks.basis
     heavy = _heavy(blocks, CANDIDATES * n_prefixes, CANDIDATES * n_suffixes, rng, max_length)
+    begins, ends = _cut(known.prefixes[:0] if wrong is None else wrong, rng)
+
+    def distinct(*groups: Iterable[Word]) -> Words:
+        return _distinct(alphabet, groups, max_length)
+
     block = blocks.block()
     rows = telling(block)
     fronts = PrefixTree.of(known.prefixes[rows]).words()
     backs = known.suffixes[telling(block[rows].T)]
-    longer_fronts = ((*word, symbol) for word in fronts for symbol in alphabet)
-    longer_backs = ((symbol, *word) for word in backs for symbol in alphabet)
-    prefixes = _distinct(alphabet, [heavy.prefixes, fronts, longer_fronts], max_length)
-    suffixes = _distinct(alphabet, [heavy.suffixes, backs, longer_backs], max_length)
-    some = _distinct(alphabet, [backs, heavy.suffixes[: max(TELLING - len(backs), 1)]], max_length)
-    rows = telling(_block(ask, prefixes, some))
-    columns = telling(_block(ask, prefixes[rows], suffixes).T)
-    new_fronts = PrefixTree.of(prefixes[rows]).words()
+    others, other_ends, n_told = distinct(begins, heavy.prefixes), distinct(ends, heavy.suffixes), 0
+    prefixes, suffixes = others, other_ends
+    while True:  # until no longer word tells anything new
+        longer = ((*word, symbol) for word in fronts for symbol in alphabet)
+        prefixes = distinct(prefixes, fronts, longer)
+        longer = ((symbol, *word) for word in backs for symbol in alphabet)
+        suffixes = distinct(suffixes, backs, longer)
+        some = distinct(backs, suffixes[np.sort(rng.permutation(len(suffixes))[:TELLING])])
+        rows = telling(_block(ask, prefixes, some))
+        columns = telling(_block(ask, prefixes[rows], suffixes).T)
+        fronts, backs = PrefixTree.of(prefixes[rows]).words(), suffixes[columns]
+        if len(columns) <= n_told or len(columns) >= TELLING:
+            break
+        n_told = len(columns)
+        prefixes, suffixes = fronts, backs
     return Basis(
-        _distinct(alphabet, [[()], new_fronts, prefixes], max_length)[:n_prefixes],
-        _distinct(alphabet, [[()], suffixes[columns], suffixes], max_length)[:n_suffixes],
+        distinct([()], fronts, others, prefixes)[:n_prefixes],
+        distinct([()], backs, other_ends, suffixes)[:n_suffixes],
         "grown",
     )
 
@@ -143,7 +162,7 @@ def typical_words(
     """Draw words like those that weigh much, but longer than those that blocks hold.
 
     Each is a word of `heavy_words` and one of a few suffixes, the more often the more both weigh
-    together.
+    together; where none of these adds up to more than next to nothing, the word is left out.
 
     Parameters
     ----------
@@ -168,12 +187,69 @@ def typical_words(
     """
     suffixes = blocks.basis.suffixes
     found = [suffixes[:0]]
-    for fronts in islice(heavy_words(blocks, rng=rng), -(-n_words // BATCH)):
+    batches = islice(heavy_words(blocks, rng=rng), -(-n_words // BATCH))
+    for i, batch in enumerate(batches):
+        fronts = batch[: n_words - i * BATCH]
         some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
-        columns = _one_a_row(np.abs(_block(ask, fronts, some)), rng)
-        goes_on = np.flatnonzero(columns < len(some))
+        sizes = np.abs(_block(ask, fronts, some))
+        columns = _one_a_row(sizes, rng)
+        goes_on = np.flatnonzero(sizes.sum(axis=1) > RARE * np.abs(ask(fronts)))
         found.append(fronts.joined(goes_on, some, columns[goes_on]))
     return Words.concatenate(found)[:n_words]
+
+
+def counterexamples(
+    blocks: HankelBlocks,
+    ask: Callable[[Words], FloatArray],
+    guess: Callable[[Words], FloatArray],
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+) -> Words:
+    """Find words that a guess gets most wrong, the worst first.
+
+    Words are looked at that weigh much by the box, that weigh much by the guess, and uniform ones.
+    A difference counts beside the root of what a word weighs: neither the heaviest words nor the
+    lightest are always the worst then.
+
+    Parameters
+    ----------
+    blocks
+        What is known.
+    ask, guess
+        Return the weights of words: of the box, and of an automaton.
+    n_words
+        How many at most.
+    rng
+        The source of chance.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
+    >>> guess = seqray.black_box(lambda words: [0.5 ** word.count("a") for word in words], "ab")
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> blocks = seqray.fill(box, small)
+    >>> found = counterexamples(blocks, box.weights, guess.weights, 2, rng=np.random.default_rng(0))
+    >>> ["b" in word for word in found]
+    [True, True]
+    """
+    known = blocks.basis
+    words = Words.concatenate(
+        [
+            typical_words(blocks, ask, 3 * n_words, rng=rng),
+            typical_words(blocks, guess, 10 * n_words, rng=rng),
+            uniform_words(
+                known.alphabet, n_words, rng=rng, max_length=1 + int(known.prefixes.lengths.max())
+            ),
+        ]
+    ).unique()[0]
+    is_, said = ask(words), guess(words)
+    size = np.abs(is_) + np.abs(said)
+    apart = np.divide(np.abs(is_ - said), np.sqrt(size), out=np.zeros_like(size), where=size > 0)
+    order = np.argsort(-apart, kind="stable")[:n_words]
+    worst: Words = words[order[apart[order] > 0]]
+    return worst
 
 
 def telling(block: FloatArray) -> IntArray:
@@ -228,7 +304,14 @@ def _one_a_row(sizes: FloatArray, rng: np.random.Generator) -> IntArray:
     return drawn
 
 
-def _distinct(alphabet: Alphabet, groups: list[Iterable[Word]], max_length: int) -> Words:
+def _cut(words: Words, rng: np.random.Generator) -> tuple[list[Word], list[Word]]:
+    """Cut each word anywhere; return all prefixes of the first parts, and the second parts."""
+    cuts = rng.integers(0, words.lengths + 1).tolist()
+    pairs = list(zip(words, cuts, strict=True))
+    return [word[:n] for word, cut in pairs for n in range(cut + 1)], [w[cut:] for w, cut in pairs]
+
+
+def _distinct(alphabet: Alphabet, groups: Iterable[Iterable[Word]], max_length: int) -> Words:
     """Put words together, each once, where it comes first."""
     words = dict.fromkeys(tuple(word) for group in groups for word in group)
     return alphabet.words([word for word in words if len(word) <= max_length])

@@ -89,17 +89,17 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     return error / size
 
 
-FAR = 10.0
+FAR = 3.0
 """Bits that a logarithm counts as wrong at most: a weight that is not positive is as far off."""
 
 
 def log_error(reference: FloatArray, weights: FloatArray) -> float:
-    """Return the mean of |log₂ f(w) − log₂ g(w)|, at most 10 a word, where f is positive.
+    """Return the mean of |log₂ f(w) − log₂ g(w)|, at most 3 a word, where f is positive.
 
     It counts rare words as much as frequent ones; ``nan`` where f is positive nowhere.
 
     >>> log_error(np.array([0.5, 0.25, 0.0]), np.array([0.25, -0.1, 0.3]))
-    5.5
+    2.0
     """
     _same_shape(reference, weights)
     positive = reference > 0

@@ -140,11 +140,11 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
 def show_rounds(rounds: list[dict[str, Any]]) -> None:
     """Print how near to the box the automata of the largest rank came, round by round."""
     shown = Table(title="Fidelity by questions asked", title_justify="left")
-    for name in ("questions", "words", "contexts", "ndcg5"):
+    for name in rounds[0]:
         shown.add_column(name, justify="right")
     for each in rounds:
-        counts = [f"{each[name]:,}" for name in ("questions", "words", "contexts")]
-        shown.add_row(*counts, show_number(each["ndcg5"], 4))
+        *counts, fidelity = each.values()
+        shown.add_row(*(f"{count:,}" for count in counts), show_number(fidelity, 4))
     Console().print(shown)
 
 

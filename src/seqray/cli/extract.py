@@ -105,9 +105,9 @@ the batch and extracts from what is known by then; twice stops at once.
 @click.option(
     "--target",
     type=click.FloatRange(0, 1, min_open=True),
-    metavar="NDCG",
-    help="Ask little first, then more, until NDCG5 on held-out words is this high; for boxes that "
-    "predict next symbols.",
+    metavar="CLOSENESS",
+    help="Ask little first, then more, until NDCG5 on held-out words is this high; where the box "
+    "does not predict next symbols, 0.9 means that weights are off by a tenth.",
 )
 @click.option(
     "--repeat",
@@ -198,7 +198,7 @@ def command(
 
 def _asked(settings: Mapping[str, Any]) -> str:
     """Say what was asked, and how long it took."""
-    if "rounds" in settings:
+    if "columns" in settings:
         what, rows, columns = "prefixes", "contexts", f"{settings['columns']:,} columns"
     else:
         what, rows, columns = "words", "prefixes", f"{settings['suffixes']:,} suffixes"
