@@ -1,4 +1,5 @@
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -198,13 +199,13 @@ def test_asking_ends_when_there_is_enough(steps):
     machine = random_machine("pfa", 8, 4, rng=rng(1))
     box = Numbers(machine) if steps else black_box(machine.weights, machine.alphabet)
     whole, some = (
-        extract(box, prefixes=400, suffixes=400, target=target) for target in (None, 0.99)
+        extract(box, prefixes=200, suffixes=200, target=target) for target in (None, 0.99)
     )
     rounds = some.settings["rounds"]
     assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be chance
     assert all(each["closeness"] > 0.99 for each in rounds)
     cost = "steps" if steps else "questions"
-    assert rounds[-1]["questions"] == some.settings[cost] < whole.settings[cost] / 4
+    assert rounds[-1]["questions"] == some.settings[cost] < whole.settings[cost] / 2
     assert len(whole.settings["rounds"]) == 1
     assert some.settings["stopped"] == whole.settings["stopped"] == ""
     words = machine.sample(99, rng=rng(4))
@@ -214,6 +215,26 @@ def test_asking_ends_when_there_is_enough(steps):
 def test_asking_goes_on_where_there_is_not_enough():
     found = extract(black_box(rare_machine().weights, "abcd"), prefixes=90, suffixes=90, target=1)
     assert [each["prefixes"] for each in found.settings["rounds"]] == [45, 90]
+
+
+@pytest.mark.parametrize("n_asked", [9000, 60_000])
+def test_somebody_who_says_stop_while_the_basis_grows_gets_what_is_known(n_asked):
+    machine = random_machine("pfa", 8, 4, rng=rng(1))
+    stop, asked = threading.Event(), []
+
+    def function(words):
+        asked.extend(words)
+        if len(asked) > n_asked:
+            stop.set()
+        return machine.weights(words)
+
+    box = black_box(function, machine.alphabet, batch_size=256)
+    found = extract(box, prefixes=200, suffixes=200, stop=stop)
+    assert found.settings["stopped"] == "interrupted"
+    assert found.settings["prefixes"] in ([50] if n_asked == 9000 else range(51, 101))
+    assert found.settings["questions"] <= len(asked) < n_asked + 300
+    words = machine.sample(99, rng=rng(4))
+    np.testing.assert_allclose(found.best().weights(words), machine.weights(words), rtol=1e-6)
 
 
 class Numbers:

@@ -34,6 +34,7 @@ from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_nois
 from seqray.noise import Noise
 from seqray.spectral import decompose
 from seqray.stepper import Stepper, predicts
+from seqray.tree import PrefixTree
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
@@ -52,9 +53,9 @@ class Round(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A basis to fill, and how it was grown: rounds of smaller blocks, the last of them, the cost.
+    """A basis to fill, and how it was grown: the largest blocks before it, rounds, the cost.
 
-    Where the last blocks are to be the only ones, ``why`` says what stopped their growth.
+    Where these blocks are to be the last, ``why`` says what ended the growth.
     """
 
     basis: Basis
@@ -74,25 +75,25 @@ def by_blocks(job: Job) -> Found:
     rng, held_out_rng = job.rngs()
     with job.timing("basis"):
         way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
-    with job.timing("choose"):
-        held_out = _held_out(job, way.basis, way.known, held_out_rng)
-        reference = Reference.ask(box, _in_time(box, held_out, meter))
-        noise = probe_noise(job, _some_words(way.basis))
-    job.begin("asking the box", "answers")
-    n_before = meter.n_asked
-    with job.timing("fill"):
-        if way.why is not None and way.known is not None:
-            blocks, cut = way.known, way.why
-        else:
-            blocks, cut = fill_within(
-                box, way.basis, meter, progress=job.progress, kept=blocks_kept
-            )
+    reference, noise, n_asked = None, Noise(0.0, relative=False), way.n_asked
+    try:
+        with job.timing("choose"):
+            held_out = _held_out(job, way.basis, way.known, held_out_rng)
+            reference = Reference.ask(box, _in_time(box, held_out, meter))
+            noise = probe_noise(job, _some_words(way.basis))
+        n_before = meter.n_asked
+        with job.timing("fill"):
+            blocks, cut = _filled(job, way, blocks_kept)
+        n_asked += meter.n_asked - n_before  # kept answers are not counted
+    except Stopped as stopped:
+        if way.known is None:
+            raise
+        blocks, cut = way.known, way.why or str(stopped)
     if _affordable_sizes(job) != _wanted_sizes(job):
         cut = cut or f"the budget of {meter.budget:,} questions allows no more"
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
-    n_asked = way.n_asked + meter.n_asked - n_before  # kept answers are not counted
     weighting = "none" if job.method == "paper" else "balanced"
     with job.timing("svd"):
         heard = _heard(noise, job.repeat)
@@ -101,6 +102,7 @@ def by_blocks(job: Job) -> Found:
         )
     with job.timing("choose"):
         ranks = range(1, decomposition.max_rank + 1)
+        reference = reference or _heaviest(blocks)
         table = compare_ranks(reference, decomposition.largest, ranks)
     by_words = isinstance(box, AskedBox)
     settings = {
@@ -114,6 +116,14 @@ def by_blocks(job: Job) -> Found:
         rounds = way.rounds if way.why == "" else (*way.rounds, _round(n_asked, blocks, table))
         settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
+
+
+def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, str]:
+    """Fill the blocks of the basis, or take those that led to it; and say why they are not all."""
+    if way.why is not None and way.known is not None:
+        return way.known, way.why
+    job.begin("asking the box", "answers")
+    return fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
 
 
 def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
@@ -166,19 +176,21 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     """Fill ever larger blocks, until the next one has the sizes wanted, or there is enough.
 
     That is where two in a row reach the target: small blocks do not show what they do not know.
-    Where asking has to end before, the basis is the one that was asked last.
+    Where asking has to end before, the last blocks that are known are taken.
     """
     ask, meter = partial(ask_all, job.asked), job.meter
     first, *larger = sizes_up_to(*_affordable_sizes(job))
     known: HankelBlocks | None = None
     basis = uniform_basis(job.asked.alphabet, *first, rng=rng, max_length=job.max_length)
     rounds: list[Round] = []
-    n_judged, why = 0, None
+    n_judged = 0
+    why: str | None = None
     for size in larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
         try:
             known, cut = fill_within(job.asked, basis, meter, progress=job.progress)
             if cut:
+                why = cut
                 break
             svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             if job.target is not None:
@@ -194,9 +206,13 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
             n_wrong = max(1, size[0] // WRONG)
             wrong = counterexamples(known, ask, svd.largest.weights, n_wrong, rng=rng)
             basis = grown_basis(known, ask, *size, rng=rng, max_length=job.longest, wrong=wrong)
-        except Stopped as reason:
-            why = None if known is None or known.basis is not basis else str(reason)
+        except Stopped as stopped:
+            if known is None:
+                raise
+            why = str(stopped)
             break
+    if known is not None and why is not None:
+        basis = known.basis
     return _Way(basis, known, tuple(rounds), meter.n_asked - n_judged, why)
 
 
@@ -266,6 +282,14 @@ def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
         return typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
     except Stopped:
         return known.basis.suffixes[:0]
+
+
+def _heaviest(blocks: HankelBlocks) -> Reference:
+    """Return what is known already of the words that weigh most, where nothing may be asked."""
+    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")[:N_HELD_OUT]
+    rows, columns = np.unravel_index(order, blocks.values.shape)
+    words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
+    return Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
 
 
 def _asked_before(words: Words, basis: Basis) -> BoolArray:
