@@ -7,6 +7,7 @@ import pytest
 import seqray
 from seqray import WeightedAutomaton, black_box, extract, fill
 from seqray.data.generate import random_machine
+from seqray.filling import Plan
 from seqray.growing import (
     FIRST,
     TELLING,
@@ -212,9 +213,18 @@ def test_asking_ends_when_there_is_enough(steps):
     np.testing.assert_allclose(some.best().weights(words), machine.weights(words), rtol=1e-6)
 
 
-def test_asking_goes_on_where_there_is_not_enough():
+def test_asking_goes_on_where_there_is_not_enough(caplog):
     found = extract(black_box(rare_machine().weights, "abcd"), prefixes=90, suffixes=90, target=1)
     assert [each["prefixes"] for each in found.settings["rounds"]] == [45, 90]
+    assert "the target of 1 was not reached" in caplog.text
+
+
+def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
+    box = black_box(
+        lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
+    )
+    found = extract(box, prefixes=150, suffixes=150)
+    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
 
 
 @pytest.mark.parametrize("n_asked", [9000, 60_000])

@@ -21,6 +21,7 @@ from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
 from seqray.growing import (
+    SMALL,
     WAYS,
     WRONG,
     counterexamples,
@@ -226,10 +227,19 @@ def _affordable_sizes(job: Job) -> tuple[int, int]:
     if job.meter.budget is None or isinstance(job.asked, WeightedAutomaton):
         return n_prefixes, n_suffixes
     cells = job.meter.budget / max(1, len(job.asked.alphabet) - 1)
-    if not predicts(job.asked):  # about as much is asked to find a basis as to fill its blocks
-        cells /= 2
-    share = min(1.0, math.sqrt(cells / (n_prefixes * n_suffixes)))
-    return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
+
+    def sizes(share: float) -> tuple[int, int]:
+        share = min(1.0, math.sqrt(share * cells / (n_prefixes * n_suffixes)))
+        return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
+
+    if not _grows(job):
+        return sizes(1)
+    # Most is asked to find a basis that grows; a small one is drawn at once.
+    grown = sizes(1 / 4)
+    if len(sizes_up_to(*grown)) > 1:
+        return grown
+    n_rows, n_columns = sizes(1)
+    return min(n_rows, SMALL), min(n_columns, SMALL)
 
 
 def _wanted_sizes(job: Job) -> tuple[int, int]:

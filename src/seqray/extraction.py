@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import threading
@@ -27,6 +28,8 @@ from seqray.ranked import RankedAutomata
 from seqray.spectral import Decomposition
 from seqray.stepper import predicts
 from seqray.words import Alphabet, Word, Words
+
+logger = logging.getLogger(__name__)
 
 METHODS = {
     "auto": "conditional where the box predicts next symbols, weighted where it does not",
@@ -214,6 +217,10 @@ def extract(
             *(repeat, seed, meter, kept, progress),
         )
         found = by_contexts(job) if method == "conditional" else by_blocks(job)
+    if target is not None:
+        *_, nearest = found.settings["rounds"][-1].values()
+        if nearest < target:
+            logger.warning("the target of %g was not reached: %.6g", target, nearest)
     settings = {
         "method": method,
         "asked": way_of(asked),

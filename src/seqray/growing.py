@@ -21,8 +21,8 @@ from seqray.hankel import HankelBlocks
 from seqray.tree import PrefixTree
 from seqray.words import Alphabet, Word, Words
 
-FIRST = 50
-"""Prefixes and suffixes of the first, uniform basis."""
+FIRST, SMALL = 50, 75
+"""Prefixes and suffixes of the first, uniform basis, about and at most."""
 
 BATCH, PATIENCE = 512, 30
 """Words drawn at once, and how often, before uniform ones fill up what is missing."""
@@ -47,7 +47,7 @@ def sizes_up_to(n_prefixes: int, n_suffixes: int) -> list[tuple[int, int]]:
     [(50, 50), (100, 100), (200, 200), (400, 200), (800, 200)]
     """
     sizes = [(n_prefixes, n_suffixes)]
-    while max(sizes[-1]) > 1.5 * FIRST:
+    while max(sizes[-1]) > SMALL:
         half = max(sizes[-1]) / 2
         sizes.append((min(n_prefixes, round(half)), min(n_suffixes, round(half))))
     return sizes[::-1]
@@ -130,18 +130,22 @@ def grown_basis(
     rows = telling(block)
     fronts = PrefixTree.of(known.prefixes[rows]).words()
     backs = known.suffixes[telling(block[rows].T)]
-    others, other_ends, n_told = distinct(begins, heavy.prefixes), distinct(ends, heavy.suffixes), 0
-    prefixes, suffixes = others, other_ends
+    others, other_ends = distinct(begins, heavy.prefixes), distinct(ends, heavy.suffixes)
+    prefixes, suffixes, n_told = others, other_ends, 0
+    left = n_prefixes * n_suffixes * len(alphabet)  # as much as the larger blocks cost
     while True:  # until no longer word tells anything new
         longer = ((*word, symbol) for word in fronts for symbol in alphabet)
         prefixes = distinct(prefixes, fronts, longer)
         longer = ((symbol, *word) for word in backs for symbol in alphabet)
         suffixes = distinct(suffixes, backs, longer)
-        some = distinct(backs, suffixes[np.sort(rng.permutation(len(suffixes))[:TELLING])])
+        n_some = min(TELLING, n_suffixes)
+        some = distinct(backs, suffixes[np.sort(rng.permutation(len(suffixes))[:n_some])])
         rows = telling(_block(ask, prefixes, some))
         columns = telling(_block(ask, prefixes[rows], suffixes).T)
         fronts, backs = PrefixTree.of(prefixes[rows]).words(), suffixes[columns]
-        if len(columns) <= n_told or len(columns) >= TELLING:
+        if n_told:
+            left -= len(prefixes) * len(some) + len(rows) * len(suffixes)
+        if left <= 0 or not n_told < len(columns) < TELLING or len(fronts) >= n_prefixes:
             break
         n_told = len(columns)
         prefixes, suffixes = fronts, backs

@@ -205,6 +205,15 @@ def test_ctrl_c_once_saves_what_there_is(folder, module, run):
     assert open_run(folder / "run").settings["stopped"] == ""
 
 
+def test_ctrl_c_while_a_basis_grows_saves_what_there_is(folder, module):
+    box = module(pause=0.001)
+    sizes = ("--prefixes", "200", "--suffixes", "200", "--target", "0.99")
+    code, output, error = interrupt_when_asking(folder, ["extract", box, "-o", "run", *sizes], 1)
+    assert code == 130, error
+    assert "Fidelity by rank" in output
+    assert open_run(folder / "run").settings["stopped"] == "interrupted"
+
+
 PREDICTING = """
 
 def answer_next(prefixes):

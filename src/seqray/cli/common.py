@@ -118,9 +118,12 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
 
 def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
+    # Where nothing predicts, ranks are chosen by the first of these that there is.
+    errors = ["log_error"] if "ndcg5" not in table.fidelities[0] else []
+    errors.append("relative_error")
     names = [
         name
-        for name in ("ndcg5", "perplexity_ratio", "kl_per_symbol", "zeros", "relative_error")
+        for name in ("ndcg5", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
         if name in table.fidelities[0]
     ]
     shown = Table(title="Fidelity by rank, on held-out words", title_justify="left")

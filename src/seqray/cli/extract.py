@@ -206,7 +206,7 @@ def _asked(settings: Mapping[str, Any]) -> str:
     said = (
         f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
         f"{settings['basis']}) {way if way.startswith('as ') else f'by {way}'} in "
-        f"{seconds['fill']:.1f} s"
+        f"{seconds.get('basis', 0) + seconds.get('fill', 0):.1f} s"
     )
     return (
         f"{said}, then fitted automata in {seconds['fit']:.1f} s."
