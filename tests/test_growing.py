@@ -197,7 +197,7 @@ def test_a_grown_basis_has_the_parts_of_the_words_that_were_wrong():
 
 @pytest.mark.parametrize("steps", [False, True])
 def test_asking_ends_when_there_is_enough(steps):
-    machine = random_machine("pfa", 8, 4, rng=rng(1))
+    machine = random_machine("pfa", 5, 2, rng=rng(1))
     box = Numbers(machine) if steps else black_box(machine.weights, machine.alphabet)
     whole, some = (
         extract(box, prefixes=200, suffixes=200, target=target) for target in (None, 0.99)
