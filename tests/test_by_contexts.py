@@ -11,7 +11,7 @@ from seqray.asking import Meter, attended
 from seqray.blackbox.asked import AskedModel
 from seqray.by_contexts import Sizes
 from seqray.conditional import N_COLUMNS, N_CONTEXTS
-from seqray.data.generate import random_machine
+from seqray.data.generate import random_machine, triggered_machine
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.job import FEWEST, draw_within
@@ -271,6 +271,92 @@ def test_asking_ends_when_there_is_enough():
     assert found.settings["rounds"] == rounds[: 1 + (rounds[0]["ndcg5"] < enough)]
     assert found.settings["stopped"] == ""
     assert found.settings["prefixes"] < 40
+
+
+# Counterexamples ----------------------------------------------------------------------------------
+
+RARELY = {"prefixes": 400, "suffixes": 60, "max_length": 30}
+
+
+def apart(box, automaton):
+    return seqray.disagreements(box, automaton, seed=9)[0].apart
+
+
+def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
+    box = triggered_machine("abacabac")  # one place in ten thousand
+    missed = extract(box, **RARELY)
+    assert apart(box, missed.best()) > 0.5
+    assert missed.settings["counterexamples"] == []
+    assert "apart" not in missed.fidelity.at(1)
+    found = extract(box, **RARELY, counterexamples=3)
+    assert found.best_rank() == box.n_states
+    assert apart(box, found.best()) < 1e-8
+    words = box.sample(200, rng=rng(3))
+    np.testing.assert_allclose(found.best().weights(words), box.weights(words), rtol=1e-8)
+    first, *_, last = found.settings["counterexamples"]
+    assert first["kept"]
+    assert first["worst"] > 0.5
+    assert (last["kept"], last["words"]) == (False, 0)
+    assert last["worst"] < 1e-8
+    questions = [each["questions"] for each in found.settings["counterexamples"]]
+    assert questions == sorted(questions)
+    assert questions[-1] == found.settings["questions"]
+    assert found.fidelity.at(1)["apart"] > 0.5
+    assert found.fidelity.at(box.n_states)["apart"] < 1e-8
+
+
+def test_a_model_is_asked_nothing_twice_for_counterexamples():
+    box, asked = triggered_machine("abac"), []
+
+    def answer(prefixes):
+        asked.extend(prefixes)
+        return box.next_symbol(prefixes).round(12)
+
+    twice = []
+    for n in (0, 1):
+        asked.clear()
+        model = language_model(answer, box.alphabet, batch_size=64)
+        found = extract(model, **RARELY, counterexamples=n)
+        twice.append(len(asked) - len(set(asked)))
+    assert found.settings["counterexamples"][0]["kept"]
+    assert twice[0] == twice[1] < 300  # a few words, to see whether it changes its mind
+
+
+def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch):
+    box = triggered_machine("abacabac")
+    monkeypatch.setattr(by_contexts, "LOSS", -1)
+    plain, tried = (extract(box, **RARELY, counterexamples=n) for n in (0, 3))
+    (only,) = tried.settings["counterexamples"]
+    assert not only["kept"]
+    assert only["words"] > 1
+    np.testing.assert_array_equal(plain.automaton(1).final, tried.automaton(1).final)
+    assert plain.basis.prefixes == tried.basis.prefixes
+
+
+@pytest.mark.parametrize("phase", ["searching for disagreements", "following contexts"])
+def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog):
+    box, stop = triggered_machine("abacabac"), threading.Event()
+
+    def react(now, done, total):
+        names = [name for name, _ in heard.phases]
+        if now == phase and "searching for disagreements" in names and done > 5:
+            stop.set()
+
+    heard = Heard(react)
+    found = extract(model(box=box), **RARELY, counterexamples=2, stop=stop, progress=heard)
+    assert stop.is_set()
+    assert found.settings["stopped"] == "interrupted"
+    assert found.settings["prefixes"] == 400
+    assert not any(each["kept"] for each in found.settings["counterexamples"])
+    assert "interrupted" in caplog.text
+
+
+def test_counterexamples_are_for_boxes_that_predict():
+    box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
+    with pytest.raises(ArgumentError, match=r"only the method conditional .* this is weighted"):
+        extract(box, counterexamples=1)
+    with pytest.raises(ArgumentError, match="counterexamples"):
+        extract(machine(), counterexamples=-1)
 
 
 # Stopping -----------------------------------------------------------------------------------------

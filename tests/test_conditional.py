@@ -8,12 +8,14 @@ from seqray import Alphabet, WeightedAutomaton
 from seqray.conditional import (
     LONGEST,
     RARE,
+    SHARE,
     decompose_conditional,
     fill_conditional,
     first_words,
+    frequent_endings,
     frequent_parts,
 )
-from seqray.data.generate import random_machine
+from seqray.data.generate import random_machine, triggered_machine
 from seqray.fidelity import Reference
 from told import ODD, known_of, odd_box, rng
 
@@ -91,6 +93,40 @@ def test_contexts_count_as_often_as_they_were_met():
     met = dict(zip(blocks.rows.words(blocks.contexts), blocks.visits, strict=True))
     assert met == {(): 5, ("a",): 3, ("a", "b"): 3, ("a", "b", "b"): 1}
     assert blocks.n_steps == 8 + 2 * len(blocks.rows)  # 9 rows, and a and b after each
+
+
+def test_words_that_are_looked_at_besides_are_contexts_and_futures_however_rare():
+    box = triggered_machine("abacabac")
+    known = known_of(box, 50)
+    besides = Reference.ask(box, ["abacabac", "cabacabac", "bbabacabac"])
+    blocks = fill_conditional(box, known, n_contexts=40, n_columns=20, besides=besides)
+    contexts = [*blocks.rows.words(blocks.contexts)]
+    for word in besides.words:
+        assert {word[:n] for n in range(len(word) + 1)} <= set(contexts)
+    at = [*blocks.futures].index(tuple("bacabac"))
+    row = blocks.contexts[contexts.index(("a",))]
+    assert 0 < blocks.values[row, at, -1] < RARE
+    assert blocks.values[row, at].sum() == pytest.approx(0.3**7, rel=1e-9)
+    plain = fill_conditional(box, known, n_contexts=40, n_columns=20)
+    assert blocks.visits.sum() == pytest.approx((1 + SHARE) * plain.visits.sum())
+    assert decompose_conditional(plain).max_rank < box.n_states
+    assert decompose_conditional(blocks).max_rank == box.n_states
+
+
+@given(WORDS, st.integers(1, 9))
+def test_frequent_endings_are_the_most_frequent_ones(texts, n):
+    words = Alphabet("abc").words(texts)
+    found = [*frequent_endings(words, n)]
+    assert found[0] == ()
+    assert len(set(found)) == len(found) <= n
+
+    def met(ending):
+        return sum(word[len(word) - len(ending) :] == ending for word in words)
+
+    every = {word[k:] for word in words for k in range(len(word))}
+    left = sorted((met(each) for each in every if each not in found), reverse=True)
+    assert all(met(each) >= max(left, default=0) for each in found)
+    assert len(found) == min(n, 1 + len(every))
 
 
 def test_a_box_with_few_states_at_a_time_says_the_same():

@@ -133,6 +133,22 @@ def test_fitting_lowers_the_loss(told, monkeypatch):
     assert np.mean(losses[-8:]) < np.mean(losses[:8])
 
 
+def test_a_tenth_of_the_steps_is_for_words_that_are_looked_at_besides(told, monkeypatch):
+    known, blocks = told
+    besides = Reference.ask(machine(), known.words[:3])
+    monkeypatch.setattr(fitting, "BATCH", 10)
+    sizes, real = [], fitting.gradient
+
+    def heard(parameters, lesson):
+        sizes.append(len(lesson.follows))
+        return real(parameters, lesson)
+
+    monkeypatch.setattr(fitting, "gradient", heard)
+    fit(blocks, known, 2, besides=besides)
+    n_besides = sizes.count(len(besides.tree))
+    assert n_besides / len(sizes) == pytest.approx(0.1, abs=0.03)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_machine_is_fitted_at_its_own_rank(seed):
     box = machine(seed)

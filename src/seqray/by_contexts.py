@@ -7,6 +7,10 @@ fitted along whole words.
 
 Where questions or time may run out, or enough be reached, a small part is asked first, and then
 ever larger ones.
+
+What hardly ever comes up is not in words that are drawn. If that matters, words are searched for on
+which box and automaton disagree; half of them are learnt from, and the others count too where
+automata are compared, so that one which has learnt nothing of them is not taken.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -31,13 +35,14 @@ from seqray.conditional import (
     decompose_conditional,
     fill_conditional,
 )
+from seqray.disagreeing import chance_apart, disagreements
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
 from seqray.fitting import fit
 from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.spectral import Decomposition
-from seqray.words import Words
+from seqray.words import Symbol, Words
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +67,15 @@ SMALLEST = 1e-6
 WORTHWHILE = 1.5
 """A part that is not so many times as large as the one before is not asked any more."""
 
+N_WORST, LONGEST, SMALL = 20, 30, 0.01
+"""Words on which box and automaton disagree: how many of each way to find them, how long they are
+at most, and how much of the chance both have to see differently."""
+
+LOSS = 1e-3
+"""What is learnt from them may not cost more of NDCG₅ on held-out words."""
+
 EXACT = 1e-6
-"""Where NDCG₅ is as near to 1, nothing is left to fit."""
+"""Where closeness is as near to 1, nothing is left to fit."""
 
 
 class Round(NamedTuple):
@@ -73,6 +85,20 @@ class Round(NamedTuple):
     words: int
     contexts: int
     ndcg5: float
+
+
+class Search(NamedTuple):
+    """A search for words on which the box and an automaton of so many states disagree.
+
+    Until then ``questions`` were asked; ``worst`` is how far apart they are at most, ``words`` on
+    how many they are half as far apart; ``kept`` says whether what was learnt from these is kept.
+    """
+
+    questions: int
+    states: int
+    worst: float
+    words: int
+    kept: bool
 
 
 class Sizes(NamedTuple):
@@ -116,6 +142,7 @@ def by_contexts(job: Job) -> Found:
             noise = probe_noise(job, held_out.words[:N_PROBED])
         search = _Search(job, box, meter, held_out, words, rng)
         part = search.ask()
+        part = search.go_on(part)
     except Stopped as stopped:
         if meter.left > 0:
             raise
@@ -127,6 +154,7 @@ def by_contexts(job: Job) -> Found:
         "questions": search.n_questions,
         "steps": search.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
+        "counterexamples": [each._asdict() for each in search.searches],
         "stopped": search.stopped,
         "noise": dataclasses.asdict(noise),
     }
@@ -230,7 +258,10 @@ class _Search:
         self.known: Reference | None = None
         self.n_before = meter.n_asked
         self.n_followed = 0  # questions about how contexts go on
-        self.fitted: list[tuple[WeightedAutomaton, Fidelity]] = []
+        self.besides: Reference | None = None  # on which both disagreed, to learn from
+        self.judged: Reference | None = None  # and to compare on
+        self.fitted: WeightedAutomaton | None = None  # of the largest rank
+        self.searches: list[Search] = []
         self.rounds: list[Round] = []
         self.stopped = ""
 
@@ -255,14 +286,21 @@ class _Search:
                     raise
                 self._stop(reason, part)
                 break
-            enough = judges and self._judge(part) >= (job.target or np.inf)
+            enough = judges and self._round(part) >= (job.target or np.inf)
             if enough or share == 1 or self.stopped:
                 break
             share = self._next_share(part, meter.elapsed - began)
         assert part is not None
         if not self.rounds:
-            self._judge(part)
+            self._round(part)
         return part
+
+    def _round(self, part: _Part) -> float:
+        """Return how near the automata of the largest rank come, and add a round."""
+        best = self._judge(part).closeness
+        n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
+        self.rounds.append(Round(self.n_questions, n_words, n_contexts, best))
+        return best
 
     def _stop(self, reason: object, part: _Part) -> None:
         self.stopped = str(reason)
@@ -313,6 +351,7 @@ class _Search:
                     known,
                     n_contexts=sizes.contexts,
                     n_columns=sizes.columns,
+                    besides=self.besides,
                     progress=count.expect,
                 )
             n_before = self.n_followed if isinstance(self.box, AskedModel) else 0
@@ -342,24 +381,35 @@ class _Search:
 
     # Automata -------------------------------------------------------------------------------------
 
-    def _judge(self, part: _Part) -> float:
-        """Return how near the automata of the largest rank come, and add a round."""
+    def _judge(self, part: _Part) -> Fidelity:
+        """Fit an automaton of the largest rank, and return how near that or the SVD's comes."""
         svd = part.svd
-        found = self.held_out.compare(svd.automaton(svd.max_rank))
-        best = found["ndcg5"]
-        if _is_exact(found):
-            self.fitted = []
+        if _is_exact(self._compare(svd.automaton(svd.max_rank))):
+            self.fitted = None
         elif (fitted := self._fit(part, svd.max_rank)) is not None:
-            self.fitted = [fitted]  # if one has to stop, that of the part before
-            best = max(best, fitted[1]["ndcg5"])
-        n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
-        self.rounds.append(Round(self.n_questions, n_words, n_contexts, best))
-        return best
+            self.fitted = fitted  # if one has to stop, that of the part before
+        return self._nearest(part)[1]
 
-    def _fit(
-        self, part: _Part, rank: int, n_words: int | None = None
-    ) -> tuple[WeightedAutomaton, Fidelity] | None:
-        """Fit an automaton and compare it, unless one has to stop."""
+    def _nearest(self, part: _Part) -> tuple[WeightedAutomaton, Fidelity]:
+        """Return the nearer of the two automata of the largest rank, and how near it is."""
+        both = [part.svd.automaton(part.svd.max_rank)]
+        if self.fitted is not None:
+            both.append(self.fitted)
+        compared = [(each, self._compare(each)) for each in both]
+        return max(compared, key=lambda each: each[1].closeness)
+
+    def _compare(self, automaton: WeightedAutomaton) -> Fidelity:
+        """Compare on held-out words, and on some on which both disagreed, if there are any."""
+        return self._with_apart(self.held_out.compare(automaton), automaton)
+
+    def _with_apart(self, found: Fidelity, automaton: WeightedAutomaton) -> Fidelity:
+        if self.judged is None:
+            return found
+        apart = chance_apart(self.judged, automaton)[self.judged.tree.node_of_word]
+        return dataclasses.replace(found, values={**found.values, "apart": float(apart.mean())})
+
+    def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
+        """Fit an automaton, unless one has to stop."""
         self.job.begin(f"fitting {rank} states", "steps")
 
         def step(done: int, total: int) -> None:
@@ -367,17 +417,87 @@ class _Search:
                 self.job.progress(done, total)
             self.meter.check()
 
-        known, seed = part.known, self.job.seed
         try:
             self.meter.check()
             with self.job.timing("fit"):
-                found = fit(part.blocks, known, rank, n_words=n_words, seed=seed, progress=step)
+                return fit(
+                    part.blocks,
+                    part.known,
+                    rank,
+                    n_words=n_words,
+                    besides=self.besides,
+                    seed=self.job.seed,
+                    progress=step,
+                )
         except Stopped as reason:
             if not self.stopped:
                 logger.warning("%s: no automaton of %d states was fitted", reason, rank)
             self.stopped = str(reason)
             return None
-        return found, self.held_out.compare(found)
+
+    # Counterexamples ------------------------------------------------------------------------------
+
+    def go_on(self, part: _Part) -> _Part:
+        """Learn from words on which box and automaton disagree, while that brings them nearer."""
+        n_searches = self.job.counterexamples + 1 if self.job.counterexamples else 0
+        for number in range(n_searches):
+            before = self.besides, self.fitted
+            try:
+                words = [] if self.stopped else self._disagreements(self._nearest(part)[0], part)
+                if not words or number + 1 == n_searches:
+                    break
+                another = self._learn_from(words, part)
+            except Stopped as reason:
+                self._stop(reason, part)
+                another = None
+            if another is None:
+                self.besides, self.fitted = before
+                break
+            self.searches[-1] = self.searches[-1]._replace(kept=True)
+            part = another
+        return part
+
+    def _disagreements(self, automaton: WeightedAutomaton, part: _Part) -> list[tuple[Symbol, ...]]:
+        """Search for words on which box and automaton disagree much."""
+        name = "searching for disagreements"
+        with self.job.timing("fill"), _reported(self.job, self.meter, name, 0):
+            found = disagreements(
+                self.box,
+                automaton,
+                n_words=N_WORST,
+                max_length=min(self.job.longest, LONGEST),
+                seed=self.job.seed + len(self.searches),
+            )
+        apart = {each.word: each.apart for each in found}
+        known = chance_apart(part.known, automaton)
+        worst_known = np.argsort(-known, kind="stable")[:N_WORST]
+        apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
+        worst = max(apart.values())
+        words = [word for word in apart if apart[word] > max(worst / 2, SMALL)]
+        n_states = automaton.n_states
+        self.searches.append(Search(self.n_questions, n_states, worst, len(words), kept=False))
+        return words
+
+    def _learn_from(self, words: list[tuple[Symbol, ...]], part: _Part) -> _Part | None:
+        """Learn from half of some words; return None if that brings no automaton nearer."""
+        self.besides = self._joined(self.besides, words[::2])
+        self._judge_on(words[1::2] or words)
+        before = self._nearest(part)[1]
+        another = self._ask_part(part.share)
+        after = self._judge(another)
+        better = after.closeness > before.closeness and after["ndcg5"] > before["ndcg5"] - LOSS
+        return another if better else None
+
+    def _judge_on(self, words: list[tuple[Symbol, ...]]) -> None:
+        self.judged = self._joined(self.judged, words)
+
+    def _joined(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference | None:
+        """Ask about some more words."""
+        if not words:
+            return known
+        with self.job.timing("fill"):
+            new = Reference.ask(self.box, words)
+        return new if known is None else Reference.joined([known, new])
 
     def compare(self, part: _Part) -> tuple[dict[int, WeightedAutomaton], FidelityTable]:
         """Fit automata of smaller ranks too, and keep of each rank what is nearer to the box."""
@@ -386,26 +506,50 @@ class _Search:
         job.begin("comparing automata", "automata")
         with job.timing("choose"):
             for rank in range(1, svd.max_rank + 1):
-                table[rank] = self.held_out.compare(svd.automaton(rank))
+                table[rank] = self._compare(svd.automaton(rank))
                 if job.progress is not None:
                     job.progress(rank, svd.max_rank)
         kept: dict[int, WeightedAutomaton] = {}
 
-        def offer(automaton: WeightedAutomaton, fidelity: Fidelity) -> None:
-            rank = automaton.n_states
-            if rank in table and fidelity["ndcg5"] > table[rank]["ndcg5"]:
+        def offer(automaton: WeightedAutomaton) -> None:
+            rank, fidelity = automaton.n_states, self._compare(automaton)
+            if rank in table and fidelity.closeness > table[rank].closeness:
                 kept[rank], table[rank] = automaton, fidelity
 
-        for each in self.fitted:
-            offer(*each)
+        if self.fitted is not None:
+            offer(self.fitted)
         for rank in FITTED:
             if rank < svd.max_rank and not _is_exact(table[rank]):
                 fitted = self._fit(part, rank, max(1000, WORDS_A_STATE * rank))
                 if fitted is None:
                     break
-                offer(*fitted)
+                offer(fitted)
+        if job.counterexamples:
+            self._judge_choices(part, kept, table)
         return kept, FidelityTable(tuple(table), tuple(table.values()))
+
+    def _judge_choices(
+        self, part: _Part, kept: Mapping[int, WeightedAutomaton], table: dict[int, Fidelity]
+    ) -> None:
+        """Let what an automaton of smaller rank gets wrong count, before that one is chosen."""
+
+        def automaton(rank: int) -> WeightedAutomaton:
+            return kept[rank] if rank in kept else part.svd.automaton(rank)
+
+        judged = {part.svd.max_rank}
+        for _ in range(self.job.counterexamples):
+            rank = FidelityTable(tuple(table), tuple(table.values())).best_rank()
+            if rank in judged or self.stopped:
+                break
+            judged.add(rank)
+            try:
+                self._judge_on(self._disagreements(automaton(rank), part))
+            except Stopped as reason:
+                self._stop(reason, part)
+                break
+            for each, fidelity in table.items():
+                table[each] = self._with_apart(fidelity, automaton(each))
 
 
 def _is_exact(fidelity: Fidelity) -> bool:
-    return fidelity["ndcg5"] > 1 - EXACT
+    return fidelity.closeness > 1 - EXACT

@@ -12,6 +12,7 @@ known without a sum over all words, and the end is what no symbol takes: α∞ =
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +40,9 @@ LANES = 256
 
 LONGEST = 12
 """The longest future."""
+
+SHARE, N_ENDINGS = 0.1, 12
+"""Words that are looked at besides: how much they count, and how many of their endings."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,6 +127,7 @@ def fill_conditional(
     *,
     n_contexts: int = N_CONTEXTS,
     n_columns: int = N_COLUMNS,
+    besides: Reference | None = None,
     progress: Progress | None = None,
 ) -> ConditionalBlocks:
     """Ask a box how the prefixes of some words go on.
@@ -136,12 +141,19 @@ def fill_conditional(
         them become the contexts, and what is most frequent in all of them the futures.
     n_contexts, n_columns
         How many contexts at most, and how many columns, about.
+    besides
+        What the box said of words that matter, however seldom they come up: their prefixes are
+        contexts too, and their endings futures that are followed however rare they are.
     progress
         Called with how many rows are filled, and how many there are.
     """
-    assert known.next_symbol is not None
     n_symbols = len(box.alphabet)
-    chosen = PrefixTree.of(first_words(known.words, n_contexts))
+    first = first_words(known.words, n_contexts)
+    others = first[:0] if besides is None else besides.words
+    if besides is not None:
+        known = Reference.joined([known, besides])
+    assert known.next_symbol is not None
+    chosen = PrefixTree.of(Words.concatenate([first, others]))
     contexts = chosen.words()
     chances = known.next_symbol[:n_symbols, known.tree.find(chosen)].T
     parents, symbols = np.nonzero(chances > RARE)
@@ -149,7 +161,10 @@ def fill_conditional(
     # Every symbol is a future: a rare one may be all that tells two contexts apart.
     every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
     often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
-    futures = PrefixTree.of(Words.concatenate([every, often]))
+    telling = PrefixTree.of(frequent_endings(others, N_ENDINGS))
+    futures = PrefixTree.of(Words.concatenate([every, often, telling.words()]))
+    rare = np.full(len(futures), RARE)
+    rare[futures.find(telling)] = 0
     values = np.zeros((len(rows), len(futures), n_symbols + 1))
     n_steps, n_filled = len(rows) - 1, 0
     widest = int(np.diff(futures.levels).max())
@@ -158,14 +173,14 @@ def fill_conditional(
         values[nodes, 0] = box.state_next_symbol(states)
         for begin in range(nodes.start, nodes.stop, lanes):
             here: IntArray = np.arange(begin, min(begin + lanes, nodes.stop))
-            n_steps += _read_futures(box, states, here - nodes.start, here, futures, values)
+            n_steps += _read_futures(box, states, here - nodes.start, here, futures, rare, values)
             n_filled += len(here)
             if progress is not None:
                 progress(n_filled, len(rows))
     return ConditionalBlocks(
         rows,
         rows.node_of_word[: len(contexts)],
-        chosen.counts().sum(axis=1),
+        _visits(chosen, first, others),
         futures.words(),
         read_only(values),
         n_steps,
@@ -197,12 +212,26 @@ def first_words(words: Words, n_prefixes: int) -> Words:
     return Words.concatenate([words[:low], cut])
 
 
+def _visits(chosen: PrefixTree, first: Words, others: Words) -> FloatArray:
+    """Return how often each node is met in the first words, and a little in the others."""
+    visits = np.zeros(len(chosen))
+    for words, share in ((first, None), (others, SHARE)):
+        if len(words):
+            tree = PrefixTree.of(words)
+            met = tree.counts().sum(axis=1)
+            visits[chosen.find(tree)] += (
+                met if share is None else met * share * visits.sum() / met.sum()
+            )
+    return visits
+
+
 def _read_futures(
     box: PredictingStepper,
     states: States,
     lanes: IntArray,
     rows: IntArray,
     futures: PrefixTree,
+    rare: FloatArray,
     values: FloatArray,
 ) -> int:
     """Read all futures that are not rare after some rows; return how many steps that took."""
@@ -215,7 +244,7 @@ def _read_futures(
         child = first + np.arange(len(parents))
         symbols = futures.symbol[child]
         reach = values[rows[parents], at[parents], symbols]
-        goes_on = reach > RARE
+        goes_on = reach > rare[child]
         if not goes_on.any():
             return n_steps
         parents, at, reach = parents[goes_on], child[goes_on], reach[goes_on]
@@ -252,6 +281,22 @@ def frequent_parts(words: Words, n_parts: int) -> Words:
         start, part = start[often], part[often]
     order = np.argsort(-np.concatenate(counts), kind="stable")[:n_parts]
     return Words.concatenate(parts)[order]
+
+
+def frequent_endings(words: Words, n_endings: int) -> Words:
+    """Return what most of some words end with, the empty one first.
+
+    >>> from seqray.words import Alphabet
+    >>> [*frequent_endings(Alphabet("ab").words(["aab", "bab", "b"]), 3)]
+    [(), ('b',), ('a', 'b')]
+    """
+    met = Counter(
+        word[len(word) - length :]
+        for word in words
+        for length in range(1, min(len(word), LONGEST) + 1)
+    )
+    often = [ending for ending, _ in met.most_common(n_endings - 1)]
+    return words.alphabet.words([(), *often])
 
 
 def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> Decomposition:

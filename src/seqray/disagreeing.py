@@ -17,9 +17,10 @@ from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError
+from seqray.fidelity import Reference
 from seqray.filling import ask_all
 from seqray.repairing import clipped
-from seqray.stepper import PredictingStepper, predicts, read_each, sample
+from seqray.stepper import PredictingStepper, collect, predicts, read_each, sample
 from seqray.tree import PrefixTree
 from seqray.words import Symbol, Words
 
@@ -120,6 +121,21 @@ def disagreements(
         found = sorted((each for each in seen.values() if each.found == name), key=_worst_first)
         chosen += found[:n_words]
     return sorted(chosen, key=_worst_first)
+
+
+def chance_apart(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
+    """Return what share of chance box and automaton give to different symbols after each prefix.
+
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> off = WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
+    >>> chance_apart(Reference.ask(wa, ["ab"]), off)
+    array([0.25, 0.25, 0.25])
+    """
+    assert reference.next_symbol is not None
+    read = clipped(automaton)
+    said = collect(read, reference.tree, read.state_next_symbol)
+    apart: FloatArray = np.abs(reference.next_symbol.T - said).sum(axis=1) / 2
+    return apart
 
 
 def _worst_first(each: Disagreement) -> tuple[float, int]:

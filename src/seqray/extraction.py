@@ -21,7 +21,7 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.by_blocks import by_blocks
 from seqray.by_contexts import by_contexts
 from seqray.errors import ArgumentError
-from seqray.fidelity import FidelityTable, first_near_best
+from seqray.fidelity import TOLERANCE, FidelityTable
 from seqray.filling import Progress
 from seqray.job import Job
 from seqray.ranked import RankedAutomata
@@ -41,9 +41,6 @@ METHODS = {
 
 BASES = ("sampled", "grown", "uniform")
 """Where prefixes and suffixes may come from, besides words of one's own."""
-
-TOLERANCE = 1e-4
-"""How much worse than the best rank a smaller one may be, to be chosen instead."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,12 +104,9 @@ class Extraction:
         What counts is `seqray.fidelity.Fidelity.closeness`. Without a tolerance, a rank that was
         chosen by hand when a run was saved comes first.
         """
-        if tolerance is None:
-            if "rank" in self.settings:
-                return int(self.settings["rank"])
-            tolerance = TOLERANCE
-        loss = np.array([1 - each.closeness for each in self.fidelity.fidelities])
-        return self.fidelity.ranks[first_near_best(loss, tolerance)]
+        if tolerance is None and "rank" in self.settings:
+            return int(self.settings["rank"])
+        return self.fidelity.best_rank(TOLERANCE if tolerance is None else tolerance)
 
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""
@@ -140,6 +134,7 @@ def extract(
     budget: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
+    counterexamples: int = 0,
     repeat: int = 1,
     stop: threading.Event | None = None,
     seed: int = 0,
@@ -179,6 +174,11 @@ def extract(
         Enough: asking begins with little, and ends when the automaton is as near to the box on
         held-out words, by NDCG₅ where the box predicts, else by its weights: see
         `seqray.fidelity.Fidelity.closeness`. For bases that are not given.
+    counterexamples
+        How often to search for words on which box and automaton disagree, and to learn from half of
+        them; the other half joins the held-out words. For what hardly ever comes up and matters
+        all the same. Each time costs as much as the first asking. For the method
+        ``"conditional"``; a basis that is grown is always grown with such words.
     repeat
         How often to ask the same of a box that answers differently each time; the mean counts.
     stop
@@ -209,12 +209,17 @@ def extract(
         )
     )
     method = _method(method, box, basis, target)
+    if whole_number("counterexamples", counterexamples, 0) and method != "conditional":
+        raise ArgumentError(
+            f"counterexamples: only the method conditional is told to learn from them, and this is "
+            f"{method}; a basis that is grown always has some"
+        )
     meter = Meter(budget, seconds, stop)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
         job = Job(
             *(box, asked, method, basis, prefixes, suffixes, max_rank, max_length, target),
-            *(repeat, seed, meter, kept, progress),
+            *(counterexamples, repeat, seed, meter, kept, progress),
         )
         found = by_contexts(job) if method == "conditional" else by_blocks(job)
     if target is not None:

@@ -38,8 +38,12 @@ MEANINGS = {
     "wer_box": "share of next symbols that are not the box's first choice",
     "disagreement": "share of prefixes after which the two first choices differ",
     "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
+    "apart": "share of chance given to different next symbols, after words on which both disagreed",
 }
 """What each metric says, in the order in which they are shown."""
+
+TOLERANCE = 1e-4
+"""How much worse than the best rank a smaller one may be, to be chosen instead."""
 
 HUGE = 1e300
 """Weights of an automaton are cut here: at a high rank it may explode."""
@@ -86,9 +90,10 @@ class Fidelity:
     def closeness(self) -> float:
         """How near, in one number to choose a rank and to stop by; 1 is nearest.
 
-        NDCG₅ where the box predicts next symbols. Where it does not, 0.9 means that weights are off
-        by a tenth: in their logarithms, on average (2 to the power of minus ``log_error``), or, if
-        some of them are negative, in size (1 minus ``relative_error``).
+        NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
+        searched for on which box and automaton disagree. Where it does not predict, 0.9 means that
+        weights are off by a tenth: in their logarithms, on average (2 to the power of minus
+        ``log_error``), or, if some of them are negative, in size (1 minus ``relative_error``).
 
         >>> Fidelity({"log_error": 1.0, "relative_error": 0.2}, 2, 9).closeness
         0.5
@@ -96,7 +101,7 @@ class Fidelity:
         0.8
         """
         if "ndcg5" in self.values:
-            return self.values["ndcg5"]
+            return self.values["ndcg5"] - self.values.get("apart", 0.0) / 10
         if "log_error" in self.values:
             return float(2 ** -self.values["log_error"])
         return 1 - self.values["relative_error"]
@@ -152,6 +157,11 @@ class FidelityTable:
         if rank not in self.ranks:
             raise RankError(f"rank {rank} was not compared: expected one of {self.ranks}")
         return self.fidelities[self.ranks.index(rank)]
+
+    def best_rank(self, tolerance: float = TOLERANCE) -> int:
+        """Return the smallest rank whose closeness is within a tolerance of the best."""
+        loss = np.array([1 - each.closeness for each in self.fidelities])
+        return self.ranks[first_near_best(loss, tolerance)]
 
     def rows(self) -> list[dict[str, float]]:
         """Return one dictionary a rank, with the rank first, as writers of tables take them."""

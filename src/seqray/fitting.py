@@ -18,7 +18,7 @@ import numpy as np
 from seqray.arrays import BoolArray, FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
 from seqray.batches import Corpus, TreeBatch
-from seqray.conditional import ConditionalBlocks
+from seqray.conditional import SHARE, ConditionalBlocks
 from seqray.fidelity import Reference
 from seqray.filling import Progress
 from seqray.ranked import NEVER_ENDS
@@ -68,6 +68,7 @@ def fit(
     n_states: int,
     *,
     n_words: int | None = None,
+    besides: Reference | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> WeightedAutomaton:
@@ -83,6 +84,9 @@ def fit(
         How many states at most.
     n_words
         How many of the words to learn from, the first ones; None: all.
+    besides
+        What the box said of words that matter, however seldom they come up: every so many steps
+        one goes by them (`seqray.conditional.SHARE`).
     seed
         Of the first guess, and of the order of batches.
     progress
@@ -104,6 +108,9 @@ def fit(
     rng = np.random.default_rng(seed)
     parameters = first_guess(blocks, n_states, rng)
     lessons = lessons_of(known, len(known.weights) if n_words is None else n_words, rng)
+    if besides is not None:
+        more = lessons_of(besides, len(besides.weights), rng)
+        lessons += more * max(1, round(SHARE * len(lessons) / len(more)))
     n_epochs = max(EPOCHS, -(-STEPS // len(lessons)))
     adam = _Adam(len(lessons) * n_epochs)
     for _ in range(n_epochs):

@@ -59,6 +59,7 @@ class Job:
     max_rank: int
     max_length: int | None
     target: float | None
+    counterexamples: int
     repeat: int
     seed: int
     meter: Meter

@@ -120,10 +120,11 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
     errors = ["log_error"] if "ndcg5" not in table.fidelities[0] else []
-    errors.append("relative_error")
+    if "apart" not in table.fidelities[0]:  # there is no room for more
+        errors.append("relative_error")
     names = [
         name
-        for name in ("ndcg5", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
+        for name in ("ndcg5", "apart", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
         if name in table.fidelities[0]
     ]
     shown = Table(title="Fidelity by rank, on held-out words", title_justify="left")
@@ -148,6 +149,23 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
     for each in rounds:
         *counts, fidelity = each.values()
         shown.add_row(*(f"{count:,}" for count in counts), show_number(fidelity, 4))
+    Console().print(shown)
+
+
+def show_searches(searches: list[dict[str, Any]]) -> None:
+    """Print how far apart box and automaton were, search by search."""
+    title = "Where box and automaton disagree"
+    shown = Table(title=title, title_justify="left")
+    for name in ("questions", "states", "furthest apart", "words", "learnt from"):
+        shown.add_column(name, justify="right")
+    for each in searches:
+        shown.add_row(
+            f"{each['questions']:,}",
+            f"{each['states']}",
+            show_number(each["worst"], 3),
+            f"{each['words']:,}",
+            "yes" if each["kept"] else "no",
+        )
     Console().print(shown)
 
 

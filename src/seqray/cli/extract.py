@@ -18,7 +18,14 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import notes, progress_bar, show_ranks, show_rounds, some_ranks
+from seqray.cli.common import (
+    notes,
+    progress_bar,
+    show_ranks,
+    show_rounds,
+    show_searches,
+    some_ranks,
+)
 from seqray.errors import RankError
 from seqray.extraction import BASES
 from seqray.store import check_run_target
@@ -38,6 +45,7 @@ Examples:
   seqray extract demo -o run
   seqray extract rnn:model.safetensors -o run
   seqray extract rnn:model.safetensors -o run --target 0.99
+  seqray extract rnn:model.safetensors -o run --counterexamples 3
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
@@ -110,6 +118,16 @@ the batch and extracts from what is known by then; twice stops at once.
     "does not predict next symbols, 0.9 means that weights are off by a tenth.",
 )
 @click.option(
+    "--counterexamples",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="TIMES",
+    help="Search so many times for words on which box and automaton disagree, and learn from them: "
+    "for what hardly ever comes up and matters all the same. Each time costs as much as the first "
+    "asking.",
+)
+@click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
@@ -132,6 +150,7 @@ def command(
     budget: int | None,
     seconds: float | None,
     target: float | None,
+    counterexamples: int,
     repeat: int,
     store: str | None,
     options: tuple[str, ...],
@@ -171,6 +190,7 @@ def command(
             budget=budget,
             seconds=seconds,
             target=target,
+            counterexamples=counterexamples,
             repeat=repeat,
             stop=stop,
             seed=seed,
@@ -184,6 +204,8 @@ def command(
         click.echo(f"The answers are kept in {answers}.")
     if len(settings.get("rounds", ())) > 1:
         show_rounds(settings["rounds"])
+    if settings.get("counterexamples"):
+        show_searches(settings["counterexamples"])
     show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(

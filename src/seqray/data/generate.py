@@ -1,4 +1,4 @@
-"""Random automata: machines like those of PAutomaC, and automata with weights of both signs."""
+"""Made automata: machines like those of PAutomaC, automata with weights of both signs, triggers."""
 
 from __future__ import annotations
 
@@ -116,6 +116,29 @@ def random_automaton(
     return WeightedAutomaton(
         range(n_symbols), initial / np.linalg.norm(initial), matrices, rng.normal(size=n_states)
     )
+
+
+def triggered_machine(trigger: str, symbols: str = "abc") -> WeightedAutomaton:
+    """Return a machine of words by chance, but after a trigger the last symbol is nearly sure.
+
+    Wherever in a word the trigger stands, and however seldom that is.
+
+    >>> triggered_machine("abba", "ab").next_symbol(["abb", "abba", "babba"]).round(3)
+    array([[0.45 , 0.45 , 0.1  ],
+           [0.045, 0.855, 0.1  ],
+           [0.045, 0.855, 0.1  ]])
+    """
+    n_states, chance = len(trigger) + 1, 0.9 / len(symbols)
+    transitions = np.zeros((len(symbols), n_states, n_states))
+    for state in range(n_states):
+        for code, symbol in enumerate(symbols):
+            read = trigger[:state] + symbol
+            known = (n for n in range(n_states - 1, -1, -1) if read.endswith(trigger[:n]))
+            transitions[code, state, next(known)] = chance
+    after = transitions[:, -1]
+    after[:] *= 0.1
+    after[-1] *= (0.9 - 0.1 * (0.9 - chance)) / (0.1 * chance)
+    return WeightedAutomaton(symbols, np.eye(n_states)[0], transitions, np.full(n_states, 0.1))
 
 
 def _leads(kind: str, emits: BoolArray, share: float, rng: np.random.Generator) -> BoolArray:

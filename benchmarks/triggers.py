@@ -1,0 +1,65 @@
+"""What hardly ever comes up: triggers of a few symbols, with and without counterexamples.
+
+    python benchmarks/triggers.py [--seed 0] [--output TABLE.csv]
+
+The boxes draw each symbol by chance, but after a certain run of symbols the last one is nearly
+sure. `apart` is the largest share of chance that box and automaton give to different next symbols,
+after a word that ends with the trigger.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from common import report, write_table
+
+import seqray
+from seqray.data.generate import triggered_machine
+from seqray.disagreeing import chance_apart
+from seqray.fidelity import Reference
+
+TRIGGER = "abacabacba"
+LENGTHS = (4, 6, 8, 10)
+ROUNDS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="write the table there, as CSV")
+    options = parser.parse_args()
+    rows: list[dict[str, float]] = []
+    lines = []
+    for length in LENGTHS:
+        trigger = TRIGGER[:length]
+        box = triggered_machine(trigger)
+        rng = np.random.default_rng(options.seed + 1)
+        fronts = box.sample(200, rng=rng)
+        at_trigger = Reference.ask(box, [(*front, *trigger) for front in fronts])
+        for rounds in (0, ROUNDS):
+            found = seqray.extract(box, counterexamples=rounds, seed=options.seed)
+            best = found.best()
+            apart = chance_apart(at_trigger, best)[at_trigger.tree.node_of_word].max()
+            rows.append(
+                {
+                    "length": length,
+                    "counterexamples": rounds,
+                    "states": best.n_states,
+                    "apart": float(apart),
+                    "questions": found.settings["questions"],
+                }
+            )
+            lines.append(
+                (
+                    f"{length} symbols, {rounds} rounds",
+                    f"{best.n_states} states of {length + 1}, apart {apart:.2g}, "
+                    f"{found.settings['questions']:,} steps",
+                )
+            )
+    if options.output:
+        write_table(options.output, rows)
+    report(lines, {"seed": options.seed, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
