@@ -5,7 +5,8 @@ import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.blackbox.registry import known_black_boxes
-from seqray.extraction import TOLERANCE
+from seqray.data.generate import triggered_machine
+from seqray.fidelity import TOLERANCE
 
 RUN = [
     *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
@@ -52,6 +53,20 @@ def test_extract_shows_what_questions_were_good_for(folder, run):
         assert f"{each['questions']:,} " in text
     assert "Fidelity by questions" not in run("extract", "demo", "-o", "run", *options[:-1], "0.5")
     assert len(open_run("run").settings["rounds"]) == 1
+
+
+def test_extract_shows_where_they_disagreed(folder, run):
+    triggered_machine("abacab").save(folder / "rare.json")
+    arguments = ("--prefixes", 400, "--suffixes", 60, "--max-length", 30, "--counterexamples", 2)
+    shown = run("extract", "wa:rare.json", "-o", "run", *map(str, arguments))
+    assert "Where box and automaton disagree" in shown
+    assert "furthest apart" in shown
+    first, last = (
+        line.split() for line in shown.splitlines() if line.endswith((" yes │", " no │"))
+    )
+    assert (first[-2], last[-2]) == ("yes", "no")
+    assert open_run(folder / "run").best_rank() == 7
+    assert "apart" in (folder / "run" / "fidelity.csv").read_text()
 
 
 def test_a_target_is_refused_where_nothing_predicts(folder, fails):
