@@ -19,8 +19,7 @@ from common import report, write_table
 import seqray
 from seqray.algebra import minimise
 from seqray.data.pautomac import read_machine
-from seqray.extraction import TOLERANCE
-from seqray.fidelity import Reference, compare_ranks, first_near_best
+from seqray.fidelity import TOLERANCE, Reference, compare_ranks, first_near_best
 from seqray.job import N_HELD_OUT
 from seqray.stepper import sample
 

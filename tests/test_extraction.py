@@ -5,8 +5,8 @@ import seqray
 from seqray import Basis, Extraction, WeightedAutomaton, extract
 from seqray.data.generate import random_automaton, random_machine
 from seqray.errors import ArgumentError, RankError, SymbolError
-from seqray.extraction import METHODS, TOLERANCE
-from seqray.fidelity import Fidelity, FidelityTable
+from seqray.extraction import METHODS
+from seqray.fidelity import TOLERANCE, Fidelity, FidelityTable
 from seqray.spectral import Decomposition
 
 

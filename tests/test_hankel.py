@@ -34,7 +34,7 @@ def test_blocks_follow_the_order_of_the_basis():
 
 
 def test_a_block_of_an_unknown_symbol_is_refused():
-    with pytest.raises(SymbolError, match="symbol 'c' at position 0"):
+    with pytest.raises(SymbolError, match="symbol 'c' at position 1"):
         lengths_block([""], [""]).block("c")
 
 

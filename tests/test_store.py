@@ -11,7 +11,7 @@ from listing import names
 from seqray import Extraction, WeightedAutomaton, open_run, save_run
 from seqray.data.generate import random_machine
 from seqray.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
-from seqray.extraction import TOLERANCE
+from seqray.fidelity import TOLERANCE
 from seqray.store import check_run_target
 
 FILES = [

@@ -88,7 +88,7 @@ def by_blocks(job: Job) -> Found:
         n_asked += meter.n_asked - n_before  # kept answers are not counted
     except Stopped as stopped:
         if way.known is None:
-            raise
+            raise _enough(stopped, job) from None
         blocks, cut = way.known, way.why or str(stopped)
     if _affordable_sizes(job) != _wanted_sizes(job):
         cut = cut or f"the budget of {meter.budget:,} questions allows no more"
@@ -117,6 +117,13 @@ def by_blocks(job: Job) -> Found:
         rounds = way.rounds if way.why == "" else (*way.rounds, _round(n_asked, blocks, table))
         settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
+
+
+def _enough(stopped: Stopped, job: Job) -> Stopped:
+    """Say what would be enough, where a budget was too small for anything."""
+    if not (str(stopped).startswith("the budget") and isinstance(job.asked, AskedBox)):
+        return stopped
+    return Stopped(f"{stopped}: about {20 + 5 * (1 + len(job.asked.alphabet))} are enough")
 
 
 def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, str]:

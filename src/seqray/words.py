@@ -222,7 +222,7 @@ class Alphabet:
 
     def _unknown(self, symbol: object, at: int) -> SymbolError:
         return SymbolError(
-            f"symbol {symbol!r} at position {at} is outside an alphabet of {len(self)}: {self}"
+            f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(self)}: {self}"
         )
 
 

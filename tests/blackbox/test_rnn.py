@@ -254,7 +254,7 @@ def test_words_can_be_drawn_from_it():
 
 
 def test_unknown_symbols_are_refused():
-    with pytest.raises(SymbolError, match="'d' at position 1"):
+    with pytest.raises(SymbolError, match="'d' at position 2"):
         network().weights(["ad"])
 
 

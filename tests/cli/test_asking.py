@@ -157,9 +157,11 @@ def test_a_budget_is_kept_and_said(folder, hear, module):
     assert open_run("run").settings["stopped"]
 
 
-def test_a_budget_that_is_too_small_is_an_error(folder, fails, module):
+def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
     error = fails(1, "extract", module(), "-o", "run", *SMALL, "--budget", "10")
     assert "Stopped before there was enough for an automaton: the budget of 10" in error
+    assert "about 35 are enough" in error
+    run("extract", module(), "-o", "run", *SMALL, "--budget", "35")
 
 
 def test_time_is_kept_and_said(folder, hear, module):

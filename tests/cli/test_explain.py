@@ -118,7 +118,7 @@ def test_what_belongs_to_a_word_needs_one(folder, fails, option):
 
 
 def test_mistakes_are_explained(folder, letters, fails):
-    assert "symbol '7' at position 1" in fails(2, "machine.json", "0 7")
+    assert "symbol '7' at position 2" in fails(2, "machine.json", "0 7")
     assert "expected the same symbols" in fails(
         2, "machine.json", "0", "--against", "wa:letters.json"
     )

@@ -59,8 +59,37 @@ def test_negative_weights_leave_it_open_whether_others_are_heavier():
     assert not heaviest_words(FIGURE_1, 5, initial=[1, -0.5]).exact
 
 
-def test_where_weights_do_not_sum_short_words_of_any_sign_are_found():
+@settings(max_examples=30)
+@given(st.integers(0, 999), st.floats(0.3, 0.6))
+def test_where_squares_sum_the_largest_words_of_any_sign_are_found(seed, size):
+    wa = random_automaton(3, 2, rng=np.random.default_rng(seed))
+    wa = WeightedAutomaton("ab", wa.initial, wa.transitions * size, wa.final)
+    words = short_words(wa.alphabet, 9)
+    weights = wa.weights(words)
+    found = heaviest_words(wa, 5)
+    if sums(wa) or not found.exact:
+        return
+    assert found.weights == pytest.approx(wa.weights(found.words), rel=1e-12)
+    every = np.sort(np.abs(weights))[::-1]
+    assert (np.abs(found.weights) >= every[:5] * (1 - 1e-9)).all()
+    short = found.words.lengths <= 9
+    assert set(np.abs(found.weights)[short].round(12)) <= set(every.round(12))
+
+
+def test_a_word_that_is_not_short_is_found_by_its_size():
+    chain = np.zeros((2, 14, 14))  # only "a" thirteen times, with a weight below 0
+    chain[0, np.arange(13), np.arange(1, 14)] = -1.1
+    wa = WeightedAutomaton("ab", np.eye(14)[0], chain, np.eye(14)[13])
+    found = heaviest_words(wa, 3)
+    assert not sums(wa)
+    assert [*found.words] == [("a",) * 13]
+    assert found.weights[0] == pytest.approx(-(1.1**13))
+    assert found.exact
+
+
+def test_where_weights_grow_short_words_of_any_sign_are_found():
     wa = random_automaton(3, 2, rng=np.random.default_rng(3))
+    wa = WeightedAutomaton("ab", wa.initial, wa.transitions * 4, wa.final)
     assert not sums(wa)
     found = heaviest_words(wa, 3)
     weights = wa.weights(grown_prefixes(wa, 500))

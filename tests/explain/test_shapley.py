@@ -152,8 +152,8 @@ def test_another_alphabet_is_refused():
 @pytest.mark.parametrize(
     ("first", "where"),
     [
-        ([1, 0, 0], "'b' at position 0 has no chance there"),
-        ([0, 1, 0], "'a' at position 1 has no chance after that at position 0"),
+        ([1, 0, 0], "'b' at position 1 has no chance there"),
+        ([0, 1, 0], "'a' at position 2 has no chance after that at position 1"),
     ],
 )
 def test_a_chain_that_cannot_have_the_word_is_refused(first, where):

@@ -179,7 +179,7 @@ def test_mistakes_are_explained(machine):
         explain_word(machine, WORD, box=FIGURE_1)
     with pytest.raises(ArgumentError, match="n_neighbours: expected a whole number from 0"):
         explain_word(machine, WORD, n_neighbours=-1)
-    with pytest.raises(SymbolError, match="symbol 7 at position 1"):
+    with pytest.raises(SymbolError, match="symbol 7 at position 2"):
         explain_word(machine, [0, 7])
 
 

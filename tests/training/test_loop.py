@@ -216,7 +216,7 @@ def test_words_of_another_kind_are_refused(words):
         train(["ab", "a"])
     with pytest.raises(SymbolError, match="expected words over"):
         train(words, validation=Alphabet("abc").words(["a"]))
-    with pytest.raises(SymbolError, match="symbol 'c' at position 1"):
+    with pytest.raises(SymbolError, match="symbol 'c' at position 2"):
         train(words, validation=["ac"])
 
 

@@ -116,6 +116,11 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
     )
 
 
+def titled(title: str) -> Table:
+    """Return a table that is wide enough for its title."""
+    return Table(title=title, title_justify="left", min_width=len(title))
+
+
 def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
@@ -127,7 +132,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         for name in ("ndcg5", "apart", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
         if name in table.fidelities[0]
     ]
-    shown = Table(title="Fidelity by rank, on held-out words", title_justify="left")
+    shown = titled("Fidelity by rank, on held-out words")
     shown.add_column("states", justify="right")
     for name in names:
         shown.add_column(name, justify="right")
@@ -143,7 +148,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
 
 def show_rounds(rounds: list[dict[str, Any]]) -> None:
     """Print how near to the box the automata of the largest rank came, round by round."""
-    shown = Table(title="Fidelity by questions asked", title_justify="left")
+    shown = titled("Fidelity by questions asked")
     for name in rounds[0]:
         shown.add_column(name, justify="right")
     for each in rounds:
@@ -154,8 +159,7 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
 
 def show_searches(searches: list[dict[str, Any]]) -> None:
     """Print how far apart box and automaton were, search by search."""
-    title = "Where box and automaton disagree"
-    shown = Table(title=title, title_justify="left")
+    shown = titled("Where box and automaton disagree")
     for name in ("questions", "states", "furthest apart", "words", "learnt from"):
         shown.add_column(name, justify="right")
     for each in searches:
@@ -180,7 +184,7 @@ def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> Non
     first = np.unique(words.unique()[1], return_index=True)[1]  # each distinct word once
     order = first[np.argsort(-box[first], kind="stable")]
     apart = np.abs(np.log(np.maximum(automaton, 1e-300)) - np.log(np.maximum(box, 1e-300)))
-    shown = Table(title="The most probable words, and the largest ratio", title_justify="left")
+    shown = titled("The most probable words, and the largest ratio")
     shown.add_column("word")
     for name in ("box", "automaton"):
         shown.add_column(name, justify="right")

@@ -76,8 +76,8 @@ def command(
     )
     if threshold is None and style == "readable":
         click.echo(
-            f"The threshold was chosen to leave at most {EDGES_A_STATE} edges a state; --threshold "
-            "sets another."
+            f"By default at most {EDGES_A_STATE} edges a state are drawn, and none below a "
+            "hundredth of the largest weight; --threshold sets another limit."
         )
 
 

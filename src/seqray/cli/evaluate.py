@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
+from seqray.basis import uniform_words
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import (
     automaton_argument,
@@ -20,6 +20,7 @@ from seqray.cli.common import (
     rank_option,
     show_fidelity,
     show_number,
+    titled,
 )
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
@@ -29,6 +30,9 @@ from seqray.words import Alphabet
 N_DRAWN = 2000
 """Words to draw from the box, if no others are given."""
 
+LONGEST_RANDOM = 12
+"""The longest of those that are drawn at random, where the box cannot be sampled."""
+
 
 @click.command()
 @automaton_argument
@@ -37,7 +41,7 @@ N_DRAWN = 2000
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_DRAWN:,} words drawn from the box, if it predicts next symbols]",
+    f"{N_DRAWN:,} words drawn from the box, or random ones if it does not predict next symbols]",
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
 @rank_option
@@ -87,9 +91,16 @@ def command(
             rng = np.random.default_rng(0)
             evaluated, _ = seqray.sample(asked, N_DRAWN, rng=rng, max_length=100)
         else:
-            raise click.UsageError(f"say on which words, --words FILE: {box} cannot be sampled")
+            rng = np.random.default_rng(0)
+            evaluated = uniform_words(opened.alphabet, N_DRAWN, rng=rng, max_length=LONGEST_RANDOM)
+            click.echo(
+                f"On random words of up to {LONGEST_RANDOM} symbols, for {box} cannot be sampled: "
+                "for others, --words FILE.",
+                err=True,
+            )
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
         apart = seqray.disagreements(asked, copy, n_words=worst) if worst else []
+        by_next = predicts(asked) and predicts(copy)
     if as_json:
         extra = {
             "states": copy.n_states,
@@ -103,13 +114,13 @@ def command(
     else:
         show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")
         if worst:
-            _show_worst(apart, opened.alphabet)
+            _show_worst(apart, opened.alphabet, by_next=by_next)
 
 
-def _show_worst(apart: list[Disagreement], alphabet: Alphabet) -> None:
-    """Print the words on which they disagree most."""
-    table = Table(title="Where they disagree most", title_justify="left")
-    table.add_column("after the word")
+def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:
+    """Print the words on which they disagree most, by what comes next or by their weights."""
+    table = titled("Where they disagree most")
+    table.add_column("after the word" if by_next else "word")
     for name in ("apart", "box", "automaton"):
         table.add_column(name, justify="right")
     table.add_column("found by")
@@ -118,9 +129,13 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet) -> None:
         short = word if len(word) <= 40 else f"…{word[-39:]}"
         table.add_row(short, *(show_number(value, 4) for value in each[1:4]), each.found)
     Console().print(table)
-    click.echo(
+    meaning = (
         "apart: the share of chance they give to different next symbols; box, automaton: the\n"
-        "chance of the one they differ on most (for boxes that do not predict, all three are of\n"
-        "weights). Words found by box and automaton are ones that they draw; random and search\n"
-        "show what happens far from those."
+        "chance of the one they differ on most."
+        if by_next
+        else "apart: the difference of the two weights."
+    )
+    click.echo(
+        f"{meaning} Words found by box or automaton are ones\n"
+        "that it draws; random and search show what happens far from those."
     )

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 from rich import progress
 from rich.console import Console
-from rich.table import Table
 
 import seqray
-from seqray.cli.common import check_output, write_text
+from seqray.cli.common import check_output, titled, write_text
 
 if TYPE_CHECKING:
     from seqray.training.checkpoint import Epoch
@@ -191,7 +190,7 @@ def _line(row: Epoch, epochs: int, names: tuple[str, ...] = ("training", "valida
 
 def _show(found: TrainedNetwork) -> None:
     """Print how each size fared, and which was kept."""
-    shown = Table(title="Cross-entropy a symbol (or end), in nats", title_justify="left")
+    shown = titled("Cross-entropy a symbol (or end), in nats")
     for name in ("units", "epoch", "training", "validation"):
         shown.add_column(name, justify="right")
     shown.add_column("validation by epoch", no_wrap=True)

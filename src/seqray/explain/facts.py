@@ -271,7 +271,7 @@ def _words(f: Facts) -> Section | None:
     rows = tuple((shortened(show(word), 50), number(weight)) for word, weight in pairs)
     note = "" if found.exact else "found by a search; others may be heavier."
     if f.counts is None:
-        note = "the largest in size among the shortest words."
+        note = "by size." if found.exact else "by size, of those that were looked at: short ones."
     title = "The heaviest words" if f.counts is None else "The most probable words"
     return Section(title, ("word", " weight"), rows, note)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from seqray.arrays import FloatArray, IntArray, read_only, real_array, whole_number
 from seqray.automaton import WeightedAutomaton
+from seqray.gramians import solve_gramians
 from seqray.words import Alphabet, Words
 
 EFFORT = 100_000
@@ -60,8 +62,10 @@ def heaviest_words(
 
     No word is heavier than all words with the same beginning together. So prefixes are followed in
     the order of their weight, as long as that is above the weight of the last word found. Without
-    negative weights this is exact, if the effort is enough. Where weights do not sum, all short
-    words are looked at, and those of largest size returned.
+    negative weights this is exact, if the effort is enough. Where weights do not sum, but their
+    squares do, the same is done with the root of the sum of squares, and words of largest size are
+    returned. Where these do not sum either, there may be no largest one: all short words are looked
+    at.
 
     Parameters
     ----------
@@ -84,10 +88,26 @@ def heaviest_words(
     whole_number("effort", effort, 1)
     a = automaton
     start = a.initial if initial is None else real_array("initial", initial, (a.n_states,))
-    if not sums(a):
+    if sums(a):
+        found, done = _search(a, start, n_words, effort, lambda states: states @ a.prefix_final)
+        return found if done and not has_negative(a) and (start >= 0).all() else _unsure(found)
+    squares = _squares(a)
+    if squares is None:
         return _shortest(WeightedAutomaton(a.alphabet, start, a.transitions, a.final), n_words)
-    found, done = _search(a, start, n_words, effort)
-    return found if done and not has_negative(a) and (start >= 0).all() else _unsure(found)
+
+    def size(states: FloatArray) -> FloatArray:
+        total = ((states @ squares) * states).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(total, 0)) * (1 + 1e-9))
+
+    found, done = _search(a, start, n_words, effort, size, signed=True)
+    return found if done else _unsure(found)
+
+
+@lru_cache(maxsize=1)  # every state of an automaton is asked for its words, one after the other
+def _squares(a: WeightedAutomaton) -> FloatArray | None:
+    """Return Q with xQxᵀ the sum of the squares of all weights from a state x, if there is one."""
+    both = solve_gramians(a)
+    return None if both is None else both[1]
 
 
 def has_negative(a: WeightedAutomaton) -> bool:
@@ -156,13 +176,23 @@ def _unsure(found: HeaviestWords) -> HeaviestWords:
 
 
 def _search(
-    a: WeightedAutomaton, start: FloatArray, n_words: int, effort: int
+    a: WeightedAutomaton,
+    start: FloatArray,
+    n_words: int,
+    effort: int,
+    bound: Callable[[FloatArray], FloatArray],
+    *,
+    signed: bool = False,
 ) -> tuple[HeaviestWords, bool]:
-    """Follow the heaviest prefixes; also return whether none is left that could matter."""
+    """Follow the heaviest prefixes; also return whether none is left that could matter.
+
+    ``bound`` returns how heavy a word may be that goes on from each state; if ``signed``, in size.
+    """
+    size = np.abs if signed else np.asarray
     parents, symbols = [np.zeros(1, np.int64)], [np.full(1, -1)]  # of each prefix, by number
     n_prefixes, looked = 1, 0
     nodes, states = np.zeros(1, np.int64), start[None, :]
-    bounds = np.array([start @ a.prefix_final])
+    bounds = bound(states)
     best_nodes, best = nodes, states @ a.final
     while len(nodes) and looked < effort:
         order = np.argsort(-bounds, kind="stable")
@@ -176,19 +206,17 @@ def _search(
         symbols.append(np.repeat(np.arange(len(a.alphabet)), len(here)))
         best_nodes = np.concatenate([best_nodes, numbers])
         best = np.concatenate([best, after @ a.final])
-        top = np.argsort(-best, kind="stable")[:n_words]
+        top = np.argsort(-size(best), kind="stable")[:n_words]
         best_nodes, best = best_nodes[top], best[top]
-        least = best[-1] if len(best) == n_words else 0.0
+        least = size(best)[-1] if len(best) == n_words else 0.0
         nodes = np.concatenate([nodes[rest], numbers])
         states = np.concatenate([states[rest], after])
-        bounds = np.concatenate([bounds[rest], after @ a.prefix_final])
+        bounds = np.concatenate([bounds[rest], bound(after)])
         kept = bounds > max(float(least), 0.0)
         nodes, states, bounds = nodes[kept], states[kept], bounds[kept]
-    positive = best > 0
-    words = _spelt(
-        a.alphabet, best_nodes[positive], np.concatenate(parents), np.concatenate(symbols)
-    )
-    return HeaviestWords(words, read_only(best[positive]), exact=True), not len(nodes)
+    some = size(best) > 0
+    words = _spelt(a.alphabet, best_nodes[some], np.concatenate(parents), np.concatenate(symbols))
+    return HeaviestWords(words, read_only(best[some]), exact=True), not len(nodes)
 
 
 def _spelt(alphabet: Alphabet, nodes: IntArray, parents: IntArray, symbols: IntArray) -> Words:

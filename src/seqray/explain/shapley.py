@@ -248,15 +248,15 @@ def _check_possible(a: WeightedAutomaton, codes: IntArray, background: Backgroun
         for later in range(at + 1, n):
             follows = follows @ background.transitions
             if not follows[codes[later]] > 0:
-                raise _impossible(a.alphabet, codes, later, f"after that at position {at}")
+                raise _impossible(a.alphabet, codes, later, f"after that at position {at + 1}")
         reached = reached @ background.transitions
 
 
 def _impossible(alphabet: Alphabet, codes: IntArray, at: int, when: str) -> ArgumentError:
     symbol = alphabet.symbols[codes[at]]
     return ArgumentError(
-        f"background: symbol {symbol!r} at position {at} has no chance {when}, so nothing can be "
-        "expected where it is known: make all chances positive, as Background.bigrams does"
+        f"background: symbol {symbol!r} at position {at + 1} has no chance {when}, so nothing can "
+        "be expected where it is known: make all chances positive, as Background.bigrams does"
     )
 
 
