@@ -60,22 +60,30 @@ def test_no_weighting_weighs_everything_the_same():
 
 def test_weighted_rows_sum_to_one():
     blocks = lengths_block(["", "a", "ab"], ["", "b", "bb"])
-    rows, columns = blocks.weights("rows")
+    rows, _ = blocks.weights("balanced")
     np.testing.assert_allclose((rows[:, None] * blocks.block()).sum(axis=1), 1)
-    np.testing.assert_array_equal(columns, [1, 1, 1])
+
+
+@pytest.mark.parametrize(("weighting", "power"), [("soft", 0.75), ("softer", 0.5)])
+def test_soft_weights_are_powers(weighting, power):
+    blocks = lengths_block(["", "a", "ab"], ["", "b", "bb"])
+    rows, columns = blocks.weights(weighting)
+    whole, _ = blocks.weights("balanced")
+    np.testing.assert_allclose(rows / rows[0], (whole / whole[0]) ** power)
+    sizes = np.sqrt(np.mean((rows[:, None] * blocks.block()) ** 2, axis=0))
+    np.testing.assert_allclose(columns / columns[0], (sizes / sizes[0]) ** -power)
 
 
 def test_balanced_columns_have_mean_square_one():
     box = WeightedAutomaton("ab", [1, -2], [np.eye(2) / 2, [[0, 0.1], [-1, 0]]], [1, 0.5])
     blocks = fill(box, uniform_basis(AB, 30, 20, rng=np.random.default_rng(0)))
     rows, columns = blocks.weights("balanced")
-    np.testing.assert_array_equal(rows, blocks.weights("rows")[0])
     scaled = rows[:, None] * blocks.block() * columns
     np.testing.assert_allclose(np.mean(scaled**2, axis=0), 1)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-300, 5e-324])
-@pytest.mark.parametrize("weighting", ["rows", "balanced"])
+@pytest.mark.parametrize("weighting", ["softer", "soft", "balanced"])
 def test_rows_and_columns_of_next_to_nothing_keep_weight_one(weighting, size):
     box = black_box(lambda words: [1.0 if w == "b" else size for w in words], AB)
     blocks = fill(box, Basis(AB.words(["", "a"]), AB.words(["", "b", "a"])))
@@ -86,5 +94,7 @@ def test_rows_and_columns_of_next_to_nothing_keep_weight_one(weighting, size):
 
 
 def test_an_unknown_weighting_is_refused():
-    with pytest.raises(ArgumentError, match="expected one of none, rows, balanced, got 'column'"):
+    with pytest.raises(
+        ArgumentError, match="expected one of none, softer, soft, balanced, got 'column'"
+    ):
         lengths_block([""], [""]).weights("column")

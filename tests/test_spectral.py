@@ -129,7 +129,9 @@ def test_ranks_outside_the_range_are_refused_and_the_range_is_named():
 
 
 def test_an_unknown_weighting_is_refused():
-    with pytest.raises(ArgumentError, match="expected one of none, rows, balanced, got 'row'"):
+    with pytest.raises(
+        ArgumentError, match="expected one of none, softer, soft, balanced, got 'row'"
+    ):
         found_in(random_automaton(1, 1, rng=rng()), size=3, weighting="row")
 
 

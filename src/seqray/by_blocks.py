@@ -18,7 +18,7 @@ from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, unifor
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
-from seqray.fidelity import FidelityTable, Reference, compare_ranks
+from seqray.fidelity import TOLERANCE, FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
 from seqray.growing import (
     SMALL,
@@ -33,7 +33,7 @@ from seqray.growing import (
 from seqray.hankel import HankelBlocks
 from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.noise import Noise
-from seqray.spectral import decompose
+from seqray.spectral import Decomposition, decompose
 from seqray.stepper import Stepper, predicts
 from seqray.tree import PrefixTree
 from seqray.words import Words
@@ -42,6 +42,12 @@ logger = logging.getLogger(__name__)
 
 N_PREFIXES, N_SUFFIXES = 800, 800
 """How many of each to ask about."""
+
+SURE = Noise(0.0, relative=False)
+"""What is not known to be noisy."""
+
+CHOICES = ("balanced", "soft", "softer")
+"""Weights for rows and columns; that which comes nearest to the box is taken."""
 
 
 class Round(NamedTuple):
@@ -76,7 +82,7 @@ def by_blocks(job: Job) -> Found:
     rng, held_out_rng = job.rngs()
     with job.timing("basis"):
         way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
-    reference, noise, n_asked = None, Noise(0.0, relative=False), way.n_asked
+    reference, noise, n_asked = None, SURE, way.n_asked
     try:
         with job.timing("choose"):
             held_out = _held_out(job, way.basis, way.known, held_out_rng)
@@ -95,16 +101,8 @@ def by_blocks(job: Job) -> Found:
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
-    weighting = "none" if job.method == "paper" else "balanced"
-    with job.timing("svd"):
-        heard = _heard(noise, job.repeat)
-        decomposition = decompose(
-            blocks, max_rank=job.max_rank, weighting=weighting, noise=heard, seed=job.seed
-        )
-    with job.timing("choose"):
-        ranks = range(1, decomposition.max_rank + 1)
-        reference = reference or _heaviest(blocks)
-        table = compare_ranks(reference, decomposition.largest, ranks)
+    reference = reference or _heaviest(blocks)
+    decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     by_words = isinstance(box, AskedBox)
     settings = {
         "weighting": weighting,
@@ -134,9 +132,38 @@ def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks,
     return fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
 
 
+def _decomposed(
+    job: Job, blocks: HankelBlocks, reference: Reference, noise: Noise
+) -> tuple[Decomposition, FidelityTable, str]:
+    """Factor blocks with the weights for rows and columns that come nearest to the box."""
+    best: tuple[Decomposition, FidelityTable, str] | None = None
+    nearest = -np.inf
+    for weighting in ("none",) if job.method == "paper" else CHOICES:
+        with job.timing("svd"):
+            svd = decompose(
+                blocks,
+                max_rank=job.max_rank,
+                weighting=weighting,
+                noise=_heard(noise, job.repeat),
+                seed=job.seed,
+            )
+        with job.timing("choose"):
+            table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
+        closeness = _nearest(table)
+        if best is None or closeness > nearest + TOLERANCE:
+            best, nearest = (svd, table, weighting), closeness
+        if nearest > 1 - TOLERANCE:
+            break
+    assert best is not None
+    return best
+
+
+def _nearest(table: FidelityTable) -> float:
+    return max(each.closeness for each in table.fidelities)
+
+
 def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
-    nearest = max(each.closeness for each in table.fidelities)
-    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), nearest)
+    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), _nearest(table))
 
 
 # Which words to ask about -------------------------------------------------------------------------
@@ -205,7 +232,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 n_asked = meter.n_asked
                 reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
                 n_judged += meter.n_asked - n_asked
-                table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
+                svd, table, _ = _decomposed(job, known, reference, SURE)
                 this = _round(meter.n_asked - n_judged, known, table)
                 rounds.append(this)
                 if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:

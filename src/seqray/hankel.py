@@ -18,7 +18,8 @@ from seqray.errors import ArgumentError
 from seqray.tree import PrefixTree
 from seqray.words import Symbol, Words
 
-WEIGHTINGS = ("none", "rows", "balanced")
+WEIGHTINGS = {"none": 0.0, "softer": 0.5, "soft": 0.75, "balanced": 1.0}
+"""How rows and columns may be weighted, and the power of their size that each is divided by."""
 
 TINY = 1e-250
 """Rows and columns that sum to less than this are not scaled up: that would overflow."""
@@ -100,24 +101,24 @@ class HankelBlocks:
         Parameters
         ----------
         weighting
-            ``"none"``: all 1, the paper's choice. ``"rows"``: a row is divided by the sum of its
-            absolute values, so that every prefix counts the same. ``"balanced"``: rows as before,
-            then a column by the root of its mean square.
+            ``"none"``: all 1, the paper's choice. ``"balanced"``: a row is divided by the sum of
+            its absolute values, so that every prefix counts the same, then a column by the root of
+            its mean square. ``"soft"`` and ``"softer"``: by the power ¾ and ½ of these, so that
+            what is rare counts for less than what is frequent, if not as much less as it is rare.
         """
         n_prefixes, n_suffixes = len(self.basis.prefixes), len(self.basis.suffixes)
         if weighting not in WEIGHTINGS:
             raise ArgumentError(
                 f"weighting: expected one of {', '.join(WEIGHTINGS)}, got {weighting!r}"
             )
-        if weighting == "none":
+        power = WEIGHTINGS[weighting]
+        if not power:
             return np.ones(n_prefixes), np.ones(n_suffixes)
         block = np.abs(self.block())
         largest = block.max() or 1.0
         block /= largest  # so that no sum overflows
-        rows = _inverse(block.sum(axis=1))
-        if weighting == "rows":
-            return rows / largest, np.ones(n_suffixes)
-        columns = _inverse(np.sqrt(np.mean((rows[:, None] * block) ** 2, axis=0)))
+        rows = _inverse(block.sum(axis=1)) ** power
+        columns = _inverse(np.sqrt(np.mean((rows[:, None] * block) ** 2, axis=0))) ** power
         return rows / largest, columns
 
     def __repr__(self) -> str:
