@@ -214,15 +214,19 @@ def first_words(words: Words, n_prefixes: int) -> Words:
 
 def _visits(chosen: PrefixTree, first: Words, others: Words) -> FloatArray:
     """Return how often each node is met in the first words, and a little in the others."""
-    visits = np.zeros(len(chosen))
-    for words, share in ((first, None), (others, SHARE)):
-        if len(words):
-            tree = PrefixTree.of(words)
-            met = tree.counts().sum(axis=1)
-            visits[chosen.find(tree)] += (
-                met if share is None else met * share * visits.sum() / met.sum()
-            )
-    return visits
+    visits = _met(chosen, first)
+    if not len(others):
+        return visits
+    more = _met(chosen, others)
+    more *= SHARE * visits.sum() / more.sum()
+    return visits + more
+
+
+def _met(chosen: PrefixTree, words: Words) -> FloatArray:
+    tree = PrefixTree.of(words)
+    met = np.zeros(len(chosen))
+    met[chosen.find(tree)] = tree.counts().sum(axis=1)
+    return met
 
 
 def _read_futures(
