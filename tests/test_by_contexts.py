@@ -294,10 +294,11 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     words = box.sample(200, rng=rng(3))
     np.testing.assert_allclose(found.best().weights(words), box.weights(words), rtol=1e-8)
     first, *_, last = found.settings["counterexamples"]
-    assert first["kept"]
-    assert first["worst"] > 0.5
-    assert (last["kept"], last["words"]) == (False, 0)
-    assert last["worst"] < 1e-8
+    assert first["then"] == "learnt"
+    assert first["apart"] > 0.5
+    assert first["after"].endswith("abacabac")
+    assert (last["then"], last["words"], last["states"]) == ("nothing to learn", 0, box.n_states)
+    assert last["apart"] < 1e-8
     questions = [each["questions"] for each in found.settings["counterexamples"]]
     assert questions == sorted(questions)
     assert questions[-1] == found.settings["questions"]
@@ -318,17 +319,20 @@ def test_a_model_is_asked_nothing_twice_for_counterexamples():
         model = language_model(answer, box.alphabet, batch_size=64)
         found = extract(model, **RARELY, counterexamples=n)
         twice.append(len(asked) - len(set(asked)))
-    assert found.settings["counterexamples"][0]["kept"]
+    assert found.settings["counterexamples"][0]["then"] == "learnt"
     assert twice[0] == twice[1] < 300  # a few words, to see whether it changes its mind
 
 
-def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch):
+def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch, caplog):
     box = triggered_machine("abacabac")
     monkeypatch.setattr(by_contexts, "LOSS", -1)
     plain, tried = (extract(box, **RARELY, counterexamples=n) for n in (0, 3))
-    (only,) = tried.settings["counterexamples"]
-    assert not only["kept"]
-    assert only["words"] > 1
+    first, *others = tried.settings["counterexamples"]
+    assert first["then"] == "no nearer"
+    assert first["words"] > 1
+    assert {each["then"] for each in others} <= {"stays"}
+    assert "give 54 % of the chance to different symbols, and that was not learnt" in caplog.text
+    assert "apart" not in tried.fidelity.at(1)
     np.testing.assert_array_equal(plain.automaton(1).final, tried.automaton(1).final)
     assert plain.basis.prefixes == tried.basis.prefixes
 
@@ -347,13 +351,53 @@ def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog):
     assert stop.is_set()
     assert found.settings["stopped"] == "interrupted"
     assert found.settings["prefixes"] == 400
-    assert not any(each["kept"] for each in found.settings["counterexamples"])
-    assert "interrupted" in caplog.text
+    thens = [each["then"] for each in found.settings["counterexamples"]]
+    said = "no counterexamples were searched for"
+    if phase == "following contexts":
+        assert thens == ["stopped"]
+        said = "the search for counterexamples ended early"
+    assert f"interrupted: {said}" in caplog.text
+
+
+def test_every_kind_of_rare_behaviour_is_learnt():
+    def answer(rule):
+        def chances(prefixes):
+            rows = []
+            for prefix in prefixes:
+                odd = rule(prefix)
+                even = [0.5, 0.3, 0.1, 0.1] if prefix.count("b") % 2 else [0.3, 0.5, 0.1, 0.1]
+                rows.append(odd or even)
+            return rows
+
+        return language_model(chances, "abc", batch_size=256)
+
+    surely = [0.02, 0.02, 0.9, 0.06]
+    rules = {
+        "at the start": lambda prefix: prefix == "cacb" and surely,
+        "then the end": lambda prefix: prefix.endswith("ccaca") and [0, 0, 0, 1.0],
+        "two of them": lambda prefix: prefix.endswith(("ccab", "bccc")) and surely,
+    }
+    for name, rule in rules.items():
+        found = extract(answer(rule), prefixes=150, suffixes=40, max_length=30, counterexamples=3)
+        searches, rank = found.settings["counterexamples"], found.best_rank()
+        last = [each for each in searches if each["states"] == rank][-1]
+        assert last["then"] == "nothing to learn", name
+
+
+def test_a_budget_is_shared_with_counterexamples(caplog):
+    box = model(box=triggered_machine("abacab"))
+    found = extract(box, max_length=30, counterexamples=2, budget=100_000)
+    first = found.settings["counterexamples"][0]
+    assert first["then"] == "learnt"
+    assert found.settings["rounds"][-1]["questions"] < 25_000 < found.settings["questions"]
+    assert found.settings["questions"] <= 100_000
+    extract(box, max_length=30, counterexamples=2, budget=2_000)
+    assert "used up: no counterexamples were searched for" in caplog.text
 
 
 def test_counterexamples_are_for_boxes_that_predict():
     box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
-    with pytest.raises(ArgumentError, match=r"only the method conditional .* this is weighted"):
+    with pytest.raises(ArgumentError, match=r"expected a box that predicts .* this is weighted"):
         extract(box, counterexamples=1)
     with pytest.raises(ArgumentError, match="counterexamples"):
         extract(machine(), counterexamples=-1)

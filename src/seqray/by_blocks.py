@@ -101,6 +101,8 @@ def by_blocks(job: Job) -> Found:
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
+    if not blocks.values.any():
+        logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
     reference = reference or _heaviest(blocks)
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     by_words = isinstance(box, AskedBox)

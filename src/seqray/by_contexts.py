@@ -20,10 +20,12 @@ import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from seqray.arrays import FloatArray
 from seqray.asking import Meter, MeteredModel
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
@@ -34,12 +36,13 @@ from seqray.conditional import (
     ConditionalBlocks,
     decompose_conditional,
     fill_conditional,
+    frequent_endings,
 )
 from seqray.disagreeing import chance_apart, disagreements
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
-from seqray.fitting import fit
+from seqray.fitting import fit, reachable
 from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
 from seqray.spectral import Decomposition
 from seqray.words import Symbol, Words
@@ -71,8 +74,18 @@ N_WORST, LONGEST, SMALL = 20, 30, 0.01
 """Words on which box and automaton disagree: how many of each way to find them, how long they are
 at most, and how much of the chance both have to see differently."""
 
+N_ENDINGS = 12
+"""Of what most of them have in common before they first disagree, so many endings are futures."""
+
 LOSS = 1e-3
 """What is learnt from them may not cost more of NDCG₅ on held-out words."""
+
+OUTCOMES = ("nothing to learn", "learnt", "no nearer", "stopped", "counts", "stays")
+"""There is nothing left; or words were learnt from, or that brought no automaton nearer, or asking
+had to end; or they count where the rank is chosen; or they were neither learnt from nor counted."""
+
+KNOWN = 0.1
+"""What is further apart than this after words on which a smaller automaton fails was not learnt."""
 
 EXACT = 1e-6
 """Where closeness is as near to 1, nothing is left to fit."""
@@ -90,15 +103,17 @@ class Round(NamedTuple):
 class Search(NamedTuple):
     """A search for words on which the box and an automaton of so many states disagree.
 
-    Until then ``questions`` were asked; ``worst`` is how far apart they are at most, ``words`` on
-    how many they are half as far apart; ``kept`` says whether what was learnt from these is kept.
+    Until then ``questions`` were asked; ``apart`` is how far apart they are at most, and ``after``
+    which word; on ``words`` of those found they are at least half as far. ``then`` says what came
+    of it: one of `OUTCOMES`.
     """
 
     questions: int
     states: int
-    worst: float
+    apart: float
+    after: str
     words: int
-    kept: bool
+    then: str
 
 
 class Sizes(NamedTuple):
@@ -149,6 +164,8 @@ def by_contexts(job: Job) -> Found:
         least = _least(len(box.alphabet), longest)
         raise Stopped(f"{stopped}: about {least:,} are enough, fewer for shorter words") from None
     fitted, table = search.compare(part)
+    if job.counterexamples:
+        search.warn(table.best_rank())
     settings = {
         "columns": part.blocks.features.shape[1],
         "questions": search.n_questions,
@@ -259,9 +276,11 @@ class _Search:
         self.n_before = meter.n_asked
         self.n_followed = 0  # questions about how contexts go on
         self.besides: Reference | None = None  # on which both disagreed, to learn from
+        self.telling: Words | None = None  # what leads there
         self.judged: Reference | None = None  # and to compare on
         self.fitted: WeightedAutomaton | None = None  # of the largest rank
         self.searches: list[Search] = []
+        self.ended = ""  # why there are no more of them
         self.rounds: list[Round] = []
         self.stopped = ""
 
@@ -315,10 +334,20 @@ class _Search:
             return PARTS[0], 4  # what is known is not asked again
         return (PARTS[1], 16) if self.meter.stop is not None else (1.0, math.inf)
 
+    @property
+    def _first(self) -> float:
+        """How much of budget and time is for the first asking; the rest is for counterexamples."""
+        return 1 / 4 if self.job.counterexamples else 1.0
+
+    @property
+    def _left(self) -> float:
+        """How many questions are left for the first asking."""
+        return self.meter.left - (1 - self._first) * (self.meter.budget or 0)
+
     def _first_share(self) -> float:
         first, _ = self._pace
         cost = self.sizes.words * self.length + _most_steps(len(self.box.alphabet), self.sizes)
-        affordable = self.meter.left / cost
+        affordable = self._left / cost
         return first if affordable >= 1 else max(SMALLEST, min(first, affordable / 4))
 
     def _next_share(self, part: _Part, seconds: float) -> float:
@@ -328,10 +357,10 @@ class _Search:
         growth, why = self._pace[1], ""
         if meter.budget is not None:
             known = both if isinstance(self.box, AskedModel) else n_read  # not asked again
-            growth = min(growth, (0.9 * meter.left + known) / both)
+            growth = min(growth, (0.9 * self._left + known) / both)
             why = f"the budget of {meter.budget:,} questions allows no more"
         if meter.seconds is not None:
-            in_time = 0.7 * (meter.seconds - meter.elapsed) / seconds
+            in_time = 0.7 * (self._first * meter.seconds - meter.elapsed) / seconds
             if in_time < growth:
                 growth, why = in_time, f"the time of {meter.seconds:g} s allows no more"
         if growth * part.share < min(1, WORTHWHILE * part.share):
@@ -352,6 +381,7 @@ class _Search:
                     n_contexts=sizes.contexts,
                     n_columns=sizes.columns,
                     besides=self.besides,
+                    telling=self.telling,
                     progress=count.expect,
                 )
             n_before = self.n_followed if isinstance(self.box, AskedModel) else 0
@@ -441,30 +471,52 @@ class _Search:
         """Learn from words on which box and automaton disagree, while that brings them nearer."""
         n_searches = self.job.counterexamples + 1 if self.job.counterexamples else 0
         for number in range(n_searches):
-            before = self.besides, self.fitted
+            before = self.besides, self.telling, self.judged, self.fitted
+            n_before = len(self.searches)
             try:
-                words = [] if self.stopped else self._disagreements(self._nearest(part)[0], part)
+                words = self._disagreements(self._nearest(part)[0], part)
                 if not words or number + 1 == n_searches:
                     break
-                another = self._learn_from(words, part)
+                another, then = self._learn_from(words, part), "no nearer"
             except Stopped as reason:
-                self._stop(reason, part)
-                another = None
+                self.ended = self.stopped = str(reason)
+                another, then = None, "stopped"
+            if len(self.searches) > n_before:
+                self._conclude("learnt" if another else then)
             if another is None:
-                self.besides, self.fitted = before
+                self.besides, self.telling, self.judged, self.fitted = before
                 break
-            self.searches[-1] = self.searches[-1]._replace(kept=True)
             part = another
         return part
 
+    def warn(self, rank: int) -> None:
+        """Say so, if nothing was searched, or if an automaton is far from the box somewhere."""
+        if self.ended:
+            what = "the search for counterexamples ended early"
+            none = "no counterexamples were searched for"
+            logger.warning("%s: %s", self.ended, what if self.searches else none)
+        last = [each for each in self.searches if each.states == rank][-1:]
+        for each in last:
+            if each.apart > KNOWN and each.then != "learnt":
+                logger.warning(
+                    "after %s box and automaton (%d states) give %.0f %% of the chance to different"
+                    " symbols, and that was not learnt",
+                    *(each.after, rank, 100 * each.apart),
+                )
+
+    def _conclude(self, then: str) -> None:
+        self.searches[-1] = self.searches[-1]._replace(then=then)
+
     def _disagreements(self, automaton: WeightedAutomaton, part: _Part) -> list[tuple[Symbol, ...]]:
         """Search for words on which box and automaton disagree much."""
+        self.meter.check()
         name = "searching for disagreements"
         with self.job.timing("fill"), _reported(self.job, self.meter, name, 0):
             found = disagreements(
                 self.box,
                 automaton,
                 n_words=N_WORST,
+                n_drawn=int(max(10, min(500, self.meter.left / (12 * self.length)))),
                 max_length=min(self.job.longest, LONGEST),
                 seed=self.job.seed + len(self.searches),
             )
@@ -472,29 +524,39 @@ class _Search:
         known = chance_apart(part.known, automaton)
         worst_known = np.argsort(-known, kind="stable")[:N_WORST]
         apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
-        worst = max(apart.values())
-        words = [word for word in apart if apart[word] > max(worst / 2, SMALL)]
-        n_states = automaton.n_states
-        self.searches.append(Search(self.n_questions, n_states, worst, len(words), kept=False))
+        apart = self._possible(apart)
+        most = max(apart.values())
+        worst = min((word for word in apart if apart[word] >= 0.99 * most), key=len)
+        words = [word for word in apart if apart[word] > max(most / 2, SMALL)]
+        then = "stays" if words else "nothing to learn"
+        after = self.box.alphabet.show(worst)
+        where = (self.n_questions, automaton.n_states, apart[worst], after)
+        self.searches.append(Search(*where, len(words), then))
         return words
+
+    def _possible(self, apart: dict[tuple[Symbol, ...], float]) -> dict[tuple[Symbol, ...], float]:
+        """Leave out words that the box says cannot be."""
+        asked = Reference.ask(self.box, [*apart])
+        possible = reachable(asked)[asked.tree.node_of_word].tolist()
+        kept = {word: apart[word] for word, can in zip(apart, possible, strict=True) if can}
+        return kept or dict.fromkeys([()], 0.0)
 
     def _learn_from(self, words: list[tuple[Symbol, ...]], part: _Part) -> _Part | None:
         """Learn from half of some words; return None if that brings no automaton nearer."""
         self.besides = self._joined(self.besides, words[::2])
-        self._judge_on(words[1::2] or words)
-        before = self._nearest(part)[1]
+        self.judged = self._joined(self.judged, words[1::2] or words)
+        automaton, before = self._nearest(part)
+        begin = _beginnings(self.besides, chance_apart(self.besides, automaton))
+        leads = frequent_endings(begin, N_ENDINGS)
+        known = self.telling
+        self.telling = leads if known is None else Words.concatenate([known, leads])
         another = self._ask_part(part.share)
         after = self._judge(another)
         better = after.closeness > before.closeness and after["ndcg5"] > before["ndcg5"] - LOSS
         return another if better else None
 
-    def _judge_on(self, words: list[tuple[Symbol, ...]]) -> None:
-        self.judged = self._joined(self.judged, words)
-
-    def _joined(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference | None:
+    def _joined(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference:
         """Ask about some more words."""
-        if not words:
-            return known
         with self.job.timing("fill"):
             new = Reference.ask(self.box, words)
         return new if known is None else Reference.joined([known, new])
@@ -539,16 +601,37 @@ class _Search:
         judged = {part.svd.max_rank}
         for _ in range(self.job.counterexamples):
             rank = FidelityTable(tuple(table), tuple(table.values())).best_rank()
-            if rank in judged or self.stopped:
+            if rank in judged:
                 break
             judged.add(rank)
             try:
-                self._judge_on(self._disagreements(automaton(rank), part))
+                words = self._disagreements(automaton(rank), part)
+                found = self._joined(None, words) if words else None
             except Stopped as reason:
-                self._stop(reason, part)
+                self.ended = self.stopped = str(reason)
                 break
+            if found is None or not _knows(automaton(part.svd.max_rank), found):
+                break
+            self._conclude("counts")
+            self.judged = found if self.judged is None else Reference.joined([self.judged, found])
             for each, fidelity in table.items():
                 table[each] = self._with_apart(fidelity, automaton(each))
+
+
+def _knows(automaton: WeightedAutomaton, found: Reference) -> bool:
+    """Whether an automaton knows what others get wrong."""
+    return float(chance_apart(found, automaton)[found.tree.node_of_word].mean()) < KNOWN
+
+
+def _beginnings(reference: Reference, apart: FloatArray) -> Words:
+    """Return what words begin with, up to where both are first far apart; each once."""
+    tree = reference.tree
+    far = apart > max(apart.max() / 2, SMALL)
+    before = np.zeros_like(far)  # whether they were so already
+    for start, stop in pairwise(tree.levels[1:].tolist()):
+        parents = tree.parent[start:stop]
+        before[start:stop] = before[parents] | far[parents]
+    return tree.words(np.flatnonzero(far & ~before))
 
 
 def _is_exact(fidelity: Fidelity) -> bool:

@@ -41,8 +41,8 @@ LANES = 256
 LONGEST = 12
 """The longest future."""
 
-SHARE, N_ENDINGS = 0.1, 12
-"""Words that are looked at besides: how much they count, and how many of their endings."""
+SHARE = 0.1
+"""How much words that are looked at besides count, beside all others."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +128,7 @@ def fill_conditional(
     n_contexts: int = N_CONTEXTS,
     n_columns: int = N_COLUMNS,
     besides: Reference | None = None,
+    telling: Words | None = None,
     progress: Progress | None = None,
 ) -> ConditionalBlocks:
     """Ask a box how the prefixes of some words go on.
@@ -143,7 +144,9 @@ def fill_conditional(
         How many contexts at most, and how many columns, about.
     besides
         What the box said of words that matter, however seldom they come up: their prefixes are
-        contexts too, and their endings futures that are followed however rare they are.
+        contexts too.
+    telling
+        More futures, which are followed however rare they are.
     progress
         Called with how many rows are filled, and how many there are.
     """
@@ -161,10 +164,10 @@ def fill_conditional(
     # Every symbol is a future: a rare one may be all that tells two contexts apart.
     every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
     often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
-    telling = PrefixTree.of(frequent_endings(others, N_ENDINGS))
-    futures = PrefixTree.of(Words.concatenate([every, often, telling.words()]))
+    forced = PrefixTree.of(every[:0] if telling is None else telling)
+    futures = PrefixTree.of(Words.concatenate([every, often, forced.words()]))
     rare = np.full(len(futures), RARE)
-    rare[futures.find(telling)] = 0
+    rare[futures.find(forced)] = 0
     values = np.zeros((len(rows), len(futures), n_symbols + 1))
     n_steps, n_filled = len(rows) - 1, 0
     widest = int(np.diff(futures.levels).max())
@@ -288,19 +291,18 @@ def frequent_parts(words: Words, n_parts: int) -> Words:
 
 
 def frequent_endings(words: Words, n_endings: int) -> Words:
-    """Return what most of some words end with, the empty one first.
+    """Return what most of some words end with.
 
     >>> from seqray.words import Alphabet
-    >>> [*frequent_endings(Alphabet("ab").words(["aab", "bab", "b"]), 3)]
-    [(), ('b',), ('a', 'b')]
+    >>> [*frequent_endings(Alphabet("ab").words(["aab", "bab", "b"]), 2)]
+    [('b',), ('a', 'b')]
     """
     met = Counter(
         word[len(word) - length :]
         for word in words
         for length in range(1, min(len(word), LONGEST) + 1)
     )
-    often = [ending for ending, _ in met.most_common(n_endings - 1)]
-    return words.alphabet.words([(), *often])
+    return words.alphabet.words([ending for ending, _ in met.most_common(n_endings)])
 
 
 def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> Decomposition:

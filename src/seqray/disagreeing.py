@@ -34,7 +34,9 @@ class Disagreement(NamedTuple):
     ``apart`` is, where both predict, the share of chance that they give to different next symbols
     after the word (0 to 1), and otherwise the difference of its two weights. ``found`` says how it
     was found: drawn from the ``box``, from the ``automaton``, at ``random``, or by ``search``. For
-    the first two the word is one that comes up; the others show what happens far from that.
+    the first two the word is one that comes up; the others show what happens far from that. Where
+    both predict, ``box`` and ``automaton`` are the chances of the next symbol on which they are
+    furthest apart, whose name is ``next``; otherwise they are the two weights.
     """
 
     word: tuple[Symbol, ...]
@@ -42,6 +44,7 @@ class Disagreement(NamedTuple):
     box: float
     automaton: float
     found: str
+    next: str = ""
 
 
 def disagreements(
@@ -74,8 +77,7 @@ def disagreements(
     Returns
     -------
     words
-        ``box`` and ``automaton`` of each are the chances of the next symbol on which they are
-        furthest apart, or the weights of the word where one of them does not predict.
+        See `Disagreement`.
 
     Examples
     --------
@@ -158,13 +160,18 @@ class _Compare:
             apart = np.abs(one - other).sum(axis=1) / 2
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
+            every = [*map(str, words.alphabet.symbols), "end"]
+            names = [every[code] for code in most[:, 0].tolist()]
         else:
+            names = [""] * len(words)
             values = [ask_all(self.box, words), self.automaton.weights(words)]
             apart = np.abs(values[0] - values[1])
         order = np.lexsort((words.lengths, -apart))[:n_words]
         first, second = values
         return [
-            Disagreement(words[i], float(apart[i]), float(first[i]), float(second[i]), found)
+            Disagreement(
+                words[i], float(apart[i]), float(first[i]), float(second[i]), found, names[i]
+            )
             for i in order.tolist()
         ]
 

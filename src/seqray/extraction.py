@@ -177,8 +177,9 @@ def extract(
     counterexamples
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters
-        all the same. Each time costs as much as the first asking. For the method
-        ``"conditional"``; a basis that is grown is always grown with such words.
+        all the same. Each time costs as much as the first asking, or more; of a budget or a time a
+        quarter is for that first asking then. For the method ``"conditional"``; a basis that is
+        grown is always grown with such words.
     repeat
         How often to ask the same of a box that answers differently each time; the mean counts.
     stop
@@ -211,8 +212,9 @@ def extract(
     method = _method(method, box, basis, target)
     if whole_number("counterexamples", counterexamples, 0) and method != "conditional":
         raise ArgumentError(
-            f"counterexamples: only the method conditional is told to learn from them, and this is "
-            f"{method}; a basis that is grown always has some"
+            "counterexamples: expected a box that predicts next symbols and the method "
+            f"conditional, this is {method}; a basis that is grown learns from some by itself, and "
+            "seqray.disagreements (seqray evaluate --worst) shows what is left"
         )
     meter = Meter(budget, seconds, stop)
     with opened_store(store) as kept:

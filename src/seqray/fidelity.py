@@ -278,6 +278,11 @@ class Reference:
 
         With ``intervals``, also how sure that is.
         """
+        if not isinstance(automaton, BlackBox | Stepper):
+            hint = ": write .best() for its automaton" if hasattr(automaton, "best") else ""
+            raise ArgumentError(
+                f"automaton: expected something that weighs words, got {automaton!r}{hint}"
+            )
         if automaton.alphabet != self.tree.alphabet:
             raise ArgumentError(
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "

@@ -196,7 +196,7 @@ def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list
     """Cut the first words into batches, each a tree with what the box says comes next."""
     assert known.next_symbol is not None
     corpus = Corpus(known.words)
-    possible = _possible(known)
+    possible = reachable(known)
     order = rng.permutation(min(n_words, len(corpus)))
     lessons = []
     size = min(BATCH, max(32, len(order) // 8))
@@ -208,7 +208,7 @@ def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list
     return lessons
 
 
-def _possible(known: Reference) -> BoolArray:
+def reachable(known: Reference) -> BoolArray:
     """Which nodes the box says can be reached: of what comes after others nothing is learnt."""
     assert known.next_symbol is not None
     tree = known.tree

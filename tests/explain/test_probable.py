@@ -12,6 +12,7 @@ from seqray.data.generate import random_automaton, random_machine
 from seqray.errors import ArgumentError
 from seqray.explain.probable import (
     LONGEST_PREFIX,
+    SHORT,
     grown_prefixes,
     heaviest_words,
     spanning_prefixes,
@@ -92,7 +93,7 @@ def test_where_weights_grow_short_words_of_any_sign_are_found():
     wa = WeightedAutomaton("ab", wa.initial, wa.transitions * 4, wa.final)
     assert not sums(wa)
     found = heaviest_words(wa, 3)
-    weights = wa.weights(grown_prefixes(wa, 500))
+    weights = wa.weights(grown_prefixes(wa, SHORT))
     assert np.abs(found.weights).tolist() == np.sort(np.abs(weights))[::-1][:3].tolist()
     assert not found.exact
 

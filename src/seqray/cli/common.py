@@ -132,7 +132,8 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         for name in ("ndcg5", "apart", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
         if name in table.fidelities[0]
     ]
-    shown = titled("Fidelity by rank, on held-out words")
+    n_words = table.fidelities[0].n_words
+    shown = titled(f"Fidelity by rank, on {n_words:,} held-out words")
     shown.add_column("states", justify="right")
     for name in names:
         shown.add_column(name, justify="right")
@@ -160,17 +161,19 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
 def show_searches(searches: list[dict[str, Any]]) -> None:
     """Print how far apart box and automaton were, search by search."""
     shown = titled("Where box and automaton disagree")
-    for name in ("questions", "states", "furthest apart", "words", "learnt from"):
+    for name in ("questions", "states", "apart"):
         shown.add_column(name, justify="right")
+    shown.add_column("after the word", no_wrap=True)
+    shown.add_column("then")
     for each in searches:
-        shown.add_row(
-            f"{each['questions']:,}",
-            f"{each['states']}",
-            show_number(each["worst"], 3),
-            f"{each['words']:,}",
-            "yes" if each["kept"] else "no",
-        )
+        word = each["after"] if len(each["after"]) <= 24 else f"…{each['after'][-23:]}"
+        cells = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3), word
+        shown.add_row(*cells, each["then"])
     Console().print(shown)
+    click.echo(
+        "A row a search: the questions asked until then, the most that an automaton of so many\n"
+        "states was apart (share of chance given to different next symbols), and what came of it."
+    )
 
 
 def show_number(value: float, digits: int) -> str:

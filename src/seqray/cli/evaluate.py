@@ -24,6 +24,7 @@ from seqray.cli.common import (
 )
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
+from seqray.explain.text import shortened
 from seqray.stepper import predicts
 from seqray.words import Alphabet
 
@@ -51,7 +52,8 @@ LONGEST_RANDOM = 12
     "--worst",
     type=click.IntRange(1),
     metavar="N",
-    help="Search for words on which they disagree most, and show N of each kind.",
+    help="Search for words on which they disagree most, and show N of each way to find them: drawn "
+    "from the box, from the automaton, at random, or by varying the worst.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 def command(
@@ -121,17 +123,22 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
     """Print the words on which they disagree most, by what comes next or by their weights."""
     table = titled("Where they disagree most")
     table.add_column("after the word" if by_next else "word")
-    for name in ("apart", "box", "automaton"):
+    table.add_column("apart", justify="right")
+    if by_next:
+        table.add_column("next")
+    for name in ("box", "automaton"):
         table.add_column(name, justify="right")
     table.add_column("found by")
     for each in apart:
         word = alphabet.show(each.word)
         short = word if len(word) <= 40 else f"…{word[-39:]}"
-        table.add_row(short, *(show_number(value, 4) for value in each[1:4]), each.found)
+        distance, box, automaton = (show_number(value, 4) for value in each[1:4])
+        following = [shortened(each.next, 12)] if by_next else []
+        table.add_row(short, distance, *following, box, automaton, each.found)
     Console().print(table)
     meaning = (
-        "apart: the share of chance they give to different next symbols; box, automaton: the\n"
-        "chance of the one they differ on most."
+        "apart: the share of chance they give to different next symbols; next: the one they\n"
+        "differ on most, and the chance that box and automaton give it."
         if by_next
         else "apart: the difference of the two weights."
     )

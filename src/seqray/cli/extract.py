@@ -124,8 +124,8 @@ the batch and extracts from what is known by then; twice stops at once.
     show_default=True,
     metavar="TIMES",
     help="Search so many times for words on which box and automaton disagree, and learn from them: "
-    "for what hardly ever comes up and matters all the same. Each time costs as much as the first "
-    "asking.",
+    "for what hardly ever comes up and matters all the same, such as a backdoor. Each time costs "
+    "as much as the first asking, or more. For boxes that predict next symbols.",
 )
 @click.option(
     "--repeat",
@@ -214,7 +214,8 @@ def command(
         )
     click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
     if settings["stopped"] == "interrupted":
-        click.echo("Interrupted: the same command asks what is missing.", err=True)
+        again = "begins anew" if answers is None else "asks what is missing"
+        click.echo(f"Interrupted: the same command {again}.", err=True)
         sys.exit(130)
 
 

@@ -25,6 +25,8 @@ PAPER_THRESHOLD = 0.05
 EDGES_A_STATE = 3
 NEGLIGIBLE = 0.01  # of the largest weight: what is smaller is never shown unless asked for
 
+SAME = 1e-9  # weights that differ by no more, relative to themselves, are the same
+
 
 class DrawnEdge(NamedTuple):
     """All shown transitions from one state to another, the heaviest first."""
@@ -73,6 +75,7 @@ def clear_threshold(automaton: WeightedAutomaton) -> float:
     """Return the smallest threshold of two digits that leaves at most three edges a state.
 
     Weights below a hundredth of the largest one are hidden in any case: nobody wants to see them.
+    Of weights that are the same none is hidden unless all are: there may be more edges then.
 
     Examples
     --------
@@ -87,6 +90,9 @@ def clear_threshold(automaton: WeightedAutomaton) -> float:
     largest, hidden = float(sizes[0]), float(sizes[most]) if len(sizes) > most else 0.0
     if hidden < NEGLIGIBLE * largest:
         return float(f"{NEGLIGIBLE * largest:.2g}")
+    if hidden >= (1 - SAME) * float(sizes[most - 1]):  # as large as the last that is left: it stays
+        place = 10.0 ** (np.floor(np.log10(hidden * (1 + SAME))) - 1)
+        return float(f"{np.floor(hidden * (1 + SAME) / place) * place:.2g}")
     digits, exponent = f"{hidden:.1e}".replace(".", "").split("e")
     rounded, step = (float(f"{int(digits) + more}e{int(exponent) - 1}") for more in (0, 1))
     return min(step if rounded <= hidden else rounded, np.finfo(float).max)
@@ -170,4 +176,4 @@ def _shown(automaton: WeightedAutomaton, threshold: float) -> BoolArray:
     if not 0 <= threshold < np.inf:
         raise ArgumentError(f"threshold: expected a number from 0 up, got {threshold}")
     sizes = np.abs(automaton.transitions)
-    return (sizes >= threshold) & (sizes > 0)
+    return (sizes >= (1 - SAME) * threshold) & (sizes > 0)

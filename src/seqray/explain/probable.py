@@ -19,6 +19,9 @@ from seqray.words import Alphabet, Words
 EFFORT = 100_000
 """How many prefixes a search for the heaviest words may look beyond."""
 
+SHORT = 20_000
+"""How many of the shortest words are looked at, where weights grow with length."""
+
 LONGEST_PREFIX = 24
 """Probable prefixes are not followed further."""
 
@@ -93,7 +96,8 @@ def heaviest_words(
         return found if done and not has_negative(a) and (start >= 0).all() else _unsure(found)
     squares = _squares(a)
     if squares is None:
-        return _shortest(WeightedAutomaton(a.alphabet, start, a.transitions, a.final), n_words)
+        begun = WeightedAutomaton(a.alphabet, start, a.transitions, a.final)
+        return _shortest(begun, n_words, min(effort, SHORT))
 
     def size(states: FloatArray) -> FloatArray:
         total = ((states @ squares) * states).sum(axis=1)
@@ -231,9 +235,9 @@ def _spelt(alphabet: Alphabet, nodes: IntArray, parents: IntArray, symbols: IntA
     return encoded(alphabet, spelt)
 
 
-def _shortest(a: WeightedAutomaton, n_words: int) -> HeaviestWords:
+def _shortest(a: WeightedAutomaton, n_words: int, n_looked: int) -> HeaviestWords:
     """Return those of largest size among the shortest words."""
-    words = grown_prefixes(a, 500)
+    words = grown_prefixes(a, n_looked)
     weights = a.weights(words)
     order = np.argsort(-np.abs(weights), kind="stable")[:n_words]
     order = order[weights[order] != 0]

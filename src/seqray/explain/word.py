@@ -337,6 +337,7 @@ def _steps(e: WordExplanation) -> Section:
     for i, symbol in enumerate(e.word):
         factor = _factor(e.factors[i]) if chances else ()
         add = f"{adds[i]:+.1f} %" if relative else f"{adds[i]:+.4g}"
+        add = add[1:] if add[1:] == "0.0 %" else add
         name = shortened(str(symbol), 12)
         rows.append((str(i + 1), name, *factor, add, _states(e, i + 1)))
     if chances:
