@@ -276,6 +276,7 @@ def test_asking_ends_when_there_is_enough():
 # Counterexamples ----------------------------------------------------------------------------------
 
 RARELY = {"prefixes": 400, "suffixes": 60, "max_length": 30}
+FEW = {"prefixes": 80, "suffixes": 40, "max_length": 20}
 
 
 def apart(box, automaton):
@@ -317,7 +318,7 @@ def test_a_model_is_asked_nothing_twice_for_counterexamples():
     for n in (0, 1):
         asked.clear()
         model = language_model(answer, box.alphabet, batch_size=64)
-        found = extract(model, **RARELY, counterexamples=n)
+        found = extract(model, **FEW, counterexamples=n)
         twice.append(len(asked) - len(set(asked)))
     assert found.settings["counterexamples"][0]["then"] == "learnt"
     assert twice[0] == twice[1] < 300  # a few words, to see whether it changes its mind
@@ -378,20 +379,21 @@ def test_every_kind_of_rare_behaviour_is_learnt():
         "two of them": lambda prefix: prefix.endswith(("ccab", "bccc")) and surely,
     }
     for name, rule in rules.items():
-        found = extract(answer(rule), prefixes=150, suffixes=40, max_length=30, counterexamples=3)
+        found = extract(answer(rule), **FEW, max_rank=20, counterexamples=3)
         searches, rank = found.settings["counterexamples"], found.best_rank()
         last = [each for each in searches if each["states"] == rank][-1]
         assert last["then"] == "nothing to learn", name
 
 
 def test_a_budget_is_shared_with_counterexamples(caplog):
-    box = model(box=triggered_machine("abacab"))
-    found = extract(box, max_length=30, counterexamples=2, budget=100_000)
+    box = model(box=triggered_machine("abaca"))
+    found = extract(box, max_length=20, max_rank=8, counterexamples=1, budget=60_000)
     first = found.settings["counterexamples"][0]
     assert first["then"] == "learnt"
-    assert found.settings["rounds"][-1]["questions"] < 25_000 < found.settings["questions"]
-    assert found.settings["questions"] <= 100_000
-    extract(box, max_length=30, counterexamples=2, budget=2_000)
+    assert found.settings["rounds"][-1]["questions"] < 10_000 < found.settings["questions"]
+    assert found.settings["questions"] <= 60_000
+    assert "counterexamples" not in caplog.text
+    extract(box, max_length=20, max_rank=8, counterexamples=2, budget=800)
     assert "used up: no counterexamples were searched for" in caplog.text
 
 

@@ -74,6 +74,9 @@ N_WORST, LONGEST, SMALL = 20, 30, 0.01
 """Words on which box and automaton disagree: how many of each way to find them, how long they are
 at most, and how much of the chance both have to see differently."""
 
+CONTEXTS_A_WORD = 10
+"""One of them is learnt from for so many contexts, and at least eight."""
+
 N_ENDINGS = 12
 """Of what most of them have in common before they first disagree, so many endings are futures."""
 
@@ -337,7 +340,7 @@ class _Search:
     @property
     def _first(self) -> float:
         """How much of budget and time is for the first asking; the rest is for counterexamples."""
-        return 1 / 4 if self.job.counterexamples else 1.0
+        return 1 / 6 if self.job.counterexamples else 1.0
 
     @property
     def _left(self) -> float:
@@ -543,7 +546,8 @@ class _Search:
 
     def _learn_from(self, words: list[tuple[Symbol, ...]], part: _Part) -> _Part | None:
         """Learn from half of some words; return None if that brings no automaton nearer."""
-        self.besides = self._joined(self.besides, words[::2])
+        most = max(8, len(part.blocks.contexts) // CONTEXTS_A_WORD)
+        self.besides = self._joined(self.besides, words[::2][:most])
         self.judged = self._joined(self.judged, words[1::2] or words)
         automaton, before = self._nearest(part)
         begin = _beginnings(self.besides, chance_apart(self.besides, automaton))

@@ -178,7 +178,7 @@ def extract(
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters
         all the same. Each time costs as much as the first asking, or more; of a budget or a time a
-        quarter is for that first asking then. For the method ``"conditional"``; a basis that is
+        sixth is for that first asking then. For the method ``"conditional"``; a basis that is
         grown is always grown with such words.
     repeat
         How often to ask the same of a box that answers differently each time; the mean counts.

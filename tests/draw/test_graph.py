@@ -29,6 +29,17 @@ def test_weights_below_a_hundredth_of_the_largest_are_hidden_even_if_they_are_fe
     assert len(drawn_edges(wa, clear_threshold(wa))) == 2
 
 
+def test_of_weights_that_are_the_same_none_is_hidden():
+    wa = WeightedAutomaton("ab", [1, 0], [np.full((2, 2), 1.0), np.full((2, 2), 1 - 1e-15)], [0, 1])
+    wide = WeightedAutomaton("a", np.eye(5)[0], [np.full((5, 5), 0.157)], np.ones(5))
+    for automaton, threshold in ((wa, 0.01), (wide, 0.15)):
+        assert clear_threshold(automaton) == threshold
+        assert len(drawn_edges(automaton, threshold)) == automaton.n_states**2
+    mixed = np.full((5, 5), 0.157)
+    mixed[0] = 1 - np.arange(5) * 1e-16
+    assert len(drawn_edges(WeightedAutomaton("a", np.eye(5)[0], [mixed], np.ones(5)), 1)) == 5
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-320, 5e-324, 1e308, 1.79e308])
 def test_weights_of_any_size_have_a_threshold(size: float) -> None:
     wa = WeightedAutomaton("a", np.ones(5), size * np.ones((1, 5, 5)), np.ones(5))

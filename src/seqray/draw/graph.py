@@ -90,7 +90,8 @@ def clear_threshold(automaton: WeightedAutomaton) -> float:
     largest, hidden = float(sizes[0]), float(sizes[most]) if len(sizes) > most else 0.0
     if hidden < NEGLIGIBLE * largest:
         return float(f"{NEGLIGIBLE * largest:.2g}")
-    if hidden >= (1 - SAME) * float(sizes[most - 1]):  # as large as the last that is left: it stays
+    last = float(sizes[most - 1]) if len(sizes) > most else np.inf
+    if hidden > 1e-300 and hidden >= (1 - SAME) * last:  # as large as the last that is left
         place = 10.0 ** (np.floor(np.log10(hidden * (1 + SAME))) - 1)
         return float(f"{np.floor(hidden * (1 + SAME) / place) * place:.2g}")
     digits, exponent = f"{hidden:.1e}".replace(".", "").split("e")
