@@ -20,12 +20,10 @@ import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray
 from seqray.asking import Meter, MeteredModel
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
@@ -38,7 +36,7 @@ from seqray.conditional import (
     fill_conditional,
     frequent_endings,
 )
-from seqray.disagreeing import chance_apart, disagreements
+from seqray.disagreeing import beginnings, chance_apart, disagreements, mean_apart
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
@@ -83,10 +81,6 @@ N_ENDINGS = 12
 LOSS = 1e-3
 """What is learnt from them may not cost more of NDCG₅ on held-out words."""
 
-OUTCOMES = ("nothing to learn", "learnt", "no nearer", "stopped", "counts", "stays")
-"""There is nothing left; or words were learnt from, or that brought no automaton nearer, or asking
-had to end; or they count where the rank is chosen; or they were neither learnt from nor counted."""
-
 KNOWN = 0.1
 """What is further apart than this after words on which a smaller automaton fails was not learnt."""
 
@@ -108,7 +102,9 @@ class Search(NamedTuple):
 
     Until then ``questions`` were asked; ``apart`` is how far apart they are at most, and ``after``
     which word; on ``words`` of those found they are at least half as far. ``then`` says what came
-    of it: one of `OUTCOMES`.
+    of it. ``nothing to learn``: there are none. ``learnt``: from half of them. ``no nearer``: that
+    brought no automaton nearer to the box. ``stopped``: asking had to end. ``counts``: they count
+    where the rank is chosen. ``stays``: none of that.
     """
 
     questions: int
@@ -438,8 +434,8 @@ class _Search:
     def _with_apart(self, found: Fidelity, automaton: WeightedAutomaton) -> Fidelity:
         if self.judged is None:
             return found
-        apart = chance_apart(self.judged, automaton)[self.judged.tree.node_of_word]
-        return dataclasses.replace(found, values={**found.values, "apart": float(apart.mean())})
+        apart = mean_apart(self.judged, automaton)
+        return dataclasses.replace(found, values={**found.values, "apart": apart})
 
     def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
         """Fit an automaton, unless one has to stop."""
@@ -550,8 +546,7 @@ class _Search:
         self.besides = self._joined(self.besides, words[::2][:most])
         self.judged = self._joined(self.judged, words[1::2] or words)
         automaton, before = self._nearest(part)
-        begin = _beginnings(self.besides, chance_apart(self.besides, automaton))
-        leads = frequent_endings(begin, N_ENDINGS)
+        leads = frequent_endings(beginnings(self.besides, automaton, SMALL), N_ENDINGS)
         known = self.telling
         self.telling = leads if known is None else Words.concatenate([known, leads])
         another = self._ask_part(part.share)
@@ -614,28 +609,12 @@ class _Search:
             except Stopped as reason:
                 self.ended = self.stopped = str(reason)
                 break
-            if found is None or not _knows(automaton(part.svd.max_rank), found):
+            if found is None or mean_apart(found, automaton(part.svd.max_rank)) > KNOWN:
                 break
             self._conclude("counts")
             self.judged = found if self.judged is None else Reference.joined([self.judged, found])
             for each, fidelity in table.items():
                 table[each] = self._with_apart(fidelity, automaton(each))
-
-
-def _knows(automaton: WeightedAutomaton, found: Reference) -> bool:
-    """Whether an automaton knows what others get wrong."""
-    return float(chance_apart(found, automaton)[found.tree.node_of_word].mean()) < KNOWN
-
-
-def _beginnings(reference: Reference, apart: FloatArray) -> Words:
-    """Return what words begin with, up to where both are first far apart; each once."""
-    tree = reference.tree
-    far = apart > max(apart.max() / 2, SMALL)
-    before = np.zeros_like(far)  # whether they were so already
-    for start, stop in pairwise(tree.levels[1:].tolist()):
-        parents = tree.parent[start:stop]
-        before[start:stop] = before[parents] | far[parents]
-    return tree.words(np.flatnonzero(far & ~before))
 
 
 def _is_exact(fidelity: Fidelity) -> bool:

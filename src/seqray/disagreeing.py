@@ -8,6 +8,7 @@ long as that makes them worse.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -138,6 +139,30 @@ def chance_apart(reference: Reference, automaton: WeightedAutomaton) -> FloatArr
     said = collect(read, reference.tree, read.state_next_symbol)
     apart: FloatArray = np.abs(reference.next_symbol.T - said).sum(axis=1) / 2
     return apart
+
+
+def mean_apart(reference: Reference, automaton: WeightedAutomaton) -> float:
+    """Return the mean of `chance_apart` after the words themselves."""
+    return float(chance_apart(reference, automaton)[reference.tree.node_of_word].mean())
+
+
+def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float) -> Words:
+    """Return what words begin with, up to where box and automaton are first far apart; each once.
+
+    Far is half as far as anywhere in them, and at least so far.
+
+    >>> wa = WeightedAutomaton("ab", [1, 0], [[[0, 0.5], [0, 0]], [[0.2, 0], [0, 0.5]]], [0.3, 0.5])
+    >>> off = WeightedAutomaton("ab", [1], [[[0.5]], [[0.2]]], [0.3])
+    >>> [*beginnings(Reference.ask(wa, ["bab", "abb"]), off, 0.01)]
+    [('a',), ('b', 'a')]
+    """
+    tree, apart = reference.tree, chance_apart(reference, automaton)
+    far = apart > max(apart.max() / 2, least)
+    before = np.zeros_like(far)  # whether they were so already
+    for start, stop in pairwise(tree.levels[1:].tolist()):
+        parents = tree.parent[start:stop]
+        before[start:stop] = before[parents] | far[parents]
+    return tree.words(np.flatnonzero(far & ~before))
 
 
 def _worst_first(each: Disagreement) -> tuple[float, int]:
