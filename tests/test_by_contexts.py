@@ -6,7 +6,7 @@ import pytest
 
 import seqray
 from same_gru import native
-from seqray import WeightedAutomaton, by_contexts, extract, language_model
+from seqray import WeightedAutomaton, by_contexts, extract, fitting, language_model
 from seqray.asking import Meter, attended
 from seqray.blackbox.asked import AskedModel
 from seqray.by_contexts import Sizes
@@ -279,6 +279,13 @@ RARELY = {"prefixes": 400, "suffixes": 60, "max_length": 30}
 FEW = {"prefixes": 80, "suffixes": 40, "max_length": 20}
 
 
+@pytest.fixture
+def hasty(monkeypatch):
+    """Fit hardly anything: what these boxes do comes out of the SVD."""
+    monkeypatch.setattr(fitting, "EPOCHS", 1)
+    monkeypatch.setattr(fitting, "STEPS", 2)
+
+
 def apart(box, automaton):
     return seqray.disagreements(box, automaton, seed=9)[0].apart
 
@@ -307,7 +314,7 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     assert found.fidelity.at(box.n_states)["apart"] < 1e-8
 
 
-def test_a_model_is_asked_nothing_twice_for_counterexamples():
+def test_a_model_is_asked_nothing_twice_for_counterexamples(hasty):
     box, asked = triggered_machine("abac"), []
 
     def answer(prefixes):
@@ -339,7 +346,7 @@ def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("phase", ["searching for disagreements", "following contexts"])
-def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog):
+def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog, hasty):
     box, stop = triggered_machine("abacabac"), threading.Event()
 
     def react(now, done, total):
@@ -360,7 +367,7 @@ def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog):
     assert f"interrupted: {said}" in caplog.text
 
 
-def test_every_kind_of_rare_behaviour_is_learnt():
+def test_every_kind_of_rare_behaviour_is_learnt(hasty):
     def answer(rule):
         def chances(prefixes):
             rows = []
@@ -385,7 +392,7 @@ def test_every_kind_of_rare_behaviour_is_learnt():
         assert last["then"] == "nothing to learn", name
 
 
-def test_a_budget_is_shared_with_counterexamples(caplog):
+def test_a_budget_is_shared_with_counterexamples(caplog, hasty):
     box = model(box=triggered_machine("abaca"))
     found = extract(box, max_length=20, max_rank=8, counterexamples=1, budget=60_000)
     first = found.settings["counterexamples"][0]

@@ -335,10 +335,10 @@ def test_a_config_of_another_format_is_refused(run):
         ("config.json", {"words": "delete"}, "damaged: it has no 'words'"),
         ("basis.json", {"alphabet": "delete"}, "damaged: it has no 'alphabet'"),
         ("basis.json", {"alphabet": []}, "or damaged: an alphabet needs at least one symbol"),
-        ("basis.json", {"alphabet": [0]}, "or damaged: symbol . at position 0 is outside"),
+        ("basis.json", {"alphabet": [0]}, "or damaged: symbol . at position 1 is outside"),
         ("basis.json", {"prefixes": "delete"}, "damaged: it has no 'prefixes'"),
         ("basis.json", {"prefixes": [[0]]}, "or damaged: prefixes: the empty word is missing"),
-        ("basis.json", {"suffixes": [[], [[]]]}, r"or damaged: symbol \[\] at position 0 is out"),
+        ("basis.json", {"suffixes": [[], [[]]]}, r"or damaged: symbol \[\] at position 1 is out"),
         ("basis.json", {"suffixes": 3}, "not a run folder, or damaged: "),
     ],
 )

@@ -65,18 +65,18 @@ def test_any_sequence_of_symbols_is_a_word(word):
 
 
 def test_an_unknown_symbol_is_named_with_its_position():
-    message = r"symbol 'c' at position 2 is outside an alphabet of 2: Alphabet\(\['a', 'b'\]\)"
+    message = r"symbol 'c' at position 3 is outside an alphabet of 2: Alphabet\(\['a', 'b'\]\)"
     with pytest.raises(SymbolError, match=message):
         AB.encode("abc")
     with pytest.raises(SymbolError, match=message):
         AB.words(["a", "abc"])
     with pytest.raises(SymbolError, match=message):
         AB.parse("abc")
-    with pytest.raises(SymbolError, match="symbol '12' at position 1"):
+    with pytest.raises(SymbolError, match="symbol '12' at position 2"):
         Alphabet(range(12)).parse("3 12")
-    with pytest.raises(SymbolError, match=r"symbol \[1\] at position 0"):
+    with pytest.raises(SymbolError, match=r"symbol \[1\] at position 1"):
         AB.encode([[1]])
-    with pytest.raises(SymbolError, match=r"symbol \[1\] at position 0"):
+    with pytest.raises(SymbolError, match=r"symbol \[1\] at position 1"):
         AB.words([[[1]]])
 
 
@@ -99,7 +99,7 @@ def test_a_symbol_may_hold_spaces():
     assert cities.parse("New York x New Old Town New York") == (
         *("New York", "x", "New", "Old  Town", "New York"),
     )
-    with pytest.raises(SymbolError, match="'York' at position 1"):
+    with pytest.raises(SymbolError, match="'York' at position 2"):
         cities.parse("x York")
 
 

@@ -151,7 +151,7 @@ def _decomposed(
             )
         with job.timing("choose"):
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
-        closeness = _nearest(table)
+        closeness = max(each.closeness_of_weights for each in table.fidelities)
         if best is None or closeness > nearest + TOLERANCE:
             best, nearest = (svd, table, weighting), closeness
         if nearest > 1 - TOLERANCE:
@@ -160,12 +160,9 @@ def _decomposed(
     return best
 
 
-def _nearest(table: FidelityTable) -> float:
-    return max(each.closeness for each in table.fidelities)
-
-
 def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
-    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), _nearest(table))
+    nearest = max(each.closeness for each in table.fidelities)
+    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), nearest)
 
 
 # Which words to ask about -------------------------------------------------------------------------

@@ -102,6 +102,11 @@ class Fidelity:
         """
         if "ndcg5" in self.values:
             return self.values["ndcg5"] - self.values.get("apart", 0.0) / 10
+        return self.closeness_of_weights
+
+    @property
+    def closeness_of_weights(self) -> float:
+        """The same by the weights of words alone, whether the box predicts or not."""
         if "log_error" in self.values:
             return float(2 ** -self.values["log_error"])
         return 1 - self.values["relative_error"]

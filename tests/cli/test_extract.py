@@ -29,7 +29,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert f"Asked {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
     assert "contexts of 800 words drawn from the box) as an automaton in " in said
     assert "Fidelity by questions" not in text
-    assert "Fidelity by rank, on held-out words" in text
+    assert "Fidelity by rank, on 1,000 held-out words" in text
     assert f"→ {found.best_rank()}" in text
     assert "next: seqray draw run -o automaton.svg" in text
 
