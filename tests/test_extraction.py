@@ -3,6 +3,7 @@ import pytest
 
 import seqray
 from seqray import Basis, Extraction, WeightedAutomaton, extract
+from seqray.by_blocks import CHOICES
 from seqray.data.generate import random_automaton, random_machine
 from seqray.errors import ArgumentError, RankError, SymbolError
 from seqray.extraction import METHODS
@@ -47,7 +48,7 @@ def test_every_method_asks_its_own_words():
     assert settings["paper"]["basis"].startswith("uniform up to length")
     assert settings["paper"]["weighting"] == "none"
     assert settings["weighted"]["basis"] == "sampled from the box"
-    assert settings["weighted"]["weighting"] == "balanced"
+    assert settings["weighted"]["weighting"] in CHOICES
     for method in ("conditional", "auto"):
         assert settings[method]["basis"] == "contexts of 800 words drawn from the box"
         assert settings[method]["method"] == "conditional"
@@ -189,13 +190,13 @@ def test_the_settings_say_what_was_asked_and_done():
         progress=lambda *call: calls.append(call),
     )
     settings = found.settings
+    assert settings["weighting"] in CHOICES
     asked = {
         "method": "weighted",
         "basis": "uniform up to length 9",
         "prefixes": 40,
         "suffixes": 30,
         "words_cut": 0,
-        "weighting": "balanced",
         "max_rank": 3,
         "max_length": 9,
         "seed": 5,
