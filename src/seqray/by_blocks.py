@@ -32,7 +32,7 @@ from seqray.growing import (
 )
 from seqray.hankel import HankelBlocks
 from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
-from seqray.noise import Noise
+from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import Stepper, predicts
 from seqray.tree import PrefixTree
@@ -42,9 +42,6 @@ logger = logging.getLogger(__name__)
 
 N_PREFIXES, N_SUFFIXES = 800, 800
 """How many of each to ask about."""
-
-SURE = Noise(0.0, relative=False)
-"""What is not known to be noisy."""
 
 CHOICES = ("balanced", "soft", "softer")
 """Weights for rows and columns; that which comes nearest to the box is taken."""
@@ -226,8 +223,9 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
             if cut:
                 why = cut
                 break
-            svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
-            if job.target is not None:
+            if job.target is None:
+                svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
+            else:
                 n_asked = meter.n_asked
                 reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
                 n_judged += meter.n_asked - n_asked

@@ -403,7 +403,7 @@ class _Search:
                     new = Reference.draw(self.box, more, rng=self.rng, max_length=longest)
                 else:
                     new = Reference.ask(self.box, self.words[n_known:end])
-                self.known = new if self.known is None else Reference.joined([self.known, new])
+                self.known = _joined(self.known, new)
                 n_known = end
         assert self.known is not None
         return self.known
@@ -413,11 +413,15 @@ class _Search:
     def _judge(self, part: _Part) -> Fidelity:
         """Fit an automaton of the largest rank, and return how near that or the SVD's comes."""
         svd = part.svd
-        if _is_exact(self._compare(svd.automaton(svd.max_rank))):
+        found = self._compare(svd.automaton(svd.max_rank))
+        if _is_exact(found):
             self.fitted = None
-        elif (fitted := self._fit(part, svd.max_rank)) is not None:
+            return found
+        if (fitted := self._fit(part, svd.max_rank)) is not None:
             self.fitted = fitted  # if one has to stop, that of the part before
-        return self._nearest(part)[1]
+        if self.fitted is None:
+            return found
+        return max(found, self._compare(self.fitted), key=lambda each: each.closeness)
 
     def _nearest(self, part: _Part) -> tuple[WeightedAutomaton, Fidelity]:
         """Return the nearer of the two automata of the largest rank, and how near it is."""
@@ -543,8 +547,8 @@ class _Search:
     def _learn_from(self, words: list[tuple[Symbol, ...]], part: _Part) -> _Part | None:
         """Learn from half of some words; return None if that brings no automaton nearer."""
         most = max(8, len(part.blocks.contexts) // CONTEXTS_A_WORD)
-        self.besides = self._joined(self.besides, words[::2][:most])
-        self.judged = self._joined(self.judged, words[1::2] or words)
+        self.besides = self._asked(self.besides, words[::2][:most])
+        self.judged = self._asked(self.judged, words[1::2] or words)
         automaton, before = self._nearest(part)
         leads = frequent_endings(beginnings(self.besides, automaton, SMALL), N_ENDINGS)
         known = self.telling
@@ -554,11 +558,10 @@ class _Search:
         better = after.closeness > before.closeness and after["ndcg5"] > before["ndcg5"] - LOSS
         return another if better else None
 
-    def _joined(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference:
+    def _asked(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference:
         """Ask about some more words."""
         with self.job.timing("fill"):
-            new = Reference.ask(self.box, words)
-        return new if known is None else Reference.joined([known, new])
+            return _joined(known, Reference.ask(self.box, words))
 
     def compare(self, part: _Part) -> tuple[dict[int, WeightedAutomaton], FidelityTable]:
         """Fit automata of smaller ranks too, and keep of each rank what is nearer to the box."""
@@ -605,16 +608,20 @@ class _Search:
             judged.add(rank)
             try:
                 words = self._disagreements(automaton(rank), part)
-                found = self._joined(None, words) if words else None
+                found = self._asked(None, words) if words else None
             except Stopped as reason:
                 self.ended = self.stopped = str(reason)
                 break
             if found is None or mean_apart(found, automaton(part.svd.max_rank)) > KNOWN:
                 break
             self._conclude("counts")
-            self.judged = found if self.judged is None else Reference.joined([self.judged, found])
+            self.judged = _joined(self.judged, found)
             for each, fidelity in table.items():
                 table[each] = self._with_apart(fidelity, automaton(each))
+
+
+def _joined(known: Reference | None, new: Reference) -> Reference:
+    return new if known is None else Reference.joined([known, new])
 
 
 def _is_exact(fidelity: Fidelity) -> bool:

@@ -21,7 +21,7 @@ from seqray.basis import Basis
 from seqray.blackbox.protocol import BlackBox, name_of
 from seqray.fidelity import FidelityTable, Reference
 from seqray.filling import PhasedProgress, Progress, ask_all
-from seqray.noise import Noise, measure_noise
+from seqray.noise import SURE, Noise, measure_noise
 from seqray.spectral import Decomposition
 from seqray.stepper import PredictingStepper
 from seqray.words import Word, Words
@@ -126,7 +126,7 @@ def probe_noise(job: Job, words: Words) -> Noise:
     """Ask a few words once more, to see whether the box says the same."""
     asker = getattr(job.box, "asker", None)
     if isinstance(job.box, WeightedAutomaton) or getattr(asker, "deterministic", False):
-        return Noise(0.0, relative=False)
+        return SURE
     job.meter.check()
     first = job.asked.weights(words)  # counted in every run, so that a budget means the same
     kept = None if job.kept is None else KeptBlocks.of(job.asked, job.kept)

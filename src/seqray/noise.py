@@ -38,6 +38,10 @@ class Noise:
         return self.level * (np.abs(answers) if self.relative else np.ones_like(answers))
 
 
+SURE = Noise(0.0, relative=False)
+"""None at all."""
+
+
 def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> Noise:
     """Measure noise from two answers to each of some words.
 
@@ -59,7 +63,7 @@ def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> 
     least = 1e-6 if (first < 0).any() else 0.0  # answers of both signs come close to 0
     sizes = np.maximum(np.maximum(np.abs(first), np.abs(second)) * ROUNDING, least)
     if (np.abs(apart) <= sizes).all():
-        return Noise(0.0, relative=False)
+        return SURE
     noise = _likelier(first, second, apart, 1 + 1 / repeat)
     return noise if noise.relative else Noise(noise.level * scale, relative=False)
 

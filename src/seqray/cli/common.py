@@ -20,6 +20,7 @@ from rich.table import Table
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.wa import open_wa
+from seqray.explain.text import shortened
 from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
 from seqray.files import nulled, writing
 from seqray.store import open_run
@@ -166,9 +167,8 @@ def show_searches(searches: list[dict[str, Any]]) -> None:
     shown.add_column("after the word", no_wrap=True)
     shown.add_column("then")
     for each in searches:
-        word = each["after"] if len(each["after"]) <= 24 else f"…{each['after'][-23:]}"
-        cells = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3), word
-        shown.add_row(*cells, each["then"])
+        counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3)
+        shown.add_row(*counts, shortened(each["after"], 24), each["then"])
     Console().print(shown)
     click.echo(
         "A row a search: the questions asked until then, the most that an automaton of so many\n"

@@ -11,7 +11,6 @@ from rich.console import Console
 import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
-from seqray.basis import uniform_words
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import (
     automaton_argument,
@@ -25,14 +24,9 @@ from seqray.cli.common import (
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
+from seqray.explore.heard import LONGEST_RANDOM, N_WORDS, drawn_words
 from seqray.stepper import predicts
 from seqray.words import Alphabet
-
-N_DRAWN = 2000
-"""Words to draw from the box, if no others are given."""
-
-LONGEST_RANDOM = 12
-"""The longest of those that are drawn at random, where the box cannot be sampled."""
 
 
 @click.command()
@@ -42,7 +36,7 @@ LONGEST_RANDOM = 12
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_DRAWN:,} words drawn from the box, or random ones if it does not predict next symbols]",
+    f"{N_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
 @rank_option
@@ -89,17 +83,14 @@ def command(
         asked = attended(opened, Meter(), store=kept)
         if words is not None:
             evaluated = seqray.read_words(words, alphabet=opened.alphabet)
-        elif predicts(asked):
-            rng = np.random.default_rng(0)
-            evaluated, _ = seqray.sample(asked, N_DRAWN, rng=rng, max_length=100)
         else:
-            rng = np.random.default_rng(0)
-            evaluated = uniform_words(opened.alphabet, N_DRAWN, rng=rng, max_length=LONGEST_RANDOM)
-            click.echo(
-                f"On random words of up to {LONGEST_RANDOM} symbols, for {box} cannot be sampled: "
-                "for others, --words FILE.",
-                err=True,
-            )
+            evaluated, _ = drawn_words(asked, np.random.default_rng(0))
+            if not predicts(asked):
+                click.echo(
+                    f"On random words of up to {LONGEST_RANDOM} symbols, for {box} cannot be "
+                    "sampled: for others, --words FILE.",
+                    err=True,
+                )
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
         apart = seqray.disagreements(asked, copy, n_words=worst) if worst else []
         by_next = predicts(asked) and predicts(copy)
@@ -130,8 +121,7 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         table.add_column(name, justify="right")
     table.add_column("found by")
     for each in apart:
-        word = alphabet.show(each.word)
-        short = word if len(word) <= 40 else f"…{word[-39:]}"
+        short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (show_number(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.found)

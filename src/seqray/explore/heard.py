@@ -40,6 +40,9 @@ N_WORST = 6
 LONGEST = 100
 """The longest word that is drawn."""
 
+LONGEST_RANDOM = 12
+"""The longest of those that are drawn at random, where the box cannot be sampled."""
+
 
 @dataclass(frozen=True, eq=False)
 class Heard:
@@ -135,7 +138,8 @@ def hear(
         )
     source = f"{0 if words is None else len(words):,} words of your own"
     if words is None:
-        words, source = _drawn_words(box, seed)
+        rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
+        words, source = drawn_words(box, rng)
     reference = Reference.ask(box, words)
     fidelity = {
         rank: reference.compare(automata(rank), intervals=rank == chosen or rank in sure)
@@ -151,12 +155,12 @@ def hear(
     return Heard(shown, weights, prefixes, chances, worst, worst_next, fidelity, source)
 
 
-def _drawn_words(box: BlackBox, seed: int) -> tuple[Words, str]:
-    rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
+def drawn_words(box: BlackBox, rng: np.random.Generator) -> tuple[Words, str]:
+    """Draw words to compare on, from the box or else at random; and say which they are."""
     if predicts(box):
         words = sample(box, N_WORDS, rng=rng, max_length=LONGEST)[0]
         return words, f"{len(words):,} words drawn from the box"
-    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=12)
+    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST_RANDOM)
     return words, f"{len(words):,} random words"
 
 
