@@ -25,6 +25,9 @@ SHORT = 20_000
 LONGEST_PREFIX = 24
 """Probable prefixes are not followed further."""
 
+MAX_GROWN_LENGTH = 400
+"""Over a single symbol prefixes are not grown beyond this length: their letters add up."""
+
 LENGTHS = 10
 """Words shorter than this tell whether an automaton is a distribution."""
 
@@ -256,7 +259,7 @@ def encoded(alphabet: Alphabet, codes: Sequence[Sequence[int]]) -> Words:
 
 
 def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
-    """Return prefixes grown from the empty one, up to ``n_words`` of them.
+    """Return prefixes grown from the empty one, up to ``n_words`` of them, of bounded length.
 
     Where weights sum these are the most probable prefixes, and all that are short enough to take
     no more than half of the places. Otherwise they are the shortest.
@@ -271,7 +274,7 @@ def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
     room = n_words // 2 if likely else n_words
     codes: list[tuple[int, ...]] = [()]
     level = codes
-    while len(codes) < room:
+    while len(codes) < room and len(level[0]) < MAX_GROWN_LENGTH:
         level = [(*word, code) for word in level[:room] for code in range(n_symbols)]
         if likely and len(codes) + len(level) > room:
             break
