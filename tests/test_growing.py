@@ -97,10 +97,10 @@ def test_a_grown_basis_is_closed_and_keeps_to_the_longest_word():
 
 
 def test_states_that_uniform_words_hardly_reach_are_found():
-    machine = rare_machine()
+    machine = rare_machine(5)
     box = black_box(machine.weights, "abcd")
     found, uniform = (
-        extract(box, prefixes=200, suffixes=200, basis=basis) for basis in (None, "uniform")
+        extract(box, prefixes=120, suffixes=120, basis=basis) for basis in (None, "uniform")
     )
     assert found.settings["basis"] == "grown"
     words = machine.sample(200, rng=rng(4))
@@ -145,7 +145,7 @@ def test_typical_words_weigh_something_and_are_longer_than_known_ones():
 )
 def test_functions_of_every_kind_come_back(function):
     box = black_box(lambda words: [function(word) for word in words], "ab")
-    found = extract(box, prefixes=120, suffixes=120)
+    found = extract(box, prefixes=90, suffixes=90)
     words = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
     expected = np.array([function(word) for word in words])
     scale = np.abs(expected).max()
@@ -223,7 +223,7 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
     box = black_box(
         lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
     )
-    found = extract(box, prefixes=150, suffixes=150)
+    found = extract(box, prefixes=100, suffixes=100)
     assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
 
 

@@ -243,7 +243,7 @@ def test_asking_again_makes_it_better():
     words = ["", "a", "b", "ab", "ba", "bb", "bab"]
     errors = []
     for repeat in (1, 50):
-        box = black_box(noisy(3e-3), "ab")
+        box = black_box(noisy(3e-3), "ab", batch_size=50_000)
         found = extract(box, **SIZES, method="paper", repeat=repeat)
         assert found.settings["repeat"] == repeat
         errors.append(np.abs(found.best().weights(words) - MACHINE.weights(words)).max())

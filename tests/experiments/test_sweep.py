@@ -303,14 +303,14 @@ def test_sizes_and_methods_are_checked(tmp_path):
 
 
 @pytest.fixture
-def frugal(monkeypatch):
+def frugal(monkeypatch, hasty):
     """Let the own method ask little, so that it takes a second."""
-    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=6000))
+    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
 
 
 def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
     part = sweep.work(sweep.Job("auto", Cell(GeneratedSource(1), "", 20, SMALL)))
-    found = seqray.extract(problem.box, max_rank=8, target=1.0, budget=6000)
+    found = seqray.extract(problem.box, max_rank=8, target=1.0, budget=3000)
     reference = Reference.ask(problem.box, problem.test, problem.target)
     rows = choose(part.results, set="test")
     assert [row.rank for row in choose(rows, selection="all")] == list(range(1, found.max_rank + 1))
