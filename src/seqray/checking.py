@@ -13,6 +13,7 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
+from seqray.blackbox.guarded import blamed
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.by_blocks import N_PREFIXES, N_SUFFIXES
 from seqray.by_contexts import WORDS_A_CONTEXT
@@ -114,7 +115,8 @@ def _checks(box: BlackBox) -> dict[str, Check]:
 
 def _attempt(name: str, each: Check, box: BlackBox, words: Words) -> Finding:
     try:
-        return each(box, words)
+        with blamed(name_of(box)):
+            return each(box, words)
     except SeqrayError as error:
         return Finding(name, False, str(error), FAILS)
 

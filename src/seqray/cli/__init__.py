@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
@@ -42,6 +43,16 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what calls ``sys.exit`` in it is a box, and no success."""
+        try:
+            return super().invoke(ctx)
+        except SystemExit as error:  # commands themselves leave by `click.Context.exit`
+            raise SeqrayError(
+                f"the box, or a package that it needs, called sys.exit({error.code!r}): make it "
+                "return an answer or raise an error"
+            ) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
@@ -69,7 +80,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
     try:
-        cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -86,3 +97,5 @@ def main(arguments: list[str] | None = None) -> None:
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
+    if code:
+        sys.exit(code)

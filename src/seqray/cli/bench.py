@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -207,7 +206,7 @@ def _interrupted(sweep: Sweep) -> NoReturn:
         "to go on.",
         err=True,
     )
-    sys.exit(130)
+    click.get_current_context().exit(130)
 
 
 def _by_reason(holes: dict[str, str]) -> dict[str, list[str]]:

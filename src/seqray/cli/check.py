@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 
 import click
 from rich.console import Console
@@ -49,4 +48,5 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
             mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "·"}[finding.ok]
             table.add_row(mark, *map(Text, (finding.name, finding.found, finding.therefore)))
         Console().print(table)
-    sys.exit(1 if any(finding.ok is False for finding in findings) else 0)
+    if any(finding.ok is False for finding in findings):
+        click.get_current_context().exit(1)

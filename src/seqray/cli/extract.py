@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -216,7 +215,7 @@ def command(
     if settings["stopped"] == "interrupted":
         again = "begins anew" if answers is None else "asks what is missing"
         click.echo(f"Interrupted: the same command {again}.", err=True)
-        sys.exit(130)
+        click.get_current_context().exit(130)
 
 
 def _asked(settings: Mapping[str, Any]) -> str:

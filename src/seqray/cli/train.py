@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,7 +158,7 @@ def _interruptible(checkpoint: Path) -> Iterator[None]:
             )
         else:
             click.echo("\nInterrupted before the first epoch: nothing was written.", err=True)
-        sys.exit(130)
+        click.get_current_context().exit(130)
 
 
 @contextmanager
