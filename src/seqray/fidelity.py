@@ -13,7 +13,13 @@ import numpy as np
 from seqray import metrics
 from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
+from seqray.blackbox.protocol import (
+    BlackBox,
+    check_lengths,
+    checked_answers,
+    max_length_of,
+    name_of,
+)
 from seqray.errors import ArgumentError, RankError
 from seqray.filling import ask_all
 from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
@@ -223,6 +229,7 @@ class Reference:
         words = box.alphabet.words(words)
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")
+        check_lengths(words, max_length_of(box), name_of(box))  # before the first query
         tree = PrefixTree.of(words)
         weights, chances = _answers(box, tree, predicts(box))
         aim = None

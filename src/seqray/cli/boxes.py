@@ -12,13 +12,16 @@ from types import FrameType
 from typing import Any
 
 import click
+import numpy as np
 
 import seqray
 from seqray.answers import default_store
 from seqray.asking import fingerprint_of
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.registry import is_native, known_black_boxes
 from seqray.errors import ArgumentError
+from seqray.explore.heard import LONGEST, LONGEST_RANDOM
+from seqray.words import Words
 
 
 def box_list() -> str:
@@ -43,6 +46,36 @@ store_option = click.option(
     help="Where answers are kept, so that none is asked twice.  [default: SEQRAY_STORE, or a "
     "file in the user's cache; none for demo, rnn, taysir and wa, which are fast]",
 )
+
+
+max_length_option = click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    metavar="SYMBOLS",
+    help="Longest word that is drawn from the box; longer words of a file are left out.  [default: "
+    f"{LONGEST}, {LONGEST_RANDOM} at random, or the box's own limit]",
+)
+
+
+def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
+    """Read a file of words, without those that are too long for a box, and say how many."""
+    words = seqray.read_words(path, alphabet=box.alphabet)
+    longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
+    if longest is None or not (words.lengths > longest).any():
+        return words
+    kept = words[np.flatnonzero(words.lengths <= longest)]
+    if not len(kept):
+        raise ArgumentError(
+            f"{path}: all {len(words):,} words are longer than {longest} symbols: expected shorter "
+            "ones, for "
+            + ("that is the box's own limit" if max_length is None else "that is the --max-length")
+        )
+    click.echo(
+        f"Note: {len(words) - len(kept):,} of {len(words):,} words in {path} are left out: they "
+        f"are longer than {longest} symbols.",
+        err=True,
+    )
+    return kept
 
 
 def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:

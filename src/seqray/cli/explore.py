@@ -8,12 +8,18 @@ from pathlib import Path
 
 import click
 
-import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
-from seqray.cli.boxes import open_box, option_option, store_option, store_path
+from seqray.cli.boxes import (
+    max_length_option,
+    open_box,
+    option_option,
+    read_box_words,
+    store_option,
+    store_path,
+)
 from seqray.cli.common import (
     automaton_argument,
     check_output,
@@ -47,6 +53,7 @@ from seqray.store import open_run
     help="What to compare them on: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: words "
     "drawn from the box, or at random]",
 )
+@max_length_option
 @rank_option
 @click.option("--serve", is_flag=True, help="Serve the page here; typed words are asked of BOX.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
@@ -65,6 +72,7 @@ def command(
     output: Path | None,
     box: str | None,
     words: Path | None,
+    max_length: int | None,
     rank: int | None,
     serve: bool,
     port: int,
@@ -97,11 +105,18 @@ def command(
         _write(output, page, opens)
         return
     opened = open_box(box, options)
-    shown = None if words is None else seqray.read_words(words, alphabet=opened.alphabet)
+    shown = None if words is None else read_box_words(words, opened, max_length)
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
         page = to_html(
-            found, box=asked, words=shown, rank=rank, name=name, seed=seed, is_live=serve
+            found,
+            box=asked,
+            words=shown,
+            rank=rank,
+            name=name,
+            max_length=max_length,
+            seed=seed,
+            is_live=serve,
         )
         if serve:
             _serve(page, asked, host, port, opens)

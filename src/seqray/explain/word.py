@@ -10,7 +10,7 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, max_length_of
 from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
@@ -194,7 +194,7 @@ def explain_word(
     if is_distribution(wa):
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
-    near = _Near.of(wa, symbols, n_neighbours)
+    near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
     asked = None if box is None else Reference.ask(box, near.asked())
     return WordExplanation(
         named=named,
@@ -248,9 +248,11 @@ class _Near:
     why: list[str]
 
     @classmethod
-    def of(cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int) -> _Near:
+    def of(
+        cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int, max_length: int | None
+    ) -> _Near:
         """Look at all words with one edit, and choose."""
-        edits, words = one_edit(word, wa.alphabet)
+        edits, words = one_edit(word, wa.alphabet, max_length=max_length)
         own = wa.alphabet.words([word])
         weights, chances = wa.weights(words), None
         shown: dict[int, str] = {}

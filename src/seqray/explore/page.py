@@ -39,6 +39,7 @@ def to_html(
     words: Words | Iterable[Word] | None = None,
     rank: int | None = None,
     name: str | None = None,
+    max_length: int | None = None,
     seed: int = 0,
     is_live: bool = False,
 ) -> str:
@@ -56,6 +57,9 @@ def to_html(
         The number of states that is shown first; by default the best.
     name
         What to call the box; by default what a run folder says.
+    max_length
+        The longest word to draw from the box: by default 100 symbols, 12 where words are drawn at
+        random, or the box's own limit where that is less.
     seed
         Of all chance in it.
     is_live
@@ -85,6 +89,7 @@ def to_html(
             *(box, automata.automaton, subject.ranks, chosen),
             sure=automata.fitted.keys(),
             words=own,
+            max_length=max_length,
             seed=seed,
         )
     called = name or str(subject.settings.get("box") or "black box")
