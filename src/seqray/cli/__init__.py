@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import seqray
+from seqray.cli.terminal import show_anything
 from seqray.errors import ArgumentError, SeqrayError, Stopped
 
 COMMANDS = {
@@ -79,6 +80,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
+    show_anything()
     try:
         code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
     except click.ClickException as error:

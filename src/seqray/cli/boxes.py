@@ -19,6 +19,7 @@ from seqray.answers import default_store
 from seqray.asking import fingerprint_of
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.registry import is_native, known_black_boxes
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.errors import ArgumentError
 from seqray.explore.heard import LONGEST, LONGEST_RANDOM
 from seqray.words import Words
@@ -80,7 +81,8 @@ def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
 
 def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
     """Open a black box with options as they stand on the command line."""
-    return seqray.open_black_box(spec, **dict(map(_option, options)))
+    with box_prints_to_stderr():
+        return seqray.open_black_box(spec, **dict(map(_option, options)))
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:

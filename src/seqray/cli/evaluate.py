@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 
 import seqray
 from seqray.answers import opened_store
@@ -21,6 +20,7 @@ from seqray.cli.boxes import (
 )
 from seqray.cli.common import (
     automaton_argument,
+    console,
     json_line,
     open_automaton,
     rank_option,
@@ -28,6 +28,7 @@ from seqray.cli.common import (
     show_number,
     titled,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
@@ -87,8 +88,8 @@ def command(
             f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
-    aim = seqray.open_black_box(target) if target else None
-    with opened_store(store_path(box, opened, store)) as kept:
+    aim = open_box(target) if target else None
+    with opened_store(store_path(box, opened, store)) as kept, box_prints_to_stderr():
         asked = attended(opened, Meter(), store=kept)
         if words is not None:
             evaluated = read_box_words(words, opened, max_length)
@@ -136,7 +137,7 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         distance, box, automaton = (show_number(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.found)
-    Console().print(table)
+    console().print(table)
     meaning = (
         "apart: the share of chance they give to different next symbols; next: the one they\n"
         "differ on most, and the chance that box and automaton give it."

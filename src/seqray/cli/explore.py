@@ -27,6 +27,7 @@ from seqray.cli.common import (
     rank_option,
     write_text,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
 from seqray.extraction import Extraction
@@ -108,16 +109,17 @@ def command(
     shown = None if words is None else read_box_words(words, opened, max_length)
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
-        page = to_html(
-            found,
-            box=asked,
-            words=shown,
-            rank=rank,
-            name=name,
-            max_length=max_length,
-            seed=seed,
-            is_live=serve,
-        )
+        with box_prints_to_stderr():
+            page = to_html(
+                found,
+                box=asked,
+                words=shown,
+                rank=rank,
+                name=name,
+                max_length=max_length,
+                seed=seed,
+                is_live=serve,
+            )
         if serve:
             _serve(page, asked, host, port, opens)
         else:
@@ -172,5 +174,6 @@ def _serve(page: str, box: BlackBox, host: str, port: int, opens: bool) -> None:
     click.echo(f"{address}    Ctrl-C ends it")
     if opens:
         webbrowser.open(address)
-    run(application(page, box, host=host), listening)
+    with box_prints_to_stderr():
+        run(application(page, box, host=host), listening)
     click.echo("Ended.")

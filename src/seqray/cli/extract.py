@@ -25,6 +25,7 @@ from seqray.cli.common import (
     show_searches,
     some_ranks,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.errors import RankError
 from seqray.extraction import BASES
 from seqray.store import check_run_target
@@ -176,7 +177,12 @@ def command(
                 param_hint="--basis",
             )
         source = seqray.read_words(basis, alphabet=opened.alphabet)
-    with notes(), interruptible() as stop, progress_bar("asking the box") as progress:
+    with (
+        notes(),
+        interruptible() as stop,
+        box_prints_to_stderr(),
+        progress_bar("asking the box") as progress,
+    ):
         found = seqray.extract(
             opened,
             prefixes=prefixes,
