@@ -457,7 +457,7 @@ class _Search:
         if self.judged is None:
             return found
         apart = mean_apart(self.judged, automaton)
-        return dataclasses.replace(found, values={**found.values, "apart": apart})
+        return dataclasses.replace(found, metrics={**found, "apart": apart})
 
     def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
         """Fit an automaton, unless one has to stop."""

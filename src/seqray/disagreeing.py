@@ -17,6 +17,7 @@ from seqray.arrays import FloatArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
 from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.filling import ask_all
@@ -54,7 +55,7 @@ class Disagreement(NamedTuple):
 
 def disagreements(
     box: BlackBox,
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     n_words: int = 10,
     n_drawn: int = 500,
@@ -100,6 +101,7 @@ def disagreements(
     if max_length is not None:
         whole_number("max_length", max_length, 1)
     max_length = allowed_length(box, max_length, MAX_LENGTH)
+    automaton = as_automaton(automaton)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "

@@ -11,6 +11,7 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, max_length_of
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
@@ -138,7 +139,7 @@ class WordExplanation:
 
 
 def explain_word(
-    automaton: WeightedAutomaton | NamedAutomaton,
+    automaton: AutomatonLike,
     word: Word,
     *,
     box: BlackBox | None = None,
@@ -150,7 +151,8 @@ def explain_word(
     Parameters
     ----------
     automaton
-        Any automaton, or one that has names already, see `seqray.name_states`.
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder.
     word
         The word.
     box
@@ -181,8 +183,8 @@ def explain_word(
     the expected one.
     """
     whole_number("n_neighbours", n_neighbours, 0)
-    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
-    wa = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    wa = as_automaton(automaton)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
     if box is not None and box.alphabet != wa.alphabet:
         raise SymbolError(
             f"the box reads {box.alphabet}, the automaton {wa.alphabet}: expected the same symbols "
