@@ -49,6 +49,10 @@ store_option = click.option(
 )
 
 
+name_option = click.option(
+    "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
+)
+
 max_length_option = click.option(
     "--max-length",
     type=click.IntRange(1),

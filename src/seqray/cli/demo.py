@@ -31,7 +31,7 @@ from seqray.fidelity import Reference
 from seqray.stepper import sample
 from seqray.store import check_run_target
 
-READABLE = 5
+READABLE, NAME = 5, "The demo's GRU"
 
 
 @click.command()
@@ -75,13 +75,13 @@ def command(output: Path, seed: int) -> None:
     show_comparison(words, reference.weights, wa.weights(words))
     terminal.print()
     terminal.print(_headline("4. A faster copy", f"{_speed(box, wa, words)}\n"))
-    seqray.save_run(found, output, about={"box": "demo"})
+    seqray.save_run(found, output, about={"box": "demo", "name": NAME})
     named = name_states(found.automaton(min(READABLE, found.max_rank)))
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
     me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
-    page = to_html(found, box=box, name="The demo's GRU", seed=seed)
+    page = to_html(found, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
     files = (
         f"{output / 'explorer.html'}: open it in a browser, and play\n"

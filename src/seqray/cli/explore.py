@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import webbrowser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
     max_length_option,
+    name_option,
     open_box,
     option_option,
     read_box_words,
@@ -55,6 +57,7 @@ from seqray.store import open_run
     "drawn from the box, or at random]",
 )
 @max_length_option
+@name_option
 @rank_option
 @click.option("--serve", is_flag=True, help="Serve the page here; typed words are asked of BOX.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
@@ -74,6 +77,7 @@ def command(
     box: str | None,
     words: Path | None,
     max_length: int | None,
+    name: str | None,
     rank: int | None,
     serve: bool,
     port: int,
@@ -100,7 +104,11 @@ def command(
     pip install 'seqray[web]'.
     """
     _check(output, box, words, serve)
-    found, name = _subject(automaton, rank)
+    listening = None
+    if serve:  # a port that is in use is noticed before any work
+        listening = click.get_current_context().with_resource(open_port(host, port))
+    found, default_name = _subject(automaton, rank)
+    name = name or default_name
     if box is None:
         page = to_html(found, rank=rank, name=name, seed=seed)
         _write(output, page, opens)
@@ -118,10 +126,10 @@ def command(
                 name=name,
                 max_length=max_length,
                 seed=seed,
-                is_live=serve,
+                is_live=listening is not None,
             )
-        if serve:
-            _serve(page, asked, host, port, opens)
+        if listening is not None:
+            _serve(page, asked, host, listening, opens)
         else:
             _write(output, page, opens)
 
@@ -147,8 +155,8 @@ def _subject(automaton: str, rank: int | None) -> tuple[Extraction | WeightedAut
     path = automaton.removeprefix("wa:")
     if Path(path).is_dir():
         run = open_run(path)
-        box = run.settings.get("box")
-        return run, None if box else os.path.basename(os.path.normpath(path))
+        known = run.settings.get("name") or run.settings.get("box")
+        return run, None if known else os.path.basename(os.path.normpath(path))
     return open_automaton(automaton, rank), os.path.basename(path)
 
 
@@ -161,8 +169,7 @@ def _write(output: Path | None, page: str, opens: bool) -> None:
         webbrowser.open(output.absolute().as_uri())
 
 
-def _serve(page: str, box: BlackBox, host: str, port: int, opens: bool) -> None:
-    listening = open_port(host, port)
+def _serve(page: str, box: BlackBox, host: str, listening: socket.socket, opens: bool) -> None:
     where = f"[{host}]" if ":" in host else host
     address = f"http://{where}:{listening.getsockname()[1]}/"
     if not is_loopback(host):

@@ -12,6 +12,7 @@ import seqray
 from seqray.cli.boxes import (
     box_list,
     interruptible,
+    name_option,
     open_box,
     option_option,
     store_option,
@@ -134,6 +135,7 @@ the batch and extracts from what is known by then; twice stops at once.
     show_default=True,
     help="How often to ask the same of a box that answers differently each time.",
 )
+@name_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -152,6 +154,7 @@ def command(
     target: float | None,
     counterexamples: int,
     repeat: int,
+    name: str | None,
     store: str | None,
     options: tuple[str, ...],
     seed: int,
@@ -161,10 +164,10 @@ def command(
     limits = {"--max-rank": max_rank, "--prefixes": prefixes}
     if method in ("weighted", "paper"):  # contexts have more columns than suffixes
         limits["--suffixes"] = suffixes
-    for name, limit in limits.items():
+    for option, limit in limits.items():
         if wanted is not None and limit is not None and wanted > limit:
             raise click.BadParameter(
-                f"{wanted} is more than {limit}, which {name} allows", param_hint="--rank"
+                f"{wanted} is more than {limit}, which {option} allows", param_hint="--rank"
             )
     check_run_target(output)
     opened = open_box(box, options)
@@ -202,7 +205,8 @@ def command(
             progress=progress,
         )
     chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
-    seqray.save_run(found, output, rank=chosen, about={"box": box})
+    about = {"box": box} if name is None else {"box": box, "name": name}
+    seqray.save_run(found, output, rank=chosen, about=about)
     settings = found.settings
     click.echo(_asked(settings))
     if answers is not None:

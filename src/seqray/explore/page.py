@@ -59,7 +59,7 @@ def to_html(
     rank
         The number of states that is shown first; by default the best.
     name
-        What to call the box; by default what a run folder says.
+        What to call the box; by default the name in a run folder, or the box's specification.
     max_length
         The longest word to draw from the box: by default 100 symbols, 12 where words are drawn at
         random, or the box's own limit where that is less.
@@ -98,7 +98,8 @@ def to_html(
             max_length=max_length,
             seed=seed,
         )
-    called = name or str(subject.settings.get("box") or "black box")
+    settings = subject.settings
+    called = name or str(settings.get("name") or settings.get("box") or "black box")
     document = page_content(
         subject,
         chosen,
