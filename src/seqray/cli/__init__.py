@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        click.echo("Interrupted: nothing was written; answers that are kept stay.", err=True)
+        click.echo("Interrupted. No output was written; cached answers are safe.", err=True)
         sys.exit(130)
     except Stopped as stopped:
         click.echo(

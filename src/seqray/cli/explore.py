@@ -138,12 +138,12 @@ def _check(output: Path | None, box: str | None, words: Path | None, serve: bool
     """Refuse what cannot work, before anything is asked."""
     if serve:
         if box is None:
-            raise click.UsageError("--serve asks the box about typed words: say which, --against")
+            raise click.UsageError("--serve needs a box: add --against BOX")
         if output is not None:
             raise click.UsageError("--serve writes no file: leave out either --serve or --output")
         load_web()
     elif output is None:
-        raise click.UsageError("say where the page goes, -o page.html, or --serve it")
+        raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(output, [".html"], "--output")
     if words is not None and box is None:
