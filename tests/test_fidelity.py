@@ -7,7 +7,7 @@ from seqray import metrics
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.function import black_box, language_model
 from seqray.errors import ArgumentError, BlackBoxError, RankError
-from seqray.fidelity import MEANINGS, Fidelity, Reference, compare, compare_ranks
+from seqray.fidelity import MEANINGS, Fidelity, FidelityTable, Reference, compare, compare_ranks
 from seqray.stepper import sample
 from seqray.tree import PrefixTree
 
@@ -316,3 +316,43 @@ def test_a_box_that_says_nonsense_while_words_are_drawn_is_named():
     box.state_next_symbol = lambda states: np.where(real(states) > 0.3, np.nan, real(states))
     with pytest.raises(BlackBoxError, match="the Counted returned nan for the word"):
         Reference.draw(box, 50, rng=np.random.default_rng(0), max_length=5)
+
+
+# As mappings --------------------------------------------------------------------------------------
+
+
+def test_a_fidelity_is_a_mapping_from_metrics():
+    fidelity = Fidelity({"ndcg5": 0.5, "wer": 0.25}, 2, 9)
+    assert dict(fidelity) == {**fidelity} == fidelity.as_dict() == {"ndcg5": 0.5, "wer": 0.25}
+    assert list(fidelity) == list(fidelity.keys()) == ["ndcg5", "wer"]
+    assert list(fidelity.values()) == [0.5, 0.25]
+    assert list(fidelity.items()) == [("ndcg5", 0.5), ("wer", 0.25)]
+    assert (len(fidelity), fidelity.get("wer"), fidelity.get("zeros", 7)) == (2, 0.25, 7)
+    assert "wer" in fidelity
+    assert "zeros" not in fidelity
+    assert fidelity == {"ndcg5": 0.5, "wer": 0.25}
+
+
+def test_a_table_is_a_mapping_from_ranks():
+    rows = [Fidelity({"wer": value}, 2, 9) for value in (0.5, 0.25)]
+    table = FidelityTable((3, 5), tuple(rows))
+    assert table[5] is table.at(5) is rows[1]
+    assert table[np.int64(3)] is rows[0]
+    assert list(table) == [3, 5]
+    assert dict(table) == {3: rows[0], 5: rows[1]}
+    assert [fidelity["wer"] for fidelity in table.values()] == table["wer"].tolist() == [0.5, 0.25]
+    assert 3 in table
+    assert 4 not in table
+    assert table.get(4) is None
+
+
+@pytest.mark.parametrize("key", [4, 0, -1, "wrr", 2.5, None])
+def test_a_rank_or_metric_that_is_not_there_is_an_error_of_both_kinds(key):
+    table = FidelityTable((3, 5), (Fidelity({"wer": 0.5}, 2, 9),) * 2)
+    for kind in (KeyError, ArgumentError):
+        with pytest.raises(
+            kind, match=r"^(rank .* was not compared: expected|no metric 'wrr'; there)"
+        ):
+            table[key]
+    with pytest.raises(KeyError, match=r"^no metric"):
+        table[3][key]

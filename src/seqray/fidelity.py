@@ -6,15 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from seqray import metrics
 from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
-from seqray.errors import ArgumentError, RankError
+from seqray.blackbox.protocol import (
+    BlackBox,
+    check_lengths,
+    checked_answers,
+    max_length_of,
+    name_of,
+)
+from seqray.blackbox.wa import AutomatonLike, as_automaton
+from seqray.errors import ArgumentError, MissingMetricError, MissingRankError
 from seqray.filling import ask_all
 from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
@@ -50,12 +57,12 @@ HUGE = 1e300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity:
-    """What `compare` measured: a number for each metric, by name.
+class Fidelity(Mapping[str, float]):
+    """What `compare` measured: a mapping from the name of each metric to its value.
 
     Parameters
     ----------
-    values
+    metrics
         The metrics. Those that make no sense for this box are left out.
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
@@ -71,20 +78,20 @@ class Fidelity:
     2 words, 9 prefixes
     """
 
-    values: Mapping[str, float]
+    metrics: Mapping[str, float]
     n_words: int
     n_prefixes: int
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
-        _check_name(name, self.values)
-        return self.values[name]
+        _check_name(name, self.metrics)
+        return self.metrics[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.values
+    def __len__(self) -> int:
+        return len(self.metrics)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.values)
+        return iter(self.metrics)
 
     @property
     def closeness(self) -> float:
@@ -100,26 +107,26 @@ class Fidelity:
         >>> Fidelity({"relative_error": 0.2}, 2, 9).closeness
         0.8
         """
-        if "ndcg5" in self.values:
-            return self.values["ndcg5"] - self.values.get("apart", 0.0) / 10
+        if "ndcg5" in self.metrics:
+            return self.metrics["ndcg5"] - self.metrics.get("apart", 0.0) / 10
         return self.closeness_of_weights
 
     @property
     def closeness_of_weights(self) -> float:
         """The same by the weights of words alone, whether the box predicts or not."""
-        if "log_error" in self.values:
-            return float(2 ** -self.values["log_error"])
-        return 1 - self.values["relative_error"]
+        if "log_error" in self.metrics:
+            return float(2 ** -self.metrics["log_error"])
+        return 1 - self.metrics["relative_error"]
 
     def as_dict(self) -> dict[str, float]:
         """Return the metrics as a new dictionary."""
-        return dict(self.values)
+        return dict(self.metrics)
 
     def __repr__(self) -> str:
         columns = [
-            [*self.values],
-            [f"{value:.6g}" for value in self.values.values()],
-            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.values],
+            [*self],
+            [f"{value:.6g}" for value in self.values()],
+            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.metrics],
         ]
         columns = [column for column in columns if any(column)]
         widths = [max(map(len, column)) for column in columns]
@@ -131,8 +138,12 @@ class Fidelity:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FidelityTable:
-    """The fidelity of several ranks: a column a metric, a row a rank.
+class FidelityTable(Mapping[int, Fidelity]):
+    """The fidelity of several ranks: one column per metric, one row per rank.
+
+    It is a mapping from ranks: ``table[5]`` is the fidelity of rank 5, and iterating gives the
+    ranks. With the name of a metric, ``table["ndcg5"]`` is its column: an array with one value per
+    rank.
 
     Parameters
     ----------
@@ -147,20 +158,31 @@ class FidelityTable:
     >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
     >>> table
     FidelityTable(ranks 1 … 2, 16 metrics)
-    >>> table["max_error"], table.at(2)["max_error"]
+    >>> table["max_error"], table[2]["max_error"]
     (array([0., 0.]), 0.0)
+    >>> [(rank, fidelity["max_error"]) for rank, fidelity in table.items()]
+    [(1, 0.0), (2, 0.0)]
     """
 
     ranks: tuple[int, ...]
     fidelities: tuple[Fidelity, ...]
 
-    def __getitem__(self, name: str) -> FloatArray:
-        return np.array([fidelity[name] for fidelity in self.fidelities])
+    @overload
+    def __getitem__(self, key: int) -> Fidelity: ...
+    @overload
+    def __getitem__(self, key: str) -> FloatArray: ...
+    def __getitem__(self, key: int | str) -> Fidelity | FloatArray:
+        if isinstance(key, str):
+            return np.array([fidelity[key] for fidelity in self.fidelities])
+        return self.at(key)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ranks)
 
     def at(self, rank: int) -> Fidelity:
         """Return what was measured at one rank."""
         if rank not in self.ranks:
-            raise RankError(f"rank {rank} was not compared: expected one of {self.ranks}")
+            raise MissingRankError(f"rank {rank} was not compared: expected one of {self.ranks}")
         return self.fidelities[self.ranks.index(rank)]
 
     def best_rank(self, tolerance: float = TOLERANCE) -> int:
@@ -171,14 +193,14 @@ class FidelityTable:
     def rows(self) -> list[dict[str, float]]:
         """Return one dictionary a rank, with the rank first, as writers of tables take them."""
         pairs = zip(self.ranks, self.fidelities, strict=True)
-        return [{"rank": rank, **fidelity.values} for rank, fidelity in pairs]
+        return [{"rank": rank, **fidelity} for rank, fidelity in pairs]
 
     def __len__(self) -> int:
         return len(self.ranks)
 
     def __repr__(self) -> str:
         shown = f"ranks {self.ranks[0]} … {self.ranks[-1]}" if self.ranks else "no ranks"
-        n_metrics = len(self.fidelities[0].values) if self.fidelities else 0
+        n_metrics = len(self.fidelities[0]) if self.fidelities else 0
         return f"FidelityTable({shown}, {n_metrics} metrics)"
 
 
@@ -217,12 +239,18 @@ class Reference:
 
     @classmethod
     def ask(
-        cls, box: BlackBox, words: Words | Iterable[Word], target: BlackBox | None = None
+        cls,
+        box: BlackBox | AutomatonLike,
+        words: Words | Iterable[Word],
+        target: BlackBox | None = None,
     ) -> Reference:
         """Ask a box, and a target if there is one, about words."""
+        if not isinstance(box, BlackBox | Stepper):
+            box = as_automaton(box, "box")
         words = box.alphabet.words(words)
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")
+        check_lengths(words, max_length_of(box), name_of(box))  # before the first query
         tree = PrefixTree.of(words)
         weights, chances = _answers(box, tree, predicts(box))
         aim = None
@@ -278,16 +306,15 @@ class Reference:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
 
-    def compare(self, automaton: BlackBox | Stepper, *, intervals: bool = False) -> Fidelity:
+    def compare(
+        self, automaton: BlackBox | Stepper | AutomatonLike, *, intervals: bool = False
+    ) -> Fidelity:
         """Measure how near an automaton is to the box; see `seqray.compare`.
 
         With ``intervals``, also how sure that is.
         """
         if not isinstance(automaton, BlackBox | Stepper):
-            hint = ": write .best() for its automaton" if hasattr(automaton, "best") else ""
-            raise ArgumentError(
-                f"automaton: expected something that weighs words, got {automaton!r}{hint}"
-            )
+            automaton = as_automaton(automaton)
         if automaton.alphabet != self.tree.alphabet:
             raise ArgumentError(
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
@@ -342,8 +369,8 @@ class Reference:
 
 
 def compare(
-    box: BlackBox,
-    automaton: BlackBox | Stepper,
+    box: BlackBox | AutomatonLike,
+    automaton: BlackBox | Stepper | AutomatonLike,
     words: Words | Iterable[Word],
     *,
     target: BlackBox | None = None,
@@ -355,7 +382,8 @@ def compare(
     box
         What the automaton stands in for.
     automaton
-        A `WeightedAutomaton`, or anything else over the same alphabet that weighs words.
+        A `WeightedAutomaton`, what one is in (an extraction, a named automaton, the path of a run
+        folder), or anything else over the same alphabet that weighs words.
     words
         The evaluation words. A word that stands there twice counts twice.
     target
@@ -483,6 +511,6 @@ def _can_be_distribution(weights: FloatArray) -> bool:
 def _check_name(name: str, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
-        near = get_close_matches(name, known, n=3, cutoff=0.5) or known
+        near = get_close_matches(str(name), known, n=3, cutoff=0.5) or known
         left_out = " (it makes no sense for this box)" if name in MEANINGS else ""
-        raise ArgumentError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")
+        raise MissingMetricError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")

@@ -16,6 +16,7 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray, whole_number
 from seqray.automaton import AutomatonStates, WeightedAutomaton
 from seqray.blackbox.reading import ReadsPredictions
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.conditional import fill_conditional
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
@@ -67,7 +68,7 @@ class ClippedAutomaton(ReadsPredictions):
         return logarithms
 
 
-def clipped(automaton: WeightedAutomaton) -> ClippedAutomaton:
+def clipped(automaton: AutomatonLike) -> ClippedAutomaton:
     """Read an automaton as a distribution.
 
     After every prefix, next symbols whose weight is below 0 count as impossible, and the others
@@ -92,7 +93,7 @@ def clipped(automaton: WeightedAutomaton) -> ClippedAutomaton:
     >>> clipped(odd).next_symbol([""]).round(4)
     array([[0.5455, 0.    , 0.4545]])
     """
-    return ClippedAutomaton(automaton)
+    return ClippedAutomaton(as_automaton(automaton))
 
 
 class Repaired(NamedTuple):
@@ -107,7 +108,7 @@ class Repaired(NamedTuple):
 
 
 def repair(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     n_states: int | None = None,
     n_words: int = 10_000,
@@ -138,6 +139,7 @@ def repair(
     >>> found.fidelity["ndcg5"] > 0.99
     True
     """
+    automaton = as_automaton(automaton)
     n_states = automaton.n_states if n_states is None else whole_number("n_states", n_states, 1)
     whole_number("n_words", n_words, 1)
     if not automaton.is_distribution:

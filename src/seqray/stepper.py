@@ -141,6 +141,11 @@ def sample(
     >>> len(words), float(words.lengths.mean().round(1)), n_cut
     (1000, 3.0, 0)
     """
+    if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):
+        hint = ": write .best() for its automaton" if hasattr(stepper, "best") else ""
+        raise ArgumentError(
+            f"stepper: expected something that predicts next symbols, got {stepper!r}{hint}"
+        )
     for name, number in (("n_words", n_words), ("max_length", max_length)):
         if number < 0:
             raise ArgumentError(f"{name}: expected 0 or more, got {number}")

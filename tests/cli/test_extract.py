@@ -257,5 +257,5 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
     monkeypatch.setattr(seqray, "extract", interrupted)
     before = names(folder)
-    assert "Interrupted: nothing was written" in fails(130, "extract", "machine.json", "-o", "run")
+    assert "Interrupted. No output was written" in fails(130, "extract", "machine.json", "-o", "run")
     assert names(folder) == before

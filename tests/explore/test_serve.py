@@ -146,6 +146,14 @@ def test_long_words_and_large_questions_are_refused(client):
     assert got.status_code == 413
 
 
+def test_words_beyond_the_box_s_own_limit_are_refused():
+    short = client_of(seqray.black_box(lambda words: [1.0] * len(words), "ab", max_length=3))
+    assert ask(short, [0, 1, 0]).status_code == 200
+    got = ask(short, [0, 1, 0, 1])
+    assert got.status_code == 400
+    assert "a word of 4 symbols is too long to ask: 3 at most" in got.json()["error"]
+
+
 # Boxes that fail ----------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.arrays import FloatArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
 from seqray.explain.naming import NamedAutomaton, continuations, name_states
@@ -134,13 +135,14 @@ class Facts:
         }
 
 
-def facts(automaton: WeightedAutomaton | NamedAutomaton, *, n_words: int = 10) -> Facts:
+def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     """Return what an automaton does as a whole.
 
     Parameters
     ----------
     automaton
-        Any automaton, or one that has names already, see `seqray.name_states`.
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder.
     n_words
         How many of the heaviest words to find.
 
@@ -152,8 +154,8 @@ def facts(automaton: WeightedAutomaton | NamedAutomaton, *, n_words: int = 10) -
     (3.0, HeaviestWords(λ 0.25, a 0.125, b 0.0625))
     """
     whole_number("n_words", n_words, 1)
-    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
-    original = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    original = as_automaton(automaton)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(original)
     a, summing = named.automaton, sums(original)
     mean, deviation = _lengths(a) if summing else (np.nan, np.nan)
     after = _after(a) if summing else None

@@ -22,6 +22,7 @@ import numpy as np
 
 from seqray.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.automaton import AutomatonStates, WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.explain.graph import leads, reachable
 from seqray.explain.loss import Checked, weight_loss
@@ -122,7 +123,7 @@ def _name(alphabet: Alphabet, prefix: Word, share: float) -> str:
 
 
 def name_states(
-    automaton: WeightedAutomaton, *, candidates: Words | Iterable[Word] | None = None
+    automaton: AutomatonLike, *, candidates: Words | Iterable[Word] | None = None
 ) -> NamedAutomaton:
     """Give an automaton coordinates in which its states have names.
 
@@ -132,7 +133,8 @@ def name_states(
     Parameters
     ----------
     automaton
-        Any automaton. Where no weight is negative, its states are kept, most visited first; those
+        Any automaton, or what one is in: an extraction, or the path of a run folder. Where no
+        weight is negative, its states are kept, most visited first; those
         that no word passes through are dropped. In any other case states become prefixes, the
         empty one first and the others by how much of the automaton's time is spent near them;
         directions that no word reaches are dropped.
@@ -157,13 +159,14 @@ def name_states(
     array([[0.        , 0.33333333],
            [0.25      , 0.25      ]])
     """
-    given = None if candidates is None else automaton.alphabet.words(candidates)
+    if isinstance(automaton, NamedAutomaton) and candidates is None:
+        return automaton
+    a = as_automaton(automaton)
+    given = None if candidates is None else a.alphabet.words(candidates)
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")
-    used = _used(automaton)
-    if used is not None:
-        return _named_chances(automaton, used, given)
-    return _named_prefixes(automaton, given)
+    used = _used(a)
+    return _named_prefixes(a, given) if used is None else _named_chances(a, used, given)
 
 
 def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:

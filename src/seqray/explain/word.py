@@ -10,7 +10,8 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, max_length_of
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
@@ -138,7 +139,7 @@ class WordExplanation:
 
 
 def explain_word(
-    automaton: WeightedAutomaton | NamedAutomaton,
+    automaton: AutomatonLike,
     word: Word,
     *,
     box: BlackBox | None = None,
@@ -150,7 +151,8 @@ def explain_word(
     Parameters
     ----------
     automaton
-        Any automaton, or one that has names already, see `seqray.name_states`.
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder.
     word
         The word.
     box
@@ -181,8 +183,8 @@ def explain_word(
     the expected one.
     """
     whole_number("n_neighbours", n_neighbours, 0)
-    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
-    wa = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    wa = as_automaton(automaton)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
     if box is not None and box.alphabet != wa.alphabet:
         raise SymbolError(
             f"the box reads {box.alphabet}, the automaton {wa.alphabet}: expected the same symbols "
@@ -194,7 +196,7 @@ def explain_word(
     if is_distribution(wa):
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
-    near = _Near.of(wa, symbols, n_neighbours)
+    near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
     asked = None if box is None else Reference.ask(box, near.asked())
     return WordExplanation(
         named=named,
@@ -248,9 +250,11 @@ class _Near:
     why: list[str]
 
     @classmethod
-    def of(cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int) -> _Near:
+    def of(
+        cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int, max_length: int | None
+    ) -> _Near:
         """Look at all words with one edit, and choose."""
-        edits, words = one_edit(word, wa.alphabet)
+        edits, words = one_edit(word, wa.alphabet, max_length=max_length)
         own = wa.alphabet.words([word])
         weights, chances = wa.weights(words), None
         shown: dict[int, str] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.disagreeing import Disagreement, disagreements
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
@@ -101,6 +101,7 @@ def hear(
     *,
     sure: Collection[int] = (),
     words: Words | None = None,
+    max_length: int | None = None,
     seed: int = 0,
 ) -> Heard:
     """Ask a box what a page shows of it.
@@ -120,6 +121,8 @@ def hear(
     words
         What to compare on; by default words are drawn from the box where it predicts next
         symbols, and else at random.
+    max_length
+        The longest word to draw; by default what `drawn_words` says.
     seed
         Of all chance in it.
 
@@ -139,7 +142,7 @@ def hear(
     source = f"{0 if words is None else len(words):,} words of your own"
     if words is None:
         rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
-        words, source = drawn_words(box, rng)
+        words, source = drawn_words(box, rng, max_length)
     reference = Reference.ask(box, words)
     fidelity = {
         rank: reference.compare(automata(rank), intervals=rank == chosen or rank in sure)
@@ -147,7 +150,7 @@ def hear(
     }
     shown, weights = _shown_words(reference, seed)
     prefixes, chances = _frequent_prefixes(reference)
-    worst = disagreements(box, automaton, n_words=N_WORST, seed=seed)
+    worst = disagreements(box, automaton, n_words=N_WORST, max_length=max_length, seed=seed)
     worst_next = None
     if chances is not None and isinstance(box, PredictingStepper):
         odd = box.alphabet.words([each.word for each in worst])
@@ -155,12 +158,20 @@ def hear(
     return Heard(shown, weights, prefixes, chances, worst, worst_next, fidelity, source)
 
 
-def drawn_words(box: BlackBox, rng: np.random.Generator) -> tuple[Words, str]:
-    """Draw words to compare on, from the box or else at random; and say which they are."""
+def drawn_words(
+    box: BlackBox, rng: np.random.Generator, max_length: int | None = None
+) -> tuple[Words, str]:
+    """Draw words to compare on, from the box or else at random; and say which they are.
+
+    None is longer than ``max_length``: by default 100 symbols, 12 at random, or the box's own limit
+    where that is less.
+    """
     if predicts(box):
-        words = sample(box, N_WORDS, rng=rng, max_length=LONGEST)[0]
+        longest = allowed_length(box, max_length, LONGEST)
+        words = sample(box, N_WORDS, rng=rng, max_length=longest)[0]
         return words, f"{len(words):,} words drawn from the box"
-    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST_RANDOM)
+    longest = allowed_length(box, max_length, LONGEST_RANDOM)
+    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=max(1, longest)).cut(longest)
     return words, f"{len(words):,} random words"
 
 

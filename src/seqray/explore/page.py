@@ -5,20 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.explore.content import Subject, page_content, with_ranks
 from seqray.explore.heard import Heard, hear
 from seqray.explore.ranks import pack_ranks, show_ranks
 from seqray.explore.whole import rank_changes, whole_facts
 from seqray.extraction import Extraction
+from seqray.store import open_run
 from seqray.words import Word, Words
 
 LIMIT = 2_950_000
@@ -33,12 +35,13 @@ SCRIPTS = (
 
 
 def to_html(
-    found: Extraction | WeightedAutomaton,
+    found: Extraction | AutomatonLike,
     *,
     box: BlackBox | None = None,
     words: Words | Iterable[Word] | None = None,
     rank: int | None = None,
     name: str | None = None,
+    max_length: int | None = None,
     seed: int = 0,
     is_live: bool = False,
 ) -> str:
@@ -47,7 +50,8 @@ def to_html(
     Parameters
     ----------
     found
-        An extraction, with automata of every rank, or a single automaton.
+        An extraction, with automata of every rank, or a single automaton; or the path of a run
+        folder or of an automaton's file.
     box
         The black box. With it the page also shows where box and automaton agree and where not.
     words
@@ -55,7 +59,10 @@ def to_html(
     rank
         The number of states that is shown first; by default the best.
     name
-        What to call the box; by default what a run folder says.
+        What to call the box; by default the name in a run folder, or the box's specification.
+    max_length
+        The longest word to draw from the box: by default 100 symbols, 12 where words are drawn at
+        random, or the box's own limit where that is less.
     seed
         Of all chance in it.
     is_live
@@ -68,13 +75,16 @@ def to_html(
 
     Examples
     --------
+    >>> from seqray import WeightedAutomaton
     >>> page = to_html(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
     >>> page.startswith("<!DOCTYPE html>"), len(page.encode()) < 3_000_000
     (True, True)
     """
     if words is not None and box is None:
         raise ArgumentError("words: only needed to compare with a box, and box is None")
-    subject = Subject.of(found)
+    if isinstance(found, str | os.PathLike) and os.path.isdir(found):
+        found = open_run(found)
+    subject = Subject.of(found if isinstance(found, Extraction) else as_automaton(found, "found"))
     chosen = subject.best if rank is None else rank
     shown = show_ranks(subject.automata, subject.ranks, chosen)
     heard: Heard | None = None
@@ -85,9 +95,11 @@ def to_html(
             *(box, automata.automaton, subject.ranks, chosen),
             sure=automata.fitted.keys(),
             words=own,
+            max_length=max_length,
             seed=seed,
         )
-    called = name or str(subject.settings.get("box") or "black box")
+    settings = subject.settings
+    called = name or str(settings.get("name") or settings.get("box") or "black box")
     document = page_content(
         subject,
         chosen,

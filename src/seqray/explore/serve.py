@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.errors import ArgumentError, MissingExtraError, SeqrayError
 from seqray.explore.page import page_policy
 from seqray.fidelity import Reference
@@ -136,7 +136,7 @@ def application(
     """
     starlette = load_web()
     answering = Answering(box, patience=patience)
-    n_symbols = len(box.alphabet)
+    n_symbols, longest = len(box.alphabet), allowed_length(box, None, LONGEST)
 
     async def show(request: Any) -> Any:
         return starlette.responses.HTMLResponse(page)
@@ -144,7 +144,7 @@ def application(
     async def ask(request: Any) -> Any:
         try:
             _check_origin(request.headers)
-            codes = _word(await _body(request), n_symbols)
+            codes = _word(await _body(request), n_symbols, longest)
             return starlette.responses.JSONResponse(await answering.ask(codes))
         except Refused as refused:
             return starlette.responses.JSONResponse({"error": str(refused)}, refused.status)
@@ -252,7 +252,7 @@ async def _body(request: Any) -> bytes:
     return body
 
 
-def _word(body: bytes, n_symbols: int) -> list[int]:
+def _word(body: bytes, n_symbols: int, longest: int) -> list[int]:
     """Read ``{"word": [codes]}``."""
     try:
         codes = json.loads(body)["word"]
@@ -260,8 +260,8 @@ def _word(body: bytes, n_symbols: int) -> list[int]:
         raise Refused(400, 'expected {"word": [numbers of symbols]}') from None
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise Refused(400, 'expected {"word": [numbers of symbols]}')
-    if len(codes) > LONGEST:
-        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {LONGEST} at most")
+    if len(codes) > longest:
+        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {longest} at most")
     if not all(0 <= code < n_symbols for code in codes):
         raise Refused(400, f"expected numbers of symbols from 0 to {n_symbols - 1}")
     return codes
