@@ -137,6 +137,16 @@ def test_a_place_can_be_checked_before_the_work(tmp_path):
             check_writable(place)
 
 
+def test_text_that_utf_8_cannot_hold_is_a_clear_error(tmp_path):
+    def write():
+        with writing(tmp_path / "note") as fresh:
+            fresh.write_text("\ud800", "utf-8")
+
+    with pytest.raises(FileError, match=r"note: cannot be written: .* surrogates not allowed"):
+        write()
+    assert not os.listdir(tmp_path)
+
+
 def test_a_block_that_writes_nothing_is_an_error(tmp_path):
     def nothing():
         with writing(tmp_path / "note"):

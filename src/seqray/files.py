@@ -57,7 +57,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         else:
             keep_mode(target, fresh)
             os.replace(fresh, target)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:  # text with half a character cannot be UTF-8
         raise FileError(f"{path}: cannot be written: {why(error)}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -111,7 +111,8 @@ def check_run_target(folder: str | os.PathLike[str]) -> None:
                 f"{folder}: is there already and is no run folder: choose another name"
             )
         if not target.parent.is_dir():
-            raise ArgumentError(f"{folder}: there is no folder {target.parent} to put it in")
+            parent = (target if os.path.islink(folder) else Path(folder)).parent
+            raise ArgumentError(f"{folder}: there is no folder {parent} to put it in")
         odd = [name for name in OWN if (target / name).is_dir()]
     except (OSError, ValueError) as error:
         if isinstance(error, ArgumentError):

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -152,3 +153,16 @@ LONG = "x" * 300
 )
 def test_a_path_that_is_too_long_is_a_clear_error(folder, fails, arguments):
     assert "File name too long" in fails(1, *arguments)
+
+
+def test_a_name_that_is_no_text_can_be_printed(folder):
+    name = os.fsdecode(b"r\xff.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "seqray", "convert", "machine.json", name],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"r\\udcff.json: 4 states, 3 symbols\n"
+    assert (folder / name).is_file()
