@@ -6,14 +6,13 @@ The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from seqray.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
 from seqray.errors import ArgumentError, RankError
 from seqray.files import check_header, read_bytes, reading, writing
+from seqray.npz import NpzArrays, npz_bytes
 from seqray.precise import precise_log_weight, rescale, scaled, too_wide
 from seqray.stepper import read_each, sample
 from seqray.tree import grow, sort_codes
@@ -448,33 +448,47 @@ class WeightedAutomaton:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
-        header = {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
-        arrays = {name: getattr(self, name) for name in ("initial", "transitions", "final")}
-        suffix = _suffix(path)
-        with writing(path) as fresh, fresh.open("wb") as file:
-            if suffix == ".json":
-                lists = {name: array.tolist() for name, array in arrays.items()}
-                file.write(json.dumps({**header, **lists}, ensure_ascii=False).encode())
-            else:
-                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        content = self.to_npz() if _suffix(path) == ".npz" else self._to_json()
+        with writing(path) as fresh:
+            fresh.write_bytes(content)
+
+    def to_npz(self) -> bytes:
+        """Return what a ``.npz`` file holds."""
+        return npz_bytes({"header": np.array(json.dumps(self._header())), **self._arrays()})
+
+    def _to_json(self) -> bytes:
+        lists = {name: array.tolist() for name, array in self._arrays().items()}
+        return json.dumps({**self._header(), **lists}, ensure_ascii=False).encode()
+
+    def _header(self) -> dict[str, object]:
+        return {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
+
+    def _arrays(self) -> dict[str, FloatArray]:
+        return {name: getattr(self, name) for name in ("initial", "transitions", "final")}
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
         suffix, content = _suffix(path), read_bytes(path)
         with reading(path, "a seqray automaton"):
-            if suffix == ".json":
-                document = json.loads(content)
-            else:
-                with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                    document = {**json.loads(str(arrays["header"])), **arrays}
+            if suffix == ".npz":
+                return WeightedAutomaton.from_npz(content)
+            document = json.loads(content)
             check_header(document, FORMAT, VERSION)
-            return WeightedAutomaton(
-                Alphabet(document["alphabet"]),
-                document["initial"],
-                document["transitions"],
-                document["final"],
-            )
+            return _built(document["alphabet"], document)
+
+    @staticmethod
+    def from_npz(content: bytes) -> WeightedAutomaton:
+        """Return the automaton that `to_npz` wrote."""
+        arrays = NpzArrays(content)
+        document = json.loads(str(arrays["header"]))
+        check_header(document, FORMAT, VERSION)
+        return _built(document["alphabet"], arrays)
+
+
+def _built(symbols: Iterable[Symbol], arrays: Mapping[str, Any] | NpzArrays) -> WeightedAutomaton:
+    names = ("initial", "transitions", "final")
+    return WeightedAutomaton(Alphabet(symbols), *(arrays[name] for name in names))
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:

@@ -11,11 +11,11 @@ import functools
 import importlib
 import inspect
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError
+from seqray.run_files import has_file
 
 
 class Adapter(NamedTuple):
@@ -179,7 +179,7 @@ def _split(spec: str) -> tuple[str, str]:
     if kind in ADAPTERS and not where and not ADAPTERS[kind].argument:
         return kind, ""
     if not colon or len(kind) == 1:  # a bare path, maybe on a drive C:
-        if (Path(spec) / "automaton.npz").exists():
+        if has_file(spec, "automaton.npz"):
             return "wa", spec
         for suffix, guess in SUFFIXES.items():
             if spec.endswith(suffix):

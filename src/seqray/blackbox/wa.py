@@ -1,6 +1,5 @@
 """Weighted automata in files as black boxes."""
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from seqray.automaton import WeightedAutomaton
 from seqray.data.pautomac import read_machine
 from seqray.errors import ArgumentError, FileError, MissingFileError
-from seqray.files import read_text, reading
-from seqray.ranked import RankedAutomata
+from seqray.files import reading
+from seqray.ranked import LARGEST, RankedAutomata
+from seqray.run_files import has_file, read_run
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -31,7 +31,7 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     WeightedAutomaton(1 states, 1 symbols)
     """
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(path):
         raise MissingFileError(f"{path}: there is no such file or folder")
     if file.is_dir():
         return _open_run(file)
@@ -99,8 +99,8 @@ def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutom
 
 def _open_run(folder: Path) -> WeightedAutomaton:
     """Open the automaton of a run folder, which `seqray.store` knows more about."""
-    if not (folder / "automaton.npz").exists():
-        raise FileError(f"{folder}: not the folder of an extraction: it has no automaton.npz")
+    if not has_file(folder, LARGEST):
+        raise FileError(f"{folder}: not the folder of an extraction: it has no {LARGEST}")
     with reading(folder, "the folder of an extraction"):
-        rank = json.loads(read_text(folder / "config.json"))["rank"]
-        return RankedAutomata.load(folder).automaton(rank)
+        config, contents = read_run(folder)
+        return RankedAutomata.from_files(contents).automaton(config["rank"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -83,6 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
     show_anything()
     try:
         code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        sys.stdout.flush()  # while a full disk can still be reported
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -99,5 +101,19 @@ def main(arguments: list[str] | None = None) -> None:
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
+    except OSError as error:
+        _drop_output()
+        where = f"cannot use {error.filename!r}" if error.filename else "cannot write the output"
+        if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
+            click.echo(f"Error: {where}: {error.strerror or error}", err=True)
+        sys.exit(1)
     if code:
         sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Send to nowhere what cannot be printed, so that the end of Python does not try it again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

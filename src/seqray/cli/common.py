@@ -23,7 +23,7 @@ from seqray.blackbox.wa import open_wa
 from seqray.cli.terminal import can_show
 from seqray.explain.text import shortened
 from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
-from seqray.files import nulled, writing
+from seqray.files import check_writable, nulled, writing
 from seqray.store import open_run
 from seqray.words import Words
 
@@ -215,13 +215,14 @@ def some_ranks(max_rank: int, best: int) -> list[int]:
 
 
 def check_output(path: Path, endings: Iterable[str], where: str) -> None:
-    """Refuse an output file with an unknown ending, or without a folder to put it in."""
+    """Refuse an output file with an unknown ending, or one that cannot be written."""
     if path.suffix not in endings:
         raise click.BadParameter(f"{path} ends in none of {' '.join(endings)}", param_hint=where)
     if not path.absolute().parent.is_dir():
         raise click.BadParameter(
             f"{path}: there is no folder {path.parent} to put it in", param_hint=where
         )
+    check_writable(path)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -171,6 +171,7 @@ def command(
             )
     check_run_target(output)
     opened = open_box(box, options)
+    opened.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     answers = store_path(box, opened, store)
     source: str | Words | None = basis
     if basis is not None and basis not in BASES:
