@@ -22,21 +22,16 @@ MIN_SECRET_LENGTH = 4
 MIN_VARIABLE_LENGTH = 8
 """The same for values of the environment, of which most have nothing to do with the box."""
 
-SECRET_NAMES = frozenset(
-    "key token auth sig pwd pass bearer jwt cookie sessionid authorization".split()
+SECRET_NAME = re.compile(
+    "key|token|auth|sig|pwd|pass|bearer|jwt|cookie|sessionid"
+    "|.*(api|access|secret|private|subscription|account|auth|signing|master|shared|license)key"
+    "|.*(password|passwd|passphrase|secret|credentials?|authorization|signature|token)"
 )
-"""Names that are a secret's when nothing else stands in them."""
+"""Names of secrets, in small letters and without what separates their parts."""
 
-SECRET_ENDINGS = tuple(
-    "apikey accesskey secretkey privatekey subscriptionkey accountkey authkey signingkey masterkey "
-    "sharedkey licensekey password passwd passphrase secret credential credentials authorization "
-    "signature token".split()
-)
-"""Ends of names that are a secret's, without what separates their parts."""
-
-MODEL_TOKENS = frozenset(
-    "begin bos class cls end eos first last mask max min next pad per sep special start stop unk "
-    "unknown".split()
+MODEL_TOKEN = re.compile(
+    "begin|bos|class|cls|end|eos|first|last|mask|max|min|next|pad|per|sep|special|start|stop"
+    "|unk|unknown"
 )
 """What stands before ``token`` where that is a symbol of a model, as in ``--pad-token``."""
 
@@ -50,9 +45,7 @@ VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)"""
 """A value in a command, maybe in quotes."""
 
 PAIR = re.compile(rf"""(?P<name>[A-Za-z_][\w.%\[\]-]*)=(?P<value>{VALUE})""")
-OPTION = re.compile(
-    rf"""(?<!\S)--?(?P<name>[A-Za-z][\w.-]*)\s+(?!--?[A-Za-z])(?P<value>{VALUE})"""
-)
+OPTION = re.compile(rf"""(?<!\S)--?(?P<name>[A-Za-z][\w.-]*)\s+(?!--?[A-Za-z])(?P<value>{VALUE})""")
 HEADER = re.compile(
     r"""(?P<name>[A-Za-z][\w-]*)(?:["']\s*:\s*|:\s+)"""
     rf"""(?:(?:bearer|basic|token)\s+)?(?P<value>{VALUE})""",
@@ -72,12 +65,9 @@ def is_secret_name(name: str) -> bool:
     [False, False, False, False]
     """
     parts = re.split(r"[^a-z0-9]+", unquote(name).lower().strip("-_[]."))
-    whole = "".join(parts)
-    if whole in SECRET_NAMES:
-        return True
-    if len(parts) > 1 and parts[-1] == "token" and parts[-2] in MODEL_TOKENS:
+    if len(parts) > 1 and parts[-1] == "token" and MODEL_TOKEN.fullmatch(parts[-2]):
         return False
-    return whole.endswith(SECRET_ENDINGS)
+    return SECRET_NAME.fullmatch("".join(parts)) is not None
 
 
 def redacted(text: str) -> str:
@@ -144,7 +134,7 @@ def _redacted(text: str) -> tuple[str, list[str]]:
     """Return a text without its secrets, and them."""
     if re.match(r"https?:", text, re.IGNORECASE):
         return _redacted_address(text)
-    kind, colon, command = text.partition(":")
+    kind, _, command = text.partition(":")
     if kind == "cmd":
         try:
             arguments = shlex.split(command)
@@ -170,9 +160,9 @@ def _redacted_address(text: str) -> tuple[str, list[str]]:
             secrets += dict.fromkeys([value, unquote_plus(value), unquote(value)])
             parts.append(f"{name}{sign}{MASK}")
         else:
-            part, found = _redacted_text(part)
+            shown, found = _redacted_text(part)
             secrets += found
-            parts.append(part)
+            parts.append(shown)
     return masked + mark + "&".join(parts), secrets
 
 

@@ -26,6 +26,7 @@ from seqray.blackbox.forks import forget_in_forks
 from seqray.blackbox.http_line import Address, Line, RetryError, Turn
 from seqray.blackbox.waiting import Check, always, awaited
 from seqray.blackbox.wire import (
+    DESCRIPTION_SIZE,
     Description,
     UnreadableError,
     read_answers,
@@ -37,12 +38,6 @@ from seqray.redaction import redacted
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
-
-DESCRIPTION_SIZE = 2**26
-"""The most bytes of a description."""
-
-ROOM, NUMBER_SIZE = 2**16, 64
-"""The most bytes of an answer: some, and for each number more than any takes."""
 
 OPENING_RETRIES = 3
 """While somebody waits for a box to open, no more is tried than this."""
@@ -247,8 +242,7 @@ class HttpAsker:
         A failure that may be due to a word is not waited for long where there are several: halves
         of them are asked next.
         """
-        message, row = words_message(words), len(words.alphabet) + 1
-        limit = ROOM + len(words) * NUMBER_SIZE * (row if self.description.answers == "next" else 1)
+        message, limit = words_message(words), self.description.answer_size(words)
         attempt, seen = 0, turn.n_answered
         while True:
             try:

@@ -110,9 +110,7 @@ class Address:
             )
         is_host = host and host.isprintable() and " " not in host
         if parts.scheme not in ("http", "https") or not is_host or parts.fragment:
-            raise ArgumentError(
-                f"{redacted(url)}: expected http://HOST/PATH or https://HOST/PATH"
-            )
+            raise ArgumentError(f"{redacted(url)}: expected http://HOST/PATH or https://HOST/PATH")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         target = quote(target, safe="/?%:@!$&'()*+,;=~")
         place = redacted(f"{parts.scheme}://{parts.netloc}{parts.path}")

@@ -23,6 +23,12 @@ VERSION = 1
 SHOWN = 200
 """The most characters of somebody else's text in an error message."""
 
+DESCRIPTION_SIZE = 2**26
+"""The most bytes of a description."""
+
+ROOM, NUMBER_SIZE = 2**16, 64
+"""The most bytes of an answer: some, and for each number more than any takes."""
+
 READ = 2**16
 """The most bytes of such a text that are looked at."""
 
@@ -117,6 +123,11 @@ ask about shorter words (max_length)
     def batch(self, batch_size: int) -> int:
         """Return how many words to ask about at once."""
         return min(batch_size, self.batch_size or batch_size)
+
+    def answer_size(self, words: Words) -> int:
+        """Return the most bytes that an answer about words may have."""
+        n_numbers = len(self.alphabet) + 1 if self.answers == "next" else 1
+        return ROOM + len(words) * n_numbers * NUMBER_SIZE
 
     def check_lengths(self, words: Words, who: str) -> None:
         """Refuse words that the box cannot read, before anything is asked."""
