@@ -95,8 +95,7 @@ class Child:
                 if len(begun) > self.limit:
                     self._flood(f"{self._shown(begun)} goes on for more than {self.limit:,} bytes")
                 elif self.lines.qsize() > MAX_UNREAD_LINES:
-                    line = self.lines.get()
-                    self._flood(f"{self._shown(line or b'')} and {self.lines.qsize()} more lines")
+                    self._flood(f"{self._shown(ends[-1])} is one of many that answer nothing")
         if begun and self.flooded is None:
             self.lines.put(bytes(begun))
         self.over = True
