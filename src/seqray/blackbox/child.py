@@ -27,7 +27,7 @@ MAX_UNREAD_LINES = 16
 GRACE, SETTLING = 2.0, 0.5
 """Seconds that a child has to end after its input has, and after its output has."""
 
-GUARD = "read line || {{ sleep {grace:g}; kill -KILL -- -{group}; }}"
+GUARD = "read line || {{ sleep {grace:g}; kill -KILL -{group}; }}"
 """Ends a group of processes when its own input ends without a line: nobody is left who would."""
 
 
