@@ -107,6 +107,17 @@ def test_a_box_is_known_by_its_command_its_files_and_its_description(child):
     assert cmd_box(named).asker.fingerprint in found
 
 
+def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
+    fate = "print('bad key', sys.argv[-1], file=sys.stderr, flush=True); sys.exit(1)"
+    command = child(f"answer(words) if not bad else ({fate.replace('; ', ') or (')})")
+    one, other = (cmd_box([*command, "--api-key", key]) for key in ("k3y-one", "k3y-two"))
+    assert one.asker.fingerprint == other.asker.fingerprint
+    with pytest.raises(BlackBoxError, match=r"it said last: 'bad key \*\*\*'") as caught:
+        cmd_box([*command, "--api-key", "k3y-one"], restarts=0).weights(["aaaaaa"])
+    asker = one.asker
+    assert "k3y" not in f"{caught.value} {asker.fingerprint} {asker.who} {one!r}"
+
+
 # A child that dies ------------------------------------------------------------------------------
 
 

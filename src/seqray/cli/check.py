@@ -13,6 +13,7 @@ from rich.text import Text
 
 from seqray.checking import check
 from seqray.cli.boxes import box_list, open_box, option_option
+from seqray.redaction import redacted
 
 HELP = """Check that a black box keeps the promises that extraction builds on.
 
@@ -42,7 +43,9 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
     else:
-        table = Table(title=Text(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(
+            title=Text(redacted(box)), title_justify="left", box=None, padding=(0, 2, 0, 0)
+        )
         for name in ("", "check", "found", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:

@@ -25,6 +25,7 @@ from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
 from seqray.explore.heard import LONGEST_RANDOM, N_WORDS, drawn_words
+from seqray.redaction import redacted
 from seqray.stepper import predicts
 from seqray.words import Alphabet
 
@@ -71,11 +72,11 @@ def command(
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
     """
-    opened = open_box(box, options)
+    opened, shown_box = open_box(box, options), redacted(box)
     copy = open_automaton(automaton, rank)
     if copy.alphabet != opened.alphabet:
         raise ArgumentError(
-            f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
+            f"{automaton} reads {copy.alphabet}, {shown_box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
     aim = seqray.open_black_box(target) if target else None
@@ -87,7 +88,7 @@ def command(
             evaluated, _ = drawn_words(asked, np.random.default_rng(0))
             if not predicts(asked):
                 click.echo(
-                    f"On random words of up to {LONGEST_RANDOM} symbols, for {box} cannot be "
+                    f"On random words of up to {LONGEST_RANDOM} symbols, for {shown_box} cannot be "
                     "sampled: for others, --words FILE.",
                     err=True,
                 )
@@ -105,7 +106,7 @@ def command(
             extra["worst"] = [each._asdict() for each in apart]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
-        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")
+        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {shown_box}")
         if worst:
             _show_worst(apart, opened.alphabet, by_next=by_next)
 

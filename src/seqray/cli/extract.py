@@ -28,6 +28,7 @@ from seqray.cli.common import (
 )
 from seqray.errors import RankError
 from seqray.extraction import BASES
+from seqray.redaction import redacted
 from seqray.store import check_run_target
 from seqray.words import Words
 
@@ -197,7 +198,7 @@ def command(
             progress=progress,
         )
     chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
-    seqray.save_run(found, output, rank=chosen, about={"box": box})
+    seqray.save_run(found, output, rank=chosen, about={"box": redacted(box)})
     settings = found.settings
     click.echo(_asked(settings))
     if answers is not None:

@@ -19,6 +19,7 @@ from seqray.explore.heard import Heard, hear
 from seqray.explore.ranks import pack_ranks, show_ranks
 from seqray.explore.whole import rank_changes, whole_facts
 from seqray.extraction import Extraction
+from seqray.redaction import redacted
 from seqray.words import Word, Words
 
 LIMIT = 2_950_000
@@ -87,7 +88,7 @@ def to_html(
             words=own,
             seed=seed,
         )
-    called = name or str(subject.settings.get("box") or "black box")
+    called = redacted(name or str(subject.settings.get("box") or "black box"))
     document = page_content(
         subject,
         chosen,
