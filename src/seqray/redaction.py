@@ -41,7 +41,7 @@ SHAPES = re.compile(
 )
 """Values that nothing but a key looks like."""
 
-VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)"""
+VALUE = r"""(?:\*\*\*|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)"""
 """A value in a command, maybe in quotes."""
 
 PAIR = re.compile(rf"""(?P<name>[A-Za-z_][\w.%\[\]-]*)=(?P<value>{VALUE})""")
@@ -156,7 +156,7 @@ def _redacted_address(text: str) -> tuple[str, list[str]]:
     parts = []
     for part in query.split("&"):
         name, sign, value = part.partition("=")
-        if value and is_secret_name(name):
+        if value not in ("", MASK) and is_secret_name(name):
             secrets += dict.fromkeys([value, unquote_plus(value), unquote(value)])
             parts.append(f"{name}{sign}{MASK}")
         else:
@@ -172,7 +172,7 @@ def _redacted_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]
     for at, argument in enumerate(arguments):
         name = arguments[at - 1] if at else ""
         is_value = name.startswith("-") and "=" not in name and is_secret_name(name)
-        if is_value and argument and not re.match("--[A-Za-z]", argument):
+        if is_value and argument not in ("", MASK) and not re.match("--[A-Za-z]", argument):
             text, found = MASK, [argument]
         else:
             is_script = re.fullmatch(r"-\w*c", name) is not None
@@ -185,7 +185,8 @@ def _redacted_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]
 def _redacted_argument(argument: str) -> tuple[str, list[str]]:
     """Return an argument without its secrets: ``name=value``, an address, or any text."""
     name, sign, value = argument.partition("=")
-    if sign and value and re.fullmatch(r"[\w.-]+", name) and is_secret_name(name):
+    is_pair = re.fullmatch(r"[\w.-]+", name) and value not in ("", MASK)
+    if is_pair and is_secret_name(name):
         return f"{name}{sign}{MASK}", [value]
     if re.match(r"https?:", argument, re.IGNORECASE):
         return _redacted_address(argument)
