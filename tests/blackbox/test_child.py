@@ -1,6 +1,7 @@
 """What a child process may take, whose it is, and when it ends."""
 
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 import seqray
 from children import child_command, is_there, log_of, pid_of
-from forks import forked
+from forks import fork, forked
 from seqray.blackbox import child as child_module
 from seqray.blackbox.cmd import cmd_box
 from seqray.errors import BlackBoxError, Stopped
@@ -100,39 +101,32 @@ def test_a_child_that_is_nearly_done_when_time_is_over_is_not_ended(child):
 
 
 def test_a_forked_process_starts_a_child_of_its_own(child):
-    command = child()
-    box = cmd_box(command, timeout=3)
+    command = child("time.sleep(0.3); answer(words)")
+    box, found = cmd_box(command), []
     own = pid_of(command)
+    asking = threading.Thread(target=lambda: found.extend(box.weights(["a"])))
+    asking.start()
+    while not log_of(command)[1]:
+        time.sleep(0.01)
     assert forked(lambda: box.weights(["aa"]).tolist() == [2])
+    asking.join()
+    assert found == [1]
     assert pid_of(command) != own
-    assert box.weights(["aaa"]).tolist() == [3]
-    assert log_of(command)[0] == 2
-    assert is_there(own)
+    assert log_of(command) == (2, [1, 1])
 
 
-def test_a_child_ends_with_its_box_while_a_forked_process_lives(child, monkeypatch):
-    monkeypatch.setattr("seqray.blackbox.cmd.GRACE", 60.0)  # it has to end by itself
-    command = child()
-    box = cmd_box(command)
-    reading, writing = os.pipe()
-
-    def ends():
-        nonlocal box
-        own, box = pid_of(command), None
-        deadline = time.monotonic() + 5
-        while is_there(own) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        os.write(writing, b"x")
-        return not is_there(own)
-
-    fork = threading.Thread(target=lambda: forked(lambda: os.read(reading, 1)))
-    fork.start()
-    try:
-        assert ends()
-    finally:
-        fork.join()
-        os.close(reading)
-        os.close(writing)
+def test_a_forked_process_holds_up_no_child_that_is_to_end(child):
+    box = cmd_box(child())
+    if (pid := fork()) == 0:
+        time.sleep(5)
+        os._exit(0)
+    begin = time.monotonic()
+    del box
+    gc.collect()
+    taken = time.monotonic() - begin
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert taken < 1.5  # it ended by itself, when its input did
 
 
 # The end ----------------------------------------------------------------------------------------

@@ -84,18 +84,19 @@ class Child:
 
     def _read(self, output: IO[bytes]) -> None:
         """Hand on lines, but no more and no longer ones than anybody can want."""
-        begun = bytearray()
+        begun, line = bytearray(), b""
         with output, suppress(OSError, ValueError):
             while self.flooded is None and (chunk := output.read(2**16)):
                 *ends, rest = chunk.split(b"\n")
                 for end in ends:
-                    self.lines.put(bytes(begun) + end + b"\n")
+                    line = bytes(begun) + end + b"\n"
+                    self.lines.put(line)
                     begun.clear()
                 begun += rest
                 if len(begun) > self.limit:
                     self._flood(f"{self._shown(begun)} goes on for more than {self.limit:,} bytes")
                 elif self.lines.qsize() > MAX_UNREAD_LINES:
-                    self._flood(f"{self._shown(ends[-1])} is one of many that answer nothing")
+                    self._flood(f"{self._shown(line)} is one of many that answer nothing")
         if begun and self.flooded is None:
             self.lines.put(bytes(begun))
         self.over = True
