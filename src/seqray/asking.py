@@ -26,6 +26,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.asked import AskedBox, AskedModel, gathered, halving
 from seqray.blackbox.guarded import guarded
 from seqray.blackbox.protocol import BlackBox, max_length_of, name_of
+from seqray.blackbox.waiting import PatientAsker
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.stepper import Stepper, predicts, read_each
 from seqray.tree import States
@@ -149,6 +150,17 @@ def attended(
     return (MeteredModel if predicts(box) else MeteredBox)(stepper, meter)
 
 
+def heeding(box: BlackBox, meter: Meter) -> BlackBox:
+    """Return a box that is not waited for when time is over, or somebody said stop.
+
+    A server that asks to be left alone for minutes and a program that hangs are given up then.
+    Boxes that are computed here are never waited for.
+    """
+    if isinstance(box, AskedBox | AskedModel) and isinstance(box.asker, PatientAsker):
+        return dataclasses.replace(box, asker=box.asker.heeding(meter.check))
+    return box
+
+
 def way_of(box: BlackBox) -> str:
     """Say how a box is asked: the cheapest way that it allows.
 
@@ -217,7 +229,8 @@ def _remembering(
         number = kept.box("this run", kind, codes)  # of symbols that need not fit into a file
     else:
         kept, number = store, store.box(fingerprint_of(box), kind, box.alphabet)
-    if store is not None and not box.asker.deterministic:
+    hides = getattr(box.asker, "hides_secrets", False)
+    if store is not None and (hides or not box.asker.deterministic):
         _check_kept(box, store, number)
     return dataclasses.replace(box, asker=RememberingAsker(box, kept, number, meter))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from seqray.answers import AnswerStore, opened_store
 from seqray.arrays import FloatArray, whole_number
-from seqray.asking import Meter, attended, way_of
+from seqray.asking import Meter, attended, heeding, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.protocol import BlackBox, allowed_length
@@ -220,6 +220,7 @@ def extract(
             "seqray.disagreements (seqray evaluate --worst) shows what is left"
         )
     meter = Meter(budget, seconds, stop)
+    box = heeding(box, meter)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
         job = Job(

@@ -260,7 +260,8 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
     monkeypatch.setattr(seqray, "extract", interrupted)
     before = names(folder)
-    assert "Interrupted. No output was written" in fails(130, "extract", "machine.json", "-o", "run")
+    shown = fails(130, "extract", "machine.json", "-o", "run")
+    assert "Interrupted. No output was written" in shown
     assert names(folder) == before
 
 

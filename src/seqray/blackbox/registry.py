@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError
+from seqray.redaction import hidden, is_secret_name, redacted
 from seqray.run_files import has_file
 
 
@@ -139,8 +140,10 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     except TypeError as error:
         if not options:
             raise
+        keys = [str(value) for name, value in options.items() if is_secret_name(name)]
+        text = hidden(f"{options}: {error}", keys)
         raise ArgumentError(
-            f"the {kind} adapter cannot use the options {options}: {error}: see docs/boxes/"
+            f"the {kind} adapter cannot use the options {text}: see docs/boxes/"
         ) from error
     return box
 
@@ -184,18 +187,18 @@ def _split(spec: str) -> tuple[str, str]:
         for suffix, guess in SUFFIXES.items():
             if spec.endswith(suffix):
                 return guess, spec
-        raise ArgumentError(f"black box {spec!r}: expected KIND:WHERE, one of {_forms()}")
+        raise ArgumentError(f"black box {redacted(spec)!r}: expected KIND:WHERE, one of {_forms()}")
     if kind not in ADAPTERS:
         near = difflib.get_close_matches(kind.lower(), ADAPTERS, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise ArgumentError(
-            f"black box {spec!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
+            f"black box {redacted(spec)!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
         )
     if not ADAPTERS[kind].argument:
-        raise ArgumentError(f"black box {spec!r}: nothing follows {kind}: write {kind}")
+        raise ArgumentError(f"black box {redacted(spec)!r}: nothing follows {kind}: write {kind}")
     if not where:
         raise ArgumentError(
-            f"black box {spec!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
+            f"black box {redacted(spec)!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
         )
     return kind, spec if kind.startswith("http") else where
 

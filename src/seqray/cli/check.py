@@ -12,6 +12,7 @@ from seqray.checking import check
 from seqray.cli.boxes import box_list, open_box, option_option
 from seqray.cli.common import console, json_line
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.redaction import redacted
 
 MARKS = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("·")}
 
@@ -45,7 +46,7 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
     if as_json:
         click.echo(json_line([dataclasses.asdict(finding) for finding in findings]))
     else:
-        table = Table(title=box, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=redacted(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("", "check", "found", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:

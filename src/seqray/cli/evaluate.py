@@ -33,6 +33,7 @@ from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
 from seqray.explore.heard import N_WORDS, drawn_words
+from seqray.redaction import redacted
 from seqray.stepper import predicts
 from seqray.words import Alphabet
 
@@ -81,11 +82,11 @@ def command(
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
     """
-    opened = open_box(box, options)
+    opened, shown_box = open_box(box, options), redacted(box)
     copy = open_automaton(automaton, rank)
     if copy.alphabet != opened.alphabet:
         raise ArgumentError(
-            f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
+            f"{automaton} reads {copy.alphabet}, {shown_box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
     aim = open_box(target) if target else None
@@ -97,8 +98,8 @@ def command(
             evaluated, _ = drawn_words(asked, np.random.default_rng(0), max_length)
             if not predicts(asked):
                 click.echo(
-                    f"On random words of up to {evaluated.lengths.max()} symbols, for {box} cannot "
-                    "be sampled: for longer ones, --max-length; for others, --words FILE.",
+                    f"On random words of up to {evaluated.lengths.max()} symbols, for {shown_box} "
+                    "cannot be sampled: for longer ones, --max-length; for others, --words FILE.",
                     err=True,
                 )
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
@@ -117,7 +118,7 @@ def command(
             extra["worst"] = [each._asdict() for each in apart]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
-        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")
+        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {shown_box}")
         if worst:
             _show_worst(apart, opened.alphabet, by_next=by_next)
 

@@ -29,6 +29,7 @@ from seqray.cli.common import (
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.errors import RankError
 from seqray.extraction import BASES
+from seqray.redaction import redacted
 from seqray.store import check_run_target
 from seqray.words import Words
 
@@ -206,7 +207,7 @@ def command(
             progress=progress,
         )
     chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
-    about = {"box": box} if name is None else {"box": box, "name": name}
+    about = {"box": redacted(box)} if name is None else {"box": redacted(box), "name": name}
     seqray.save_run(found, output, rank=chosen, about=about)
     settings = found.settings
     click.echo(_asked(settings))

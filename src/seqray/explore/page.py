@@ -20,6 +20,7 @@ from seqray.explore.heard import Heard, hear
 from seqray.explore.ranks import pack_ranks, show_ranks
 from seqray.explore.whole import rank_changes, whole_facts
 from seqray.extraction import Extraction
+from seqray.redaction import redacted
 from seqray.store import open_run
 from seqray.words import Word, Words
 
@@ -99,7 +100,7 @@ def to_html(
             seed=seed,
         )
     settings = subject.settings
-    called = name or str(settings.get("name") or settings.get("box") or "black box")
+    called = redacted(name or str(settings.get("name") or settings.get("box") or "black box"))
     document = page_content(
         subject,
         chosen,
