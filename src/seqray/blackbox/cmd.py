@@ -139,6 +139,11 @@ class CmdAsker:
         """Whether the child says so."""
         return self.description.deterministic
 
+    @property
+    def proven(self) -> bool:
+        """Whether the child has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""
         self.description.check_lengths(words, self.who)

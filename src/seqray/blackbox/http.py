@@ -165,6 +165,11 @@ class HttpAsker:
         """Whether the server says so."""
         return self.description.deterministic
 
+    @property
+    def proven(self) -> bool:
+        """Whether the server has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.
 
