@@ -137,6 +137,49 @@ def test_the_way_of_asking_is_said(box, way):
     assert way_of(box) == way
 
 
+def test_a_box_that_says_to_be_deterministic_may_have_changed_too(store):
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(["", "a"])
+    box = black_box(Count(lambda w: 7), "ab", name="f")
+    box = dataclasses.replace(box, asker=dataclasses.replace(box.asker, deterministic=True))
+    with pytest.raises(BlackBoxError, match="has changed"):
+        attended(box, Meter(), store=store)
+
+
+def test_a_change_that_only_few_cached_answers_show_is_found_when_they_are_used(store):
+    words = AB.words([[*f"{i:012b}".replace("0", "a").replace("1", "b")] for i in range(4096)])
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(words)
+    changed = Count(lambda w: 7 if w.startswith("aaaaa") else len(w) + 0.5)
+    box = attended(black_box(changed, "ab", name="f"), Meter(), store=store)
+    with pytest.raises(BlackBoxError, match="has changed"):
+        box.weights(words)
+
+
+def test_a_noisy_box_that_has_changed_is_found_out(store):
+    rng = np.random.default_rng(0)
+    words = AB.words(["a" * n for n in range(20)])
+
+    def noisy(shift):
+        return Count(lambda w: len(w) + shift + 1e-3 * rng.normal())
+
+    for _ in range(2):
+        attended(black_box(noisy(1), "ab", name="f"), Meter(), store=store).weights(words)
+    with pytest.raises(BlackBoxError, match="has changed"):
+        attended(black_box(noisy(2), "ab", name="f"), Meter(), store=store)
+
+
+def test_a_failure_says_that_the_answers_until_then_are_cached(store):
+    def gone(words):
+        raise BlackBoxError("the server is gone")
+
+    box = attended(black_box(gone, "ab", name="f"), Meter(), store=store)
+    with pytest.raises(
+        BlackBoxError, match=f"is gone; the answers until then .* {store.path}: run"
+    ):
+        box.weights(["a"])
+    with pytest.raises(BlackBoxError, match="is gone$"):
+        attended(black_box(gone, "ab"), Meter()).weights(["a"])
+
+
 # Limits -------------------------------------------------------------------------------------------
 
 
@@ -169,6 +212,36 @@ def test_steps_are_counted_for_a_box_with_states():
     assert box.state_next_symbol(first).shape == (3, 4)
     with pytest.raises(Stopped):
         box.step(first, np.arange(3), np.zeros(3, np.int64))
+
+
+def test_the_weights_of_words_cost_their_steps():
+    meter = Meter(budget=5)
+    box = attended(native(), meter)
+    box.weights(["abc", "ab"])
+    assert meter.n_questions == meter.n_sent == 3
+    with pytest.raises(Stopped):
+        box.weights(["ccc"])
+    assert meter.n_sent <= 5
+
+
+def test_what_is_asked_several_times_costs_as_much():
+    count, meter = Count(), Meter(budget=10)
+    box = attended(black_box(count, "ab"), meter, repeat=3)
+    with pytest.raises(Stopped):
+        box.weights(["", "a", "b", "ab"])
+    assert len(count.asked) == meter.n_questions == meter.n_sent == 9
+
+
+def test_checks_of_cached_answers_are_within_the_budget(store):
+    words = AB.words(["a" * n for n in range(30)])
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(words)
+    count, meter = Count(), Meter(budget=40)
+    box = attended(black_box(count, "ab", name="f"), meter, store=store)
+    box.weights(words)
+    with pytest.raises(Stopped):
+        box.weights(["b" * n for n in range(1, 30)])
+    assert 30 < meter.n_questions <= 40
+    assert meter.n_sent == len(count.asked) < meter.n_questions
 
 
 def test_who_listens_hears_of_every_answer():

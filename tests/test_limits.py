@@ -13,7 +13,7 @@ from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_mod
 from seqray.answers import AnswerStore
 from seqray.asking import Meter, attended
 from seqray.basis import uniform_basis
-from seqray.errors import ArgumentError, Stopped
+from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.filling import Plan, fill, fill_within
 from seqray.noise import Noise
 from seqray.spectral import decompose
@@ -110,6 +110,37 @@ def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path):
         assert sum(box.n_blocks for box in store.boxes()) == n_blocks
 
 
+class Stepped:
+    """A box with states that gives words a number, and goes by a name of its own."""
+
+    alphabet, fingerprint = Alphabet("ab"), "python:m:box"
+
+    def __init__(self, worth):
+        self.worth, self.n_steps = np.array(worth), 0
+
+    def weights(self, words):
+        return np.array([sum(self.worth["ab".index(s)] for s in word) for word in words])
+
+    def start(self):
+        return np.zeros(1)
+
+    def step(self, states, parents, symbols):
+        self.n_steps += len(parents)
+        return states[parents] + self.worth[symbols]
+
+    def state_weights(self, states):
+        return states
+
+
+def test_cached_blocks_of_a_box_that_has_changed_are_not_used(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    extract(Stepped([1.0, -1.0]), **SIZES, store=store)
+    with pytest.raises(BlackBoxError, match=r"has changed: for the word .* is cached: delete"):
+        extract(Stepped([1.0, -1.5]), **SIZES, store=store)
+    found = extract(Stepped([1.0, -1.0]), **SIZES, store=store)
+    assert found.best().weight("bbb") == pytest.approx(-3)
+
+
 # Budget -------------------------------------------------------------------------------------------
 
 
@@ -129,6 +160,29 @@ def test_no_more_is_asked_than_the_budget(asks, method, budget):
     np.testing.assert_allclose(
         found.automaton(2).weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("budget", [300, 1500, 6000])
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+def test_a_budget_holds_for_all_that_is_sent(asks, method, budget, tmp_path):
+    for _ in range(2):  # the second time with cached answers, which are checked
+        asked = Asked(asks)
+        options = {"method": method, "budget": budget, "store": tmp_path / "answers.sqlite"}
+        settings = extract(boxes(asked), **SIZES, **options).settings
+        assert settings["queries_sent"] == len(asked.words) <= settings["questions"] <= budget
+
+
+@pytest.mark.parametrize("budget", [2000, 20_000])
+def test_a_budget_holds_for_all_steps_of_a_box_that_gives_numbers(budget):
+    box = Stepped([1.0, -1.0])
+    settings = extract(box, **SIZES, budget=budget).settings
+    assert box.n_steps == settings["questions"] == settings["steps"] <= budget
+    assert settings["rounds"][-1]["questions"] == settings["questions"]
+
+
+def test_it_is_said_why_a_budget_was_not_used(caplog):
+    extract(boxes(Asked()), **SIZES, budget=10**6)
+    assert "of the 1,000,000 questions allowed were needed: 60 × 60 prefixes" in caplog.text
 
 
 @pytest.mark.parametrize("method", ["weighted", "conditional"])
@@ -225,6 +279,23 @@ def test_a_box_that_changes_its_mind_is_detected(caplog):
     assert found.settings["noise"]["level"] == pytest.approx(1e-3, rel=0.6)
     assert not found.settings["noise"]["relative"]
     assert "answers differently each time" in caplog.text
+
+
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_answers_that_depend_on_the_batch_are_noise(caplog, method):
+    def answer(words):
+        longest = max(map(len, words))
+        answers = getattr(MACHINE, method)(words)
+        spread = np.array([1 + 1e-3 * (longest - len(word)) for word in words])
+        if method == "weights":
+            return answers * spread
+        answers[:, 0] *= 2 - spread
+        return answers / answers.sum(axis=1, keepdims=True)
+
+    make = black_box if method == "weights" else language_model
+    for seed in range(3):
+        found = extract(make(answer, "ab"), **SIZES, seed=seed)
+        assert found.settings["noise"]["level"] > 1e-5
 
 
 def test_noise_reaches_the_rank():
