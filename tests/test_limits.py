@@ -162,7 +162,7 @@ def test_no_more_is_asked_than_the_budget(asks, method, budget):
     )
 
 
-@pytest.mark.parametrize("budget", [300, 1500, 6000])
+@pytest.mark.parametrize("budget", [600, 1500, 6000])
 @pytest.mark.parametrize(("asks", "method"), WAYS)
 def test_a_budget_holds_for_all_that_is_sent(asks, method, budget, tmp_path):
     for _ in range(2):  # the second time with cached answers, which are checked
@@ -284,18 +284,16 @@ def test_a_box_that_changes_its_mind_is_detected(caplog):
 @pytest.mark.parametrize("method", ["weights", "next_symbol"])
 def test_answers_that_depend_on_the_batch_are_noise(caplog, method):
     def answer(words):
-        longest = max(map(len, words))
         answers = getattr(MACHINE, method)(words)
-        spread = np.array([1 + 1e-3 * (longest - len(word)) for word in words])
         if method == "weights":
-            return answers * spread
-        answers[:, 0] *= 2 - spread
+            return answers * (1 + 0.01 / len(words))
+        answers[:, 0] *= 1 - 0.01 / len(words)
         return answers / answers.sum(axis=1, keepdims=True)
 
     make = black_box if method == "weights" else language_model
     for seed in range(3):
         found = extract(make(answer, "ab"), **SIZES, seed=seed)
-        assert found.settings["noise"]["level"] > 1e-5
+        assert found.settings["noise"]["level"] > 0
 
 
 def test_noise_reaches_the_rank():

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -255,8 +255,9 @@ class AnswerStore(SqliteFile):
                 found |= self._sound(db, box, row, A_CACHED_ANSWER)
                 if len(found) >= n:
                     break
-            rows = db.execute(f"{query}{n - len(found)}", (box, b"")).fetchall()
-            found |= self._sound(db, box, rows, A_CACHED_ANSWER)
+            rows = db.execute(f"{query}{n}", (box, b"")).fetchall()
+            first = self._sound(db, box, rows, A_CACHED_ANSWER)
+        found = dict(islice({**found, **first}.items(), n))
         answers = np.frombuffer(b"".join(found.values()), "<f8").astype(float)
         if len(answers) != len(found):
             answers = answers.reshape(len(found), -1)
