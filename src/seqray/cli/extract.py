@@ -224,7 +224,8 @@ def _asked(settings: Mapping[str, Any]) -> str:
     rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
         rows, columns = "contexts", f"{settings['columns']:,} columns"
-    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"], "words")
+    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"])
+    what = what or ("prefixes" if "columns" in settings else "words")
     way, seconds = settings["asked"], settings["seconds"]
     said = (
         f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
