@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.asking import Meter, MeteredModel
+from seqray.asking import MeteredModel
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.asked import AskedModel
@@ -41,7 +41,8 @@ from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
 from seqray.fitting import fit, reachable
-from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import FEWEST, N_HELD_OUT, Found, Job, draw_within, note_unused, probe_noise
+from seqray.meter import Meter
 from seqray.spectral import Decomposition
 from seqray.words import Symbol, Words
 
@@ -150,10 +151,11 @@ def by_contexts(job: Job) -> Found:
     words = _data_set(job, rng)
     longest = job.longest
     try:
-        with job.timing("choose"), _reported(job, meter, "drawing words to compare on", N_HELD_OUT):
+        said = _reported(job, meter, "drawing words to compare on", N_HELD_OUT)
+        with job.timing("choose"), said, meter.validating():
             held_out = draw_within(box, N_HELD_OUT, longest, held_out_rng, meter)
             longest = min(longest, 2 * held_out.n_prefixes // len(held_out.weights))
-            noise = probe_noise(job, held_out.words[:N_PROBED])
+            noise = probe_noise(job, held_out)
         search = _Search(job, box, meter, held_out, words, rng)
         part = search.ask()
         part = search.go_on(part)
@@ -167,8 +169,8 @@ def by_contexts(job: Job) -> Found:
         search.warn(table.best_rank())
     settings = {
         "columns": part.blocks.features.shape[1],
-        "questions": search.n_questions,
-        "steps": search.n_questions,
+        **meter.counts(),
+        "steps": meter.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
         "counterexamples": [each._asdict() for each in search.searches],
         "stopped": search.stopped,
@@ -290,7 +292,6 @@ class _Search:
             n_words = min(n_words, len(words))
         self.sizes = Sizes(n_words, n_contexts, job.n_suffixes or N_COLUMNS)
         self.known: Reference | None = None
-        self.n_before = meter.n_asked
         self.n_followed = 0  # questions about how contexts go on
         self.besides: Reference | None = None  # on which both disagreed, to learn from
         self.telling: Words | None = None  # what leads there
@@ -300,11 +301,6 @@ class _Search:
         self.ended = ""  # why there are no more of them
         self.rounds: list[Round] = []
         self.stopped = ""
-
-    @property
-    def n_questions(self) -> int:
-        """How many were asked to learn from, besides those to compare on."""
-        return self.meter.n_asked - self.n_before
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -323,6 +319,8 @@ class _Search:
                 self._stop(reason, part)
                 break
             enough = judges and self._round(part) >= (job.target or np.inf)
+            if share == 1 and not (enough or self.stopped):
+                note_unused(meter, f"{self.sizes.contexts:,} contexts")
             if enough or share == 1 or self.stopped:
                 break
             share = self._next_share(part, meter.elapsed - began)
@@ -335,7 +333,7 @@ class _Search:
         """Return how near the automata of the largest rank come, and add a round."""
         best = self._judge(part).closeness
         n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
-        self.rounds.append(Round(self.n_questions, n_words, n_contexts, best))
+        self.rounds.append(Round(self.meter.n_questions, n_words, n_contexts, best))
         return best
 
     def _stop(self, reason: object, part: _Part) -> None:
@@ -359,7 +357,7 @@ class _Search:
     @property
     def _left(self) -> float:
         """How many questions are left for the first asking."""
-        return self.meter.left - (1 - self._first) * (self.meter.budget or 0)
+        return self.meter.left - (1 - self._first) * (self.meter.allowance or 0)
 
     def _first_share(self) -> float:
         first, _ = self._pace
@@ -551,7 +549,7 @@ class _Search:
         words = [word for word in apart if apart[word] > max(most / 2, SMALL)]
         then = "stays" if words else "nothing to learn"
         after = self.box.alphabet.show(worst)
-        where = (self.n_questions, automaton.n_states, apart[worst], after)
+        where = (self.meter.n_questions, automaton.n_states, apart[worst], after)
         self.searches.append(Search(*where, len(words), then))
         return words
 

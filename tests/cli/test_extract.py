@@ -41,7 +41,7 @@ def test_extract_by_blocks_says_what_it_asked(folder, run):
     text = run("extract", "demo", "-o", "run", "--method", "weighted", *SMALL)
     found = open_run("run")
     said = " ".join(text.split())
-    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in said
+    assert f"Asked {found.settings['questions']:,} steps (60 prefixes × 60 suffixes" in said
     assert "sampled from the box) by states in " in said
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 

@@ -156,6 +156,11 @@ class CmdAsker:
         """The length of the longest word that it says it can read."""
         return self.description.max_length
 
+    @property
+    def proven(self) -> bool:
+        """Whether the child has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
     def heeding(self, check: Check) -> CmdAsker:
         """Return an asker of the same child that stops waiting when ``check`` says so."""
         return dataclasses.replace(self, check=check)

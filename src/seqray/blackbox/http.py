@@ -186,6 +186,11 @@ class HttpAsker:
         """The length of the longest word that it says it can read."""
         return self.description.max_length
 
+    @property
+    def proven(self) -> bool:
+        """Whether the server has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
     def heeding(self, check: Check) -> HttpAsker:
         """Return an asker of the same server that stops waiting when ``check`` says so."""
         return dataclasses.replace(self, check=check)

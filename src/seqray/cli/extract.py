@@ -232,10 +232,11 @@ def command(
 
 def _asked(settings: Mapping[str, Any]) -> str:
     """Say what was asked, and how long it took."""
+    rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
-        what, rows, columns = "prefixes", "contexts", f"{settings['columns']:,} columns"
-    else:
-        what, rows, columns = "words", "prefixes", f"{settings['suffixes']:,} suffixes"
+        rows, columns = "contexts", f"{settings['columns']:,} columns"
+    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"])
+    what = what or ("prefixes" if "columns" in settings else "words")
     way, seconds = settings["asked"], settings["seconds"]
     said = (
         f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
