@@ -43,7 +43,7 @@ LABELLED_STATES, LABELLED_ARROWS = 40, 70
 MAX_STATES, MAX_BEGINNINGS = 150, 8
 FAINT = 0.05
 FONT, MARGIN, LARGEST_SCALE = 12.0, 12.0, 1.15
-LETTER = 7.4  # about the width of a letter in a state, in pixels
+LETTER, SMALL_LETTER = 7.4, 5.8  # about the width of a letter in a state, in pixels
 
 
 def slider_threshold(largest: float, position: int) -> float:
@@ -231,8 +231,15 @@ class FirstGraph:
         return "".join(parts)
 
     @cached_property
+    def _is_tiny(self) -> bool:
+        """Whether names are so long that all states have smaller letters."""
+        longest = max(len(what) for _, what in self.names)
+        return self._radius < 16 or longest * LETTER > 1.75 * self._radius
+
+    @cached_property
     def _short_names(self) -> list[str]:
-        return distinct([what for _, what in self.names], int(1.75 * self._radius / LETTER))
+        letter = SMALL_LETTER if self._is_tiny else LETTER
+        return distinct([what for _, what in self.names], int(1.8 * self._radius / letter))
 
     def _arrow(self, at: int, curve: Curve) -> str:
         is_start = at >= len(self.edges)
@@ -273,7 +280,7 @@ class FirstGraph:
             how = how.removeprefix("mostly").removeprefix("partly").strip()
         if how and radius > 20:
             shapes.append(f'<text class="how" y="-4">{escape(how)}</text>')
-        small = " tiny" if radius < 16 else ""
+        small = " tiny" if self._is_tiny else ""
         y = 12 if how and radius > 20 else 5
         shapes.append(f'<text class="what{small}" y="{y}">{escape(text)}</text>')
         title = escape(f"{self.names[state][0]} {what}".strip())

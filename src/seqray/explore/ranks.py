@@ -322,7 +322,8 @@ def _pack_chosen(
 ) -> tuple[dict[str, dict[str, Any]], int] | None:
     """Pack the chosen rank as exactly as fits; where need be it loses the names of its states."""
     precisions = [n for n in (PRECISIONS[-1], 5, LEAST_BYTES, ROUGH_BYTES) if n >= least_bytes]
-    for keeps_names in (True, False) if wanted.drawn is not None else (True,):
+    can_lose = wanted.drawn is not None and least_bytes == ROUGH_BYTES
+    for keeps_names in (True, False) if can_lose else (True,):
         for n_bytes in precisions:
             arrays = _single(wanted, n_bytes)
             if not keeps_names:

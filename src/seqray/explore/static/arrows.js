@@ -108,7 +108,8 @@ class Arrows {
       );
     const all = many === 1 ? "The only arrow is drawn" : `All ${count(many)} arrows are drawn`;
     if (hidden === 0) return `${all}.`;
-    return `${all}, without their lightest symbols, which have ${percent(hidden)} of all weight.`;
+    const whose = many === 1 ? "its" : "their";
+    return `${all}, without ${whose} lightest symbols, which have ${percent(hidden)} of all weight.`;
   }
 
   /** How much weight is hidden where only the heaviest arrows are drawn. */

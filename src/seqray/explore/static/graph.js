@@ -270,7 +270,11 @@ class Graph {
     const names = nodes
       .filter((node) => !node.isStart)
       .map(({ state }) => this.content.stateName(this.rank, state).what);
-    return distinct(names, this.#fits(0.875 * size, `600 13px ${FONT}`));
+    const fits = this.#fits(0.875 * size, `600 13px ${FONT}`);
+    // Where names are long, smaller letters in all states.
+    const isTiny = size < 32 || !names.every(fits);
+    const cut = isTiny ? distinct(names, this.#fits(0.9 * size, `600 10px ${FONT}`)) : names;
+    return cut.map((name) => ({ name, isTiny }));
   }
 
   #fits(room, font) {
@@ -280,7 +284,7 @@ class Graph {
     };
   }
 
-  #state(plan, state, { x, y }, arrows, name) {
+  #state(plan, state, { x, y }, arrows, { name, isTiny }) {
     const radius = plan.size / 2;
     const { content, rank } = this;
     const { how } = content.stateName(rank, state);
@@ -304,10 +308,10 @@ class Graph {
     if (plan.isNamed && said && radius > 20) {
       group.append(
         svg("text", { class: "how", y: -4 }, said),
-        svg("text", { class: "what", y: 12 }, name),
+        svg("text", { class: `what${isTiny ? " tiny" : ""}`, y: 12 }, name),
       );
     } else {
-      group.append(svg("text", { class: `what${radius < 16 ? " tiny" : ""}`, y: 5 }, name));
+      group.append(svg("text", { class: `what${isTiny ? " tiny" : ""}`, y: 5 }, name));
     }
     group.append(svg("title", {}, content.stateText(rank, state)));
     return group;
