@@ -17,6 +17,7 @@ from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import (
     automaton_argument,
     check_output,
+    notes,
     open_automaton,
     rank_option,
     write_text,
@@ -93,16 +94,18 @@ def command(
     _check(output, box, words, serve)
     found, name = _subject(automaton, rank)
     if box is None:
-        page = to_html(found, rank=rank, name=name, seed=seed)
+        with notes():
+            page = to_html(found, rank=rank, name=name, seed=seed)
         _write(output, page, opens)
         return
     opened = open_box(box, options)
     shown = None if words is None else seqray.read_words(words, alphabet=opened.alphabet)
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
-        page = to_html(
-            found, box=asked, words=shown, rank=rank, name=name, seed=seed, is_live=serve
-        )
+        with notes():
+            page = to_html(
+                found, box=asked, words=shown, rank=rank, name=name, seed=seed, is_live=serve
+            )
         if serve:
             _serve(page, asked, host, port, opens)
         else:
