@@ -213,3 +213,11 @@ def test_graphviz_text_dashes_negative_beginnings() -> None:
     dot = to_dot(signed(), names=NAMES, threshold=0)
     assert f'in1 -> 1 [color="{NEGATIVE}", style=dashed, label="−1"' in dot
     assert 'in0 -> 0 [label="2"' in dot
+
+
+def test_states_with_long_names_can_be_told_apart() -> None:
+    wa = WeightedAutomaton("a", np.eye(3)[0], [np.eye(3)[[1, 2, 0]] / 2], np.full(3, 0.5))
+    names = [f"mostly after 24 17 4 12 9 31 5 {last}" for last in (1, 2, 3)]
+    states = groups(parse(wa, names=names), "state")
+    lines = [tuple(text.text for text in state if text.tag.endswith("text")) for state in states]
+    assert len(set(lines)) == 3

@@ -369,8 +369,11 @@ def test_a_page_shows_its_graph_without_any_script(visit, page_of_chances):
 
 
 OVERLAPPING = """(selector) => {
-    const boxes = [...document.querySelectorAll(selector)].map((e) => [e.textContent,
-        e.getBoundingClientRect()]);
+    const boxes = [...document.querySelectorAll(selector)].map((e) => {
+        const inside = document.createRange();  // what is shown, also beyond the element
+        inside.selectNodeContents(e);
+        return [e.textContent, inside.getBoundingClientRect()];
+    });
     const pairs = [];
     boxes.forEach(([text, a], at) => boxes.slice(at + 1).forEach(([other, b]) => {
         if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 &&
@@ -385,29 +388,25 @@ def overlapping(opened, selector):
 
 
 def test_figures_on_top_have_room_at_any_width(visit):
-    def rough(words):
-        return [1.1 + np.sin(3 * len(w) + w.count("a") ** 2) + 1e-3 * w.count("b") for w in words]
+    def count(words):
+        return [1.0 + w.count("a") % 3 + 0.01 * len(w) for w in words]
 
-    box = seqray.black_box(rough, "ab")
-    opened = visit(to_html(seqray.extract(box, prefixes=30, suffixes=30), box=box, rank=2))
+    box = seqray.black_box(count, "ab")
+    opened = visit(to_html(seqray.extract(box, prefixes=30, suffixes=30), box=box))
     assert n_of(opened, ".tile") == 4
     for width in (360, 560, 600, 800, 950, 1100, 1250, 1400, 1920):
         opened.page.set_viewport_size({"width": width, "height": 900})
-        assert overlapping(opened, ".tile-value > *, .tile-text") == []
-        wide = opened.page.evaluate(
-            "[...document.querySelectorAll('.tile')].filter((e) => e.scrollWidth > e.clientWidth)"
-            ".map((e) => e.textContent)"
-        )
-        assert wide == []
+        assert overlapping(opened, ".tile-value, .tile-text") == []
 
 
-def test_a_counter_opens_with_most_of_its_weight_at_every_rank(visit):
-    box = seqray.black_box(lambda words: [float(len(w) % 5 == 0) for w in words], "abc")
-    opened = visit(to_html(seqray.extract(box, prefixes=40, suffixes=40), rank=4))
-    ranks = list(range(1, 6))
-    for rank in (4, 5):
-        opened.set_rank(rank, ranks)
-        share = re.search(r"hidden has ([\d.]+) %", opened.text("#hidden-share"))
+def test_a_counter_opens_with_most_of_its_weight(visit):
+    rng = np.random.default_rng(0)
+    counting = np.array([np.eye(9)[np.roll(np.arange(9), -by)] for by in (1, 3, 4, 7)])
+    nearly = counting * rng.uniform(0.97, 1.03, counting.shape) + 1e-4 * rng.random((9, 9))
+    html = to_html(seqray.WeightedAutomaton("abcd", np.eye(9)[0], nearly / 4, np.eye(9)[0]))
+    # By Python's opening, and by that of other sizes, which the page finds itself.
+    for page in (html, html.replace('"first":{', '"unknown":{')):
+        share = re.search(r"has (\S+) % of all", visit(page).text("#hidden-share"))
         assert share is None or float(share[1]) <= 34
 
 
