@@ -169,7 +169,7 @@ def hidden_caption(automaton: WeightedAutomaton, threshold: float) -> str:
     if (present == shown).all():
         return "all transitions are drawn"
     counts = [
-        f"{before - after} of {counted(before, name)}"
+        f"{before - after:,} of {counted(before, name)}"
         for name, before, after in (
             ("transition", int(present.sum()), int(shown.sum())),
             ("edge", int(present.any(axis=0).sum()), int(shown.any(axis=0).sum())),

@@ -291,7 +291,7 @@ class FirstGraph:
         )
 
     def _label(self, at: int, box: FloatArray) -> str:
-        x, y = box[:2].tolist()
+        x, y, half, tall = box.tolist()
         lines = self._labels[at]
         top = y - (15 * len(lines) + 4) / 2 + 13
         signs = ["negative" if weight < 0 else "positive" for *_, weight in lines]
@@ -300,7 +300,11 @@ class FirstGraph:
             f'<tspan class="symbol">{escape(symbol)}</tspan> {escape(text)}</text>'
             for line, (symbol, text, _) in enumerate(lines)
         ]
-        return f'<g class="label">{"".join(texts)}</g>'
+        back = (
+            f'<rect class="back" x="{x - half:.1f}" y="{y - tall:.1f}" width="{2 * half:.1f}" '
+            f'height="{2 * tall:.1f}"/>'
+        )
+        return f'<g class="label">{back}{"".join(texts)}</g>'
 
     def caption(self) -> str:
         """Say what the picture leaves out."""

@@ -253,7 +253,12 @@ class Graph {
   }
 
   #text({ label }, [x, y]) {
-    const group = svg("g", { class: "label" });
+    const { width, height } = label;
+    const group = svg(
+      "g",
+      { class: "label" },
+      svg("rect", { class: "back", x: x - width / 2 + 4, y: y - height / 2, width: width - 8, height }),
+    );
     label.lines.forEach(({ symbol, text, weight }, at) => {
       const place = {
         class: weight < 0 ? "negative" : null,
