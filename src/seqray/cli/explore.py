@@ -25,6 +25,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import (
     automaton_argument,
     check_output,
+    notes,
     open_automaton,
     rank_option,
     write_text,
@@ -110,14 +111,15 @@ def command(
     found, default_name = _subject(automaton, rank)
     name = name or default_name
     if box is None:
-        page = to_html(found, rank=rank, name=name, seed=seed)
+        with notes():
+            page = to_html(found, rank=rank, name=name, seed=seed)
         _write(output, page, opens)
         return
     opened = open_box(box, options)
     shown = None if words is None else read_box_words(words, opened, max_length)
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
-        with box_prints_to_stderr():
+        with notes(), box_prints_to_stderr():
             page = to_html(
                 found,
                 box=asked,

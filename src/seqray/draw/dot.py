@@ -37,7 +37,7 @@ def to_dot(
         drawn with its names, or the path of a run folder.
     threshold
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
-        By default 0.05; with names, the smallest that leaves at most three edges a state.
+        By default 0.05; with names, see `clear_threshold`.
     names
         What to call each state. With names states carry them and the chance to end there, without
         them ``input > output``.

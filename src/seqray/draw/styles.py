@@ -29,7 +29,7 @@ def picture(
     Examples
     --------
     >>> picture(WeightedAutomaton("a", [1], [[[0.5]]], [0.5])).title
-    'Weighted automaton, 1 states, 1 symbols'
+    'Weighted automaton, 1 state, 1 symbol'
     """
     automaton, names, mass = subject(automaton, names, mass)
     chosen = chosen_threshold(automaton, threshold, names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.disagreeing import Disagreement, disagreements
+from seqray.draw.graph import counted
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
 from seqray.stepper import PredictingStepper, predicts, read_each, sample
@@ -71,6 +72,18 @@ class Heard:
     worst_next: FloatArray | None
     fidelity: Mapping[int, Fidelity]
     source: str
+
+    def fewer(self, share: float) -> Heard:
+        """Return a share of the words and prefixes only, for pages with little room."""
+        n_words = max(1, int(share * len(self.words)))
+        n_prefixes = 0 if self.prefixes is None else max(10, int(share * len(self.prefixes)))
+        return replace(
+            self,
+            words=self.words[:n_words],
+            weights=self.weights[:n_words],
+            prefixes=None if self.prefixes is None else self.prefixes[:n_prefixes],
+            next_symbol=None if self.next_symbol is None else self.next_symbol[:n_prefixes],
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it for the page; words are lists of codes."""
@@ -139,7 +152,7 @@ def hear(
             f"the automaton reads {automaton.alphabet}, the box {box.alphabet}: "
             "expected the same symbols in the same order"
         )
-    source = f"{0 if words is None else len(words):,} words of your own"
+    source = f"{counted(0 if words is None else len(words), 'word')} of your own"
     if words is None:
         rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
         words, source = drawn_words(box, rng, max_length)

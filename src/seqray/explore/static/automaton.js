@@ -118,10 +118,23 @@ class Scaled {
   show(digits = 4) {
     const value = this.value;
     if (this.part === 0 || (value !== 0 && Number.isFinite(value))) return show(value, digits);
-    const exponent = Math.floor(this.log10);
-    const mantissa = (10 ** (this.log10 - exponent)).toPrecision(digits);
-    return `${this.part < 0 ? "−" : ""}${trimmed(mantissa)} × ${power(exponent)}`;
+    return `${this.part < 0 ? "−" : ""}${showPower(this.log10, digits)}`;
   }
+
+  /** How often something of this probability happens, in words. */
+  often() {
+    if (!(this.part > 0)) return "no chance at all";
+    if (this.value > 1 + 1e-9) return ""; // no probability
+    if (this.value >= 0.01) return `${percent(this.value)} of all words`;
+    return `one in ${this.log10 > -300 ? show(10 ** -this.log10, 3) : showPower(-this.log10, 3)} words`;
+  }
+}
+
+/** Write 10 to a power that float64 may not hold. */
+function showPower(log10, digits) {
+  const exponent = Math.floor(log10);
+  const mantissa = (10 ** (log10 - exponent)).toPrecision(digits);
+  return `${trimmed(mantissa)} × ${power(exponent)}`;
 }
 
 /** Bring a state into the safe range by an even power of two, which is exact; return the power. */
