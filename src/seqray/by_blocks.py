@@ -83,7 +83,7 @@ def by_blocks(job: Job) -> Found:
     try:
         with job.timing("choose"):
             held_out = _held_out(job, way.basis, way.known, held_out_rng)
-            reference = Reference.ask(box, _in_time(box, held_out, meter))
+            reference = _reference(box, _in_time(box, held_out, meter))
             noise = probe_noise(job, _some_words(way.basis))
         n_before = meter.n_asked
         with job.timing("fill"):
@@ -157,6 +157,15 @@ def _decomposed(
     return best
 
 
+def _reference(box: BlackBox, words: Words) -> Reference:
+    """Ask about words to compare on.
+
+    Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
+    """
+    asked = Reference.ask(box, words)
+    return dataclasses.replace(asked, next_symbol=None) if asked.leaks else asked
+
+
 def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
     nearest = max(each.closeness for each in table.fidelities)
     return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), nearest)
@@ -227,7 +236,8 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
                 n_asked = meter.n_asked
-                reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
+                held_out = _held_out(job, basis, known, held_out_rng)
+                reference = _reference(job.asked, held_out)
                 n_judged += meter.n_asked - n_asked
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 this = _round(meter.n_asked - n_judged, known, table)
