@@ -26,7 +26,7 @@ import numpy as np
 
 from seqray.asking import Meter, MeteredModel
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis
+from seqray.basis import CUT, Basis
 from seqray.blackbox.asked import AskedModel
 from seqray.conditional import (
     N_COLUMNS,
@@ -167,6 +167,7 @@ def by_contexts(job: Job) -> Found:
         search.warn(table.best_rank())
     settings = {
         "columns": part.blocks.features.shape[1],
+        "fitted_ranks": search.fitted_ranks,
         "questions": search.n_questions,
         "steps": search.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
@@ -201,7 +202,7 @@ def _basis(job: Job, part: _Part, words: Words | None) -> Basis:
     blocks, learnt = part.blocks, part.known.words
     n_cut = int((learnt.lengths >= job.longest).sum()) if words is None else 0
     if n_cut:
-        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
+        logger.warning(CUT, n_cut, job.longest)
     source = f"words {'drawn from the box' if words is None else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
@@ -278,6 +279,7 @@ class _Search:
         self.telling: Words | None = None  # what leads there
         self.judged: Reference | None = None  # and to compare on
         self.fitted: WeightedAutomaton | None = None  # of the largest rank
+        self.fitted_ranks: list[int] = []  # whether the fitted automaton was nearer or not
         self.searches: list[Search] = []
         self.ended = ""  # why there are no more of them
         self.rounds: list[Round] = []
@@ -577,6 +579,7 @@ class _Search:
 
         def offer(automaton: WeightedAutomaton) -> None:
             rank, fidelity = automaton.n_states, self._compare(automaton)
+            self.fitted_ranks = sorted({*self.fitted_ranks, rank})
             if rank in table and fidelity.closeness > table[rank].closeness:
                 kept[rank], table[rank] = automaton, fidelity
 

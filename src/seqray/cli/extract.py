@@ -206,7 +206,8 @@ def command(
         show_rounds(settings["rounds"])
     if settings.get("counterexamples"):
         show_searches(settings["counterexamples"])
-    show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
+    ranks = some_ranks(found.max_rank, chosen, settings.get("fitted_ranks", ()))
+    show_ranks(found.fidelity, ranks, chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(
             f"rank {wanted} is above {found.max_rank}, the rank of the block; "
