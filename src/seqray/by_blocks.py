@@ -31,7 +31,7 @@ from seqray.growing import (
     typical_words,
 )
 from seqray.hankel import HankelBlocks
-from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, announce, draw_within, probe_noise
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import Stepper, predicts
@@ -77,6 +77,9 @@ def by_blocks(job: Job) -> Found:
     by_states = way_of(box) == "states"
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
+    n_rows, n_columns = _affordable_sizes(job)
+    n_cells = n_rows * n_columns * len(box.alphabet)
+    announce(job, n_cells, 2 * n_cells if grows else n_cells)
     with job.timing("basis"):
         way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
     reference, noise, n_asked = None, SURE, way.n_asked

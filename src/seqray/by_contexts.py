@@ -41,7 +41,16 @@ from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
 from seqray.fitting import fit, reachable
-from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import (
+    FEWEST,
+    N_HELD_OUT,
+    N_PROBED,
+    Found,
+    Job,
+    draw_within,
+    probe_noise,
+    words_that_fit,
+)
 from seqray.spectral import Decomposition
 from seqray.words import Symbol, Words
 
@@ -271,6 +280,9 @@ class _Search:
         n_words = math.ceil(WORDS_A_CONTEXT * n_contexts)
         if words is not None:
             n_words = min(n_words, len(words))
+        if n_words > (fit := words_that_fit(len(box.alphabet), self.length)):
+            logger.warning("only %d words of %d to learn from fit into memory", fit, n_words)
+            n_words = fit
         self.sizes = Sizes(n_words, n_contexts, job.n_suffixes or N_COLUMNS)
         self.known: Reference | None = None
         self.n_before = meter.n_asked

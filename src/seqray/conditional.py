@@ -17,6 +17,7 @@ that stay within the alphabet.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,17 +29,30 @@ from seqray.automaton import WeightedAutomaton
 from seqray.batches import Corpus
 from seqray.fidelity import Reference
 from seqray.filling import Progress
+from seqray.memory import memory_limit
 from seqray.ranked import ending
 from seqray.spectral import Decomposition, truncated_svd
 from seqray.stepper import PredictingStepper, leak_of, with_elsewhere
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Words
 
+logger = logging.getLogger(__name__)
+
 N_CONTEXTS, N_COLUMNS = 1500, 250
 """How many contexts, and columns of their blocks, are enough for most boxes."""
 
 RARE = 1e-3
 """What follows with less than this chance is not looked at: it counts as nothing."""
+
+MANY_SYMBOLS = 33
+"""With more symbols than this, only the most frequent parts of words are futures: the columns are
+a number for each future and each symbol, so that all symbols as futures would be too many."""
+
+FEWEST_FUTURES = 4
+"""How many futures there are at least, with that many symbols."""
+
+COPIES = 3
+"""How many times as much memory as the blocks themselves is needed to work with them."""
 
 LANES = 256
 """Contexts whose futures are read together, so that memory is bounded."""
@@ -167,6 +181,7 @@ def fill_conditional(
         Called with how many rows are filled, and how many there are.
     """
     n_symbols = len(box.alphabet)
+    n_contexts = _that_fit(known, n_contexts, n_columns)
     first = first_words(known.words, n_contexts)
     others = first[:0] if besides is None else besides.words
     if besides is not None:
@@ -178,11 +193,8 @@ def fill_conditional(
     parents, symbols = np.nonzero(_within(chances)[:, :n_symbols] > RARE)
     reader = _Reader.of(box, known)
     rows = PrefixTree.of(Words.concatenate([contexts, contexts[parents].extended(symbols)]))
-    # Every symbol is a future: a rare one may be all that tells two contexts apart.
-    every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
-    often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
-    forced = PrefixTree.of(every[:0] if telling is None else telling)
-    futures = PrefixTree.of(Words.concatenate([every, often, forced.words()]))
+    forced = PrefixTree.of(contexts[:0] if telling is None else telling)
+    futures = PrefixTree.of(Words.concatenate([_futures(known.words, n_columns), forced.words()]))
     rare = np.full(len(futures), RARE)
     rare[futures.find(forced)] = 0
     values = np.zeros((len(rows), len(futures), n_symbols + 1 + reader.leaks))
@@ -239,6 +251,45 @@ class _Reader:
     def kept(self, outcomes: FloatArray) -> FloatArray | float:
         """Return what is left of 1 within the alphabet; long ways of a leaking box keep little."""
         return outcomes[:, :-1].sum(axis=1) if self.leaks else 1.0
+
+
+def _futures(words: Words, n_columns: int) -> Words:
+    """Return what is looked at after every context, for about so many columns."""
+    n_symbols = len(words.alphabet)
+    n_parts = n_columns // (n_symbols + 1)
+    if n_symbols > MANY_SYMBOLS:
+        return frequent_parts(words, max(FEWEST_FUTURES, n_parts))
+    # Every symbol is a future: a rare one may be all that tells two contexts apart.
+    empty = words.alphabet.words([()])
+    every = empty[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
+    return Words.concatenate([every, frequent_parts(words, max(1, n_parts))])
+
+
+def _that_fit(known: Reference, n_contexts: int, n_columns: int) -> int:
+    """Return how many contexts, of those wanted, have blocks that fit into memory."""
+    assert known.next_symbol is not None
+    n_symbols, limit = len(known.tree.alphabet), memory_limit()
+    n_futures = len(PrefixTree.of(_futures(known.words, n_columns)))
+    row = 8 * COPIES * n_futures * (n_symbols + 2)
+    n_children = (known.next_symbol[:n_symbols] > RARE).sum(axis=0)
+    n_fit = n_contexts
+    while True:
+        chosen = known.tree.find(PrefixTree.of(first_words(known.words, n_fit)))
+        n_rows = len(chosen) + int(n_children[chosen].sum())
+        n_bytes = row * n_rows
+        if n_bytes <= limit or n_fit == 1:
+            break
+        n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
+    logger.info(
+        "up to %s prefixes are asked about; blocks of %s rows take up to %.2g GB",
+        *(f"{n_rows * n_futures:,}", f"{n_rows:,}", n_bytes / 1e9),
+    )
+    if n_fit < n_contexts:
+        logger.warning(
+            "only %d contexts of %d fit into %.2g GB of memory with %d symbols",
+            *(n_fit, n_contexts, limit / 1e9, n_symbols),
+        )
+    return n_fit
 
 
 def first_words(words: Words, n_prefixes: int) -> Words:

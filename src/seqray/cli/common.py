@@ -81,18 +81,22 @@ def progress_bar(title: str) -> Iterator[Bar]:
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show what the library logs as warnings on standard error while the block runs."""
+    """Show what the library logs, warnings and estimates, on standard error in the block."""
 
     class Echo(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {record.getMessage()}", err=True)
+            what = "Note" if record.levelno >= logging.WARNING else "Estimate"
+            click.echo(f"{what}: {record.getMessage()}", err=True)
 
-    logger, handler = logging.getLogger("seqray"), Echo(logging.WARNING)
+    logger, handler = logging.getLogger("seqray"), Echo(logging.INFO)
+    level = logger.level
     logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def show_fidelity(fidelity: Fidelity, title: str) -> None:
