@@ -101,7 +101,8 @@ the batch and extracts from what is known by then; twice stops at once.
     "--budget",
     type=click.IntRange(1),
     metavar="QUESTIONS",
-    help="The most words, prefixes or steps to ask; the basis is made small enough.",
+    help="The most words, prefixes or steps to ask; the basis is made small enough. Without it, "
+    "words beyond 100 million are refused.",
 )
 @click.option(
     "--time",
