@@ -34,8 +34,8 @@ def test_blocks_that_do_not_fit_into_memory_are_made_smaller(monkeypatch, caplog
     monkeypatch.setattr(memory, "MAX_TABLE_BYTES", 4_000_000)
     blocks = fill_conditional(box, known, n_contexts=60)
     assert 1 <= len(blocks.contexts) < 60
-    assert 3 * blocks.values.nbytes <= 4_000_000
-    assert "fit into 0.004 GB of memory with 40 symbols" in caplog.text
+    assert 3 * blocks.values.nbytes <= 2_000_000
+    assert "fit into 0.002 GB of memory with 40 symbols" in caplog.text
 
 
 def test_fewer_words_are_learnt_from_where_memory_is_short(monkeypatch, caplog):

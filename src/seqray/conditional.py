@@ -266,9 +266,9 @@ def _futures(words: Words, n_columns: int) -> Words:
 
 
 def _that_fit(known: Reference, n_contexts: int, n_columns: int) -> int:
-    """Return how many contexts, of those wanted, have blocks that fit into memory."""
+    """Return how many contexts, of those wanted, have blocks that fit into half of the limit."""
     assert known.next_symbol is not None
-    n_symbols, limit = len(known.tree.alphabet), memory_limit()
+    n_symbols, limit = len(known.tree.alphabet), memory_limit() // 2
     n_futures = len(PrefixTree.of(_futures(known.words, n_columns)))
     row = 8 * COPIES * n_futures * (n_symbols + 2)
     n_children = (known.next_symbol[:n_symbols] > RARE).sum(axis=0)

@@ -129,9 +129,10 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
 def words_that_fit(n_symbols: int, length: float) -> int:
     """Return of how many words what a box says after each prefix fits into memory.
 
-    ``length`` is the mean number of prefixes of a word. Three copies are held at once.
+    ``length`` is the mean number of prefixes of a word. Three copies are held at once, and half of
+    the memory is for other tables.
     """
-    return max(FEWEST, int(memory_limit() / (3 * 8 * (n_symbols + 1) * max(1.0, length))))
+    return max(FEWEST, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
 
 
 class Found(NamedTuple):
