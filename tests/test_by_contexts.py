@@ -543,3 +543,9 @@ def test_limits_that_are_far_away_make_no_difference_to_the_words():
     for meter in (Meter(budget=10**9), Meter(seconds=1000)):
         words = draw_within(attended(demo(), meter), 200, 50, rng(), meter).words
         assert words == whole.words
+
+
+def test_an_extraction_names_the_ranks_that_were_fitted_and_how_to_cut_no_words(caplog):
+    found = extract(demo(), prefixes=20, max_rank=6, max_length=5)
+    assert found.settings["fitted_ranks"] == [2, 3, 5, 6]
+    assert "were cut at 5 symbols: --max-length (max_length) allows longer ones" in caplog.text

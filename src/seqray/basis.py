@@ -27,6 +27,12 @@ from seqray.words import Alphabet, Word, Words
 
 logger = logging.getLogger(__name__)
 
+CUT = (
+    "%d of the sampled words had not ended and were cut at %d symbols: "
+    "--max-length (max_length) allows longer ones"
+)
+"""What is said of words that were cut."""
+
 SPLITS = ("whole", "halves")
 """What is taken of a drawn word: all its prefixes and suffixes, or those of its two parts."""
 
@@ -221,9 +227,11 @@ def sampled_basis(
     def draw() -> tuple[Words, int]:
         return sample(box, _DRAW, rng=rng, max_length=max_length)
 
-    source = "sampled from the box"
-    sizes = (n_prefixes, n_suffixes)
-    return basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    sizes, source = (n_prefixes, n_suffixes), "sampled from the box"
+    found = basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    if found.n_cut:
+        logger.warning(CUT, found.n_cut, max_length)
+    return found
 
 
 def data_basis(
@@ -310,8 +318,6 @@ def basis_from(
             _add(prefixes, n_prefixes, (front[:n] for n in range(1, last + 1)))
             _add(suffixes, n_suffixes, (back[n:] for n in range(len(back) - 1, first - 1, -1)))
         idle = idle + 1 if before == len(prefixes) + len(suffixes) else 0
-    if n_cut:
-        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
     for name, found, wanted in (
         ("prefixes", prefixes, n_prefixes),
         ("suffixes", suffixes, n_suffixes),

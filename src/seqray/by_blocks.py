@@ -31,7 +31,16 @@ from seqray.growing import (
     typical_words,
 )
 from seqray.hankel import HankelBlocks
-from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, note_unused, probe_noise
+from seqray.job import (
+    N_HELD_OUT,
+    N_PROBED,
+    Found,
+    Job,
+    announce,
+    draw_within,
+    note_unused,
+    probe_noise,
+)
 from seqray.meter import Meter
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
@@ -75,13 +84,16 @@ def by_blocks(job: Job) -> Found:
     by_states = way_of(box) == "states"
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
+    n_rows, n_columns = _affordable_sizes(job)
+    n_cells = n_rows * n_columns * len(box.alphabet)
+    announce(job, n_cells, 2 * n_cells if grows else n_cells)
     with job.timing("basis"):
         way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
     reference, noise = None, SURE
     try:
         with job.timing("choose"), meter.validating():
             held_out = _held_out(job, way.basis, way.known, held_out_rng)
-            reference = Reference.ask(box, _in_time(box, held_out, meter))
+            reference = _reference(box, _in_time(box, held_out, meter))
             noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, cut = _filled(job, way, blocks_kept)
@@ -163,6 +175,15 @@ def _decomposed(
     return best
 
 
+def _reference(box: BlackBox, words: Words) -> Reference:
+    """Ask about words to compare on.
+
+    Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
+    """
+    asked = Reference.ask(box, words)
+    return dataclasses.replace(asked, next_symbol=None) if asked.leaks else asked
+
+
 def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> Round:
     nearest = max(each.closeness for each in table.fidelities)
     return Round(_counts(job, blocks)["questions"], *_sizes(blocks.basis), nearest)
@@ -236,7 +257,8 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
                 with meter.validating():
-                    reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
+                    held_out = _held_out(job, basis, known, held_out_rng)
+                    reference = _reference(job.asked, held_out)
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:

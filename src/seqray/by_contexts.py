@@ -26,7 +26,7 @@ import numpy as np
 
 from seqray.asking import MeteredModel
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis
+from seqray.basis import CUT, Basis
 from seqray.blackbox.asked import AskedModel
 from seqray.conditional import (
     N_COLUMNS,
@@ -41,7 +41,16 @@ from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
 from seqray.fitting import fit, reachable
-from seqray.job import FEWEST, N_HELD_OUT, Found, Job, draw_within, note_unused, probe_noise
+from seqray.job import (
+    FEWEST,
+    N_HELD_OUT,
+    Found,
+    Job,
+    draw_within,
+    note_unused,
+    probe_noise,
+    words_that_fit,
+)
 from seqray.meter import Meter
 from seqray.spectral import Decomposition
 from seqray.words import Symbol, Words
@@ -169,6 +178,7 @@ def by_contexts(job: Job) -> Found:
         search.warn(table.best_rank())
     settings = {
         "columns": part.blocks.features.shape[1],
+        "fitted_ranks": search.fitted_ranks,
         **meter.counts(),
         "steps": meter.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
@@ -221,7 +231,7 @@ def _basis(job: Job, part: _Part, words: Words | None) -> Basis:
     blocks, learnt = part.blocks, part.known.words
     n_cut = int((learnt.lengths >= job.longest).sum()) if words is None else 0
     if n_cut:
-        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
+        logger.warning(CUT, n_cut, job.longest)
     source = f"words {'drawn from the box' if words is None else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
@@ -290,6 +300,9 @@ class _Search:
         n_words = math.ceil(WORDS_A_CONTEXT * n_contexts)
         if words is not None:
             n_words = min(n_words, len(words))
+        if n_words > (fit := words_that_fit(len(box.alphabet), self.length)):
+            logger.warning("only %d words of %d to learn from fit into memory", fit, n_words)
+            n_words = fit
         self.sizes = Sizes(n_words, n_contexts, job.n_suffixes or N_COLUMNS)
         self.known: Reference | None = None
         self.n_followed = 0  # questions about how contexts go on
@@ -297,6 +310,7 @@ class _Search:
         self.telling: Words | None = None  # what leads there
         self.judged: Reference | None = None  # and to compare on
         self.fitted: WeightedAutomaton | None = None  # of the largest rank
+        self.fitted_ranks: list[int] = []  # whether the fitted automaton was nearer or not
         self.searches: list[Search] = []
         self.ended = ""  # why there are no more of them
         self.rounds: list[Round] = []
@@ -593,6 +607,7 @@ class _Search:
 
         def offer(automaton: WeightedAutomaton) -> None:
             rank, fidelity = automaton.n_states, self._compare(automaton)
+            self.fitted_ranks = sorted({*self.fitted_ranks, rank})
             if rank in table and fidelity.closeness > table[rank].closeness:
                 kept[rank], table[rank] = automaton, fidelity
 

@@ -22,7 +22,15 @@ from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.filling import ask_all
 from seqray.repairing import clipped
-from seqray.stepper import PredictingStepper, collect, predicts, read_each, sample
+from seqray.stepper import (
+    PredictingStepper,
+    collect,
+    leak_of,
+    predicts,
+    read_each,
+    sample,
+    with_elsewhere,
+)
 from seqray.tree import PrefixTree
 from seqray.words import Symbol, Words
 
@@ -145,8 +153,16 @@ def chance_apart(reference: Reference, automaton: WeightedAutomaton) -> FloatArr
     assert reference.next_symbol is not None
     read = clipped(automaton)
     said = collect(read, reference.tree, read.state_next_symbol)
-    apart: FloatArray = np.abs(reference.next_symbol.T - said).sum(axis=1) / 2
+    box, said = _outcomes(reference.next_symbol.T, said)
+    apart: FloatArray = np.abs(box - said).sum(axis=1) / 2
     return apart
+
+
+def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what both say comes next, with the outcome elsewhere where one of them leaks."""
+    if any(leak_of(side).any() for side in (box, automaton)):
+        return with_elsewhere(box), with_elsewhere(automaton)
+    return box, automaton
 
 
 def mean_apart(reference: Reference, automaton: WeightedAutomaton) -> float:
@@ -189,11 +205,12 @@ class _Compare:
         if not len(words):
             return []
         if self.by_next:
-            one, other = (_next(side, words) for side in (self.box, clipped(self.automaton)))
+            sides = self.box, clipped(self.automaton)
+            one, other = _outcomes(*(_next(side, words) for side in sides))
             apart = np.abs(one - other).sum(axis=1) / 2
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
-            every = [*map(str, words.alphabet.symbols), "end"]
+            every = [*map(str, words.alphabet.symbols), "end", "elsewhere"]
             names = [every[code] for code in most[:, 0].tolist()]
         else:
             names = [""] * len(words)

@@ -20,7 +20,7 @@ from seqray.basis import Basis
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.by_blocks import by_blocks
 from seqray.by_contexts import by_contexts
-from seqray.errors import ArgumentError
+from seqray.errors import ArgumentError, SeqrayError
 from seqray.fidelity import TOLERANCE, FidelityTable
 from seqray.filling import Progress
 from seqray.job import Job
@@ -227,7 +227,13 @@ def extract(
             *(box, asked, method, basis, prefixes, suffixes, max_rank, max_length, target),
             *(counterexamples, repeat, seed, meter, kept, progress),
         )
-        found = by_contexts(job) if method == "conditional" else by_blocks(job)
+        try:
+            found = by_contexts(job) if method == "conditional" else by_blocks(job)
+        except MemoryError as error:
+            raise SeqrayError(
+                f"there is not enough memory for {len(box.alphabet)} symbols and {max_rank} states:"
+                " ask about fewer prefixes, or for a smaller max_rank (--prefixes, --max-rank)"
+            ) from error
     if target is not None:
         *_, nearest = found.settings["rounds"][-1].values()
         if nearest < target:

@@ -24,7 +24,7 @@ from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError, MissingMetricError, MissingRankError
 from seqray.filling import ask_all
 from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
-from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
+from seqray.stepper import PredictingStepper, Stepper, collect, leak_of, predicts, sample
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Word, Words
 
@@ -45,6 +45,7 @@ MEANINGS = {
     "wer_box": "share of next symbols that are not the box's first choice",
     "disagreement": "share of prefixes after which the two first choices differ",
     "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
+    "elsewhere": "difference of the probabilities to leave the alphabet, mean over prefixes",
     "apart": "share of chance given to different next symbols, after words on which both disagreed",
 }
 """What each metric says, in the order in which they are shown."""
@@ -98,7 +99,8 @@ class Fidelity(Mapping[str, float]):
         """How near, in one number to choose a rank and to stop by; 1 is nearest.
 
         NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
-        searched for on which box and automaton disagree. Where it does not predict, 0.9 means that
+        searched for on which box and automaton disagree, and a tenth of ``elsewhere`` where the
+        box leaks. Where it does not predict, 0.9 means that
         weights are off by a tenth: in their logarithms, on average (2 to the power of minus
         ``log_error``), or, if some of them are negative, in size (1 minus ``relative_error``).
 
@@ -108,7 +110,8 @@ class Fidelity(Mapping[str, float]):
         0.8
         """
         if "ndcg5" in self.metrics:
-            return self.metrics["ndcg5"] - self.metrics.get("apart", 0.0) / 10
+            apart, elsewhere = (self.metrics.get(name, 0.0) for name in ("apart", "elsewhere"))
+            return self.metrics["ndcg5"] - apart / 10 - elsewhere / 10
         return self.closeness_of_weights
 
     @property
@@ -302,6 +305,11 @@ class Reference:
         return self.tree.words(self.tree.node_of_word)
 
     @cached_property
+    def leaks(self) -> bool:
+        """Whether the box gives probability to symbols outside the alphabet."""
+        return self.next_symbol is not None and bool(leak_of(self.next_symbol.T).any())
+
+    @cached_property
     def n_prefixes(self) -> int:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
@@ -320,7 +328,9 @@ class Reference:
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
                 "expected the same symbols in the same order"
             )
-        answers = _answers(automaton, self.tree, self.next_symbol is not None)
+        # Weights that leak, without what goes elsewhere, do not say how probable a next symbol is.
+        needed = self.next_symbol is not None and (not self.leaks or predicts(automaton))
+        answers = _answers(automaton, self.tree, needed)
         found = self._measure(*answers)
         return replace(found, intervals=self._intervals(*answers)) if intervals else found
 

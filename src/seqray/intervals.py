@@ -14,6 +14,7 @@ import numpy as np
 
 from seqray import metrics
 from seqray.arrays import FloatArray
+from seqray.stepper import leak_of
 from seqray.tree import PrefixTree
 
 LEVEL = 0.95
@@ -110,6 +111,9 @@ def next_estimates(
     }
     by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
     by_node["kl_per_symbol"] = metrics.divergences(chances.T, predicted.T)
+    leak = leak_of(chances.T)
+    if leak.any():
+        by_node["elsewhere"] = metrics.elsewhere_errors(leak, predicted.T)
     n_prefixes = along_words(tree, np.ones(len(tree)))
     found = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
     # A wrong guess belongs to the node that comes next, and at the end of a word to the word.

@@ -23,8 +23,10 @@ from seqray.basis import Basis
 from seqray.blackbox.asked import AskedBox
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of, name_of
 from seqray.cache_check import ask_in_groups, mixed_groups
+from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference
 from seqray.filling import PhasedProgress, Progress, ask_all
+from seqray.memory import memory_limit
 from seqray.meter import Meter
 from seqray.noise import SURE, Noise, measure_noise
 from seqray.spectral import Decomposition
@@ -108,6 +110,48 @@ class Job:
             self.progress.phase(name, unit)
 
 
+MAX_QUERIES = 100_000_000
+"""How many words are asked about, at most, unless a budget allows more."""
+
+
+def announce(job: Job, n_cells: int, n_queries: int) -> None:
+    """Say how much is going to be asked, and refuse what is too much.
+
+    Parameters
+    ----------
+    job
+        The extraction.
+    n_cells, n_queries
+        About how many numbers the blocks hold, and how many words are asked about in all.
+    """
+    symbols = f"{len(job.box.alphabet):,} symbols"
+    advice = "ask about fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
+    limit = memory_limit()
+    if 16 * n_cells > limit:  # the numbers, and a copy of most of them
+        raise ArgumentError(
+            f"{symbols}: blocks of about {n_cells:,} numbers take {16 * n_cells / 1e9:,.3g} GB, "
+            f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
+            f"{advice}, or give a smaller budget"
+        )
+    if isinstance(job.box, WeightedAutomaton):
+        return
+    logger.info("about %s words are asked about (%s)", f"{n_queries:,}", symbols)
+    if job.meter.budget is None and n_queries > MAX_QUERIES:
+        raise ArgumentError(
+            f"{symbols}: about {n_queries:,} words would be asked about, more than "
+            f"{MAX_QUERIES:,}: {advice}, or say how many it may be (--budget, budget)"
+        )
+
+
+def words_that_fit(n_symbols: int, length: float) -> int:
+    """Return of how many words what a box says after each prefix fits into memory.
+
+    ``length`` is the mean number of prefixes of a word. Three copies are held at once, and half of
+    the memory is for other tables.
+    """
+    return max(FEWEST, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
+
+
 class Found(NamedTuple):
     """What came of it."""
 
@@ -125,7 +169,8 @@ def draw_within(
     n_asked, began = meter.n_asked, meter.elapsed
     known = Reference.draw(box, min(FEWEST, n_words), rng=rng, max_length=max_length)
     while (n := len(known.weights)) < n_words:
-        more = min(n, n_words - n)
+        fit = words_that_fit(len(box.alphabet), 4 * known.n_prefixes / n)  # more is measured there
+        more = min(n, n_words - n, fit - n)
         for limit, used in (
             (meter.allowance, meter.n_asked - n_asked),
             (meter.seconds, meter.elapsed - began),

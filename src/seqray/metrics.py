@@ -16,6 +16,7 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.errors import ArgumentError
+from seqray.stepper import leak_of
 
 TINY = 1e-30
 """What a weight that is not positive counts as, where a logarithm is taken (paper, section 5.3)."""
@@ -253,15 +254,24 @@ def divergences(reference_next: FloatArray, chances: FloatArray) -> FloatArray:
 
     Predicted entries below `TINY` count as `TINY`; rows are not normalised again, because those
     of an automaton already sum to one with their negative entries. Reference entries that are not
-    positive add nothing.
+    positive add nothing. Where the reference leaks, what it lacks to sum to one is one more
+    outcome, and so is what the prediction lacks.
 
     >>> divergences(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]))
     array([2.])
+    >>> divergences(np.array([[0.5, 0.0]]), np.array([[0.25, 0.25]]))
+    array([0.5])
     """
     _same_shape(reference_next, chances)
     p = np.maximum(reference_next, 0)
     bits = np.log2(np.maximum(p, TINY)) - np.log2(np.maximum(chances, TINY))
-    return np.asarray((p * bits).sum(axis=1))
+    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), chances)
+
+
+def _leaked_bits(leak: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return p log₂(p / q) of the outcome elsewhere at each node, shape ``(n_nodes,)``."""
+    rest = np.maximum(1 - np.maximum(chances, 0).sum(axis=1), TINY)
+    return np.asarray(leak * (np.log2(np.maximum(leak, TINY)) - np.log2(rest)))
 
 
 def average(values: FloatArray, counts: FloatArray) -> float:
@@ -272,6 +282,15 @@ def average(values: FloatArray, counts: FloatArray) -> float:
     """
     _same_shape(values, counts)
     return float(values @ counts / counts.sum())
+
+
+def elsewhere_errors(leak: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return how much predictions leak more or less than the reference at each node.
+
+    >>> elsewhere_errors(np.array([0.5]), np.array([[0.25, 0.5]]))
+    array([0.25])
+    """
+    return np.asarray(np.abs(leak - (1 - chances.sum(axis=1))))
 
 
 class NextReference(NamedTuple):
@@ -296,6 +315,7 @@ class NextReference(NamedTuple):
     per_bit: FloatArray  # visits · p, what log₂ q is summed with
     entropy: float  # −Σ visits · p · log₂ p
     wer: float
+    leak: FloatArray  # the probability of symbols outside the alphabet
 
     @classmethod
     def of(cls, chances: FloatArray, follows: FloatArray) -> NextReference:
@@ -319,6 +339,7 @@ class NextReference(NamedTuple):
             per_bit,
             -float(np.vdot(per_bit, np.log2(np.maximum(chances, TINY)))),
             word_error_rate(chances.T, follows.T),
+            leak_of(chances.T),
         )
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
@@ -327,7 +348,7 @@ class NextReference(NamedTuple):
         cuts = range(0, n_nodes, CHUNK)
         sums = sum(self._sums(predicted, slice(cut, cut + CHUNK)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
-        return {
+        found = {
             "ndcg1": float(np.minimum(1, ndcg1 + self.no_gain[1])),  # it is, but for rounding
             "ndcg5": float(np.minimum(1, ndcg5 + self.no_gain[5])),
             "wer": 1 - right / float(self.follows.sum()),
@@ -335,6 +356,11 @@ class NextReference(NamedTuple):
             "disagreement": differ,
             "kl_per_symbol": -self.entropy - bits,
         }
+        if self.leak.any():
+            leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T))
+            found["kl_per_symbol"] = max(0.0, found["kl_per_symbol"] + leaked)
+            found["elsewhere"] = average(elsewhere_errors(self.leak, predicted.T), self.visits)
+        return found
 
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
         """Sum what each metric sums, over some nodes: few enough to stay in the cache."""

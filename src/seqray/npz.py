@@ -53,6 +53,10 @@ class NpzArrays:
         self._zip = zipfile.ZipFile(io.BytesIO(content))
         self._bytes_left = max(8 * MAX_NUMBERS, MAX_RATIO * len(content))
 
+    def get(self, name: str) -> NDArray[Any] | None:
+        """Return an array that need not be there."""
+        return self[name] if f"{name}.npy" in self._zip.NameToInfo else None
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         members = self._zip.NameToInfo
         if f"{name}.npy" not in members:

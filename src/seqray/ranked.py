@@ -35,12 +35,13 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
 
     The end is what no symbol takes, α∞ = (I − ΣMσ) 1̂, and all words together weigh 1. Where words
     hardly ever end, I − ΣMσ cannot be inverted, and what follows could not be found again: there
-    every symbol leaves a little to the end.
+    every symbol leaves a little to the end. Where the box leaks, so that something goes elsewhere,
+    the end is as it was, and elsewhere goes what neither it nor a symbol takes.
 
     Parameters
     ----------
     cut
-        The automaton; its own end does not count.
+        The automaton; its own end does not count, unless something goes elsewhere.
     through
         1̂, shape ``(n_states,)``.
 
@@ -53,8 +54,10 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
     start = cut.initial @ through or 1.0
     for kept in (1.0, 1 - NEVER_ENDS):
         transitions = kept * cut.transitions
-        final = through - transitions.sum(axis=0) @ through
-        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final)
+        final, elsewhere = through - transitions.sum(axis=0) @ through, None
+        if cut.elsewhere is not None:
+            final, elsewhere = cut.final, final - cut.final
+        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final, elsewhere)
         if np.allclose(found.prefix_final, through, rtol=1e-6, atol=1e-6 * np.abs(through).max()):
             break
     return found
@@ -97,9 +100,9 @@ class RankedAutomata:
             return files
         header = {"format": FORMAT, "version": VERSION, "ranks": sorted(self.fitted)}
         arrays = {
-            f"{name}_{rank}": getattr(automaton, name)
+            f"{name}_{rank}": array
             for rank, automaton in self.fitted.items()
-            for name in ARRAYS
+            for name, array in automaton.arrays.items()
         }
         named = {"header": np.array(json.dumps(header)), "through": self.through, **arrays}
         return {**files, FITTED: npz_bytes(named)}
@@ -121,7 +124,8 @@ class RankedAutomata:
 
 
 def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
-    found = WeightedAutomaton(largest.alphabet, *(arrays[f"{name}_{rank}"] for name in ARRAYS))
+    parts = [*(arrays[f"{name}_{rank}"] for name in ARRAYS), arrays.get(f"elsewhere_{rank}")]
+    found = WeightedAutomaton(largest.alphabet, *parts)
     n = largest.n_states
     if found.n_states != rank or not 1 <= rank <= n:
         raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")

@@ -21,6 +21,7 @@ from seqray.conditional import fill_conditional
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
 from seqray.fitting import fit
+from seqray.stepper import as_probabilities
 from seqray.words import Alphabet
 
 
@@ -58,11 +59,7 @@ class ClippedAutomaton(ReadsPredictions):
         return ClippedStates(inner, log_weight, self._log_next(inner))
 
     def _log_next(self, inner: AutomatonStates) -> FloatArray:
-        chances = np.maximum(self.automaton.state_next_symbol(inner), 0)
-        total = chances.sum(axis=1, keepdims=True)
-        chances = np.divide(
-            chances, total, out=np.full_like(chances, 1 / chances.shape[1]), where=total > 0
-        )
+        chances = as_probabilities(self.automaton.state_next_symbol(inner))
         with np.errstate(divide="ignore"):
             logarithms: FloatArray = np.log(chances)
         return logarithms
@@ -72,8 +69,9 @@ def clipped(automaton: AutomatonLike) -> ClippedAutomaton:
     """Read an automaton as a distribution.
 
     After every prefix, next symbols whose weight is below 0 count as impossible, and the others
-    are scaled to sum to one. A word's weight is the product of what follows its prefixes, so none
-    is below 0 and all together sum to one, if words end at all.
+    are scaled to sum to one, less what goes elsewhere. A word's weight is the product of what
+    follows its prefixes, so none is below 0 and all together sum to one, if words end at all and
+    nothing goes elsewhere.
 
     Parameters
     ----------

@@ -89,6 +89,10 @@ def test_the_ranks_shown_include_the_best_and_the_largest():
     assert common.some_ranks(1, 1) == [1]
 
 
+def test_ranks_at_which_an_automaton_was_fitted_are_shown():
+    assert common.some_ranks(40, 12, [2, 3, 5, 10, 20, 30, 40]) == [1, 2, 3, 5, 10, 12, 20, 30, 40]
+
+
 def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
     words = seqray.Alphabet("ab").words(["b", "a", "a", "", "ab" * 30])
     box = np.array([0.1, 0.4, 0.4, 0.3, 0.01])

@@ -146,6 +146,11 @@ class SteppedBox(ReadsWords):
 class SteppedModel(ReadsPredictions, SteppedBox):
     """A network with states that predicts the next symbol; see `stepped_box`."""
 
+    @property
+    def leaks(self) -> bool:
+        """Whether next-symbol probabilities may sum to less than 1."""
+        return self.card.leaks
+
     def start(self) -> NextStates:
         """Return a batch of one: the state before the first symbol."""
         scores, inner = self._begin()

@@ -87,18 +87,22 @@ def progress_bar(title: str) -> Iterator[Bar]:
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show what the library logs as warnings on standard error while the block runs."""
+    """Show what the library logs, warnings and estimates, on standard error in the block."""
 
     class Echo(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {record.getMessage()}", err=True)
+            what = "Note" if record.levelno >= logging.WARNING else "Estimate"
+            click.echo(f"{what}: {record.getMessage()}", err=True)
 
-    logger, handler = logging.getLogger("seqray"), Echo(logging.WARNING)
+    logger, handler = logging.getLogger("seqray"), Echo(logging.INFO)
+    level = logger.level
     logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def show_fidelity(fidelity: Fidelity, title: str) -> None:
@@ -136,7 +140,15 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         errors.append("relative_error")
     names = [
         name
-        for name in ("ndcg5", "apart", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
+        for name in (
+            "ndcg5",
+            "apart",
+            "perplexity_ratio",
+            "kl_per_symbol",
+            "elsewhere",
+            "zeros",
+            *errors,
+        )
         if name in table.fidelities[0]
     ]
     n_words = table.fidelities[0].n_words
@@ -206,9 +218,12 @@ def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> Non
     console().print(shown)
 
 
-def some_ranks(max_rank: int, best: int) -> list[int]:
-    """Choose about ten ranks to show: small ones, the best, the largest."""
-    wanted = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, best, max_rank}
+def some_ranks(max_rank: int, best: int, fitted: Iterable[int] = ()) -> list[int]:
+    """Choose about ten ranks to show: those at which one was fitted, the best, the largest.
+
+    Where none was fitted, small ones and ever larger ones.
+    """
+    wanted = {1, *(set(fitted) or {2, 3, 5, 8, 13, 21, 34, 55, 89}), best, max_rank}
     if max_rank <= 10:
         wanted = set(range(1, max_rank + 1))
     return sorted(rank for rank in wanted if rank <= max_rank)

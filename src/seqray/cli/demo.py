@@ -62,7 +62,8 @@ def command(output: Path, seed: int) -> None:
     text = f"from the answers on {settings['questions']:,} prefixes of words, in {seconds:.1f} s\n"
     terminal.print(_headline("2. An automaton", text))
     best = found.best_rank()
-    show_ranks(found.fidelity, some_ranks(found.max_rank, best), best)
+    ranks = some_ranks(found.max_rank, best, settings.get("fitted_ranks", ()))
+    show_ranks(found.fidelity, ranks, best)
     wa = found.best()
     words, _ = sample(box, 2000, rng=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.ask(box, words)

@@ -103,7 +103,8 @@ the batch and extracts from what is known by then; twice stops at once.
     "--budget",
     type=click.IntRange(1),
     metavar="QUESTIONS",
-    help="The most words, prefixes or steps to ask; the basis is made small enough.",
+    help="The most words, prefixes or steps to ask; the basis is made small enough. Without it, "
+    "words beyond 100 million are refused.",
 )
 @click.option(
     "--time",
@@ -217,7 +218,8 @@ def command(
         show_rounds(settings["rounds"])
     if settings.get("counterexamples"):
         show_searches(settings["counterexamples"])
-    show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
+    ranks = some_ranks(found.max_rank, chosen, settings.get("fitted_ranks", ()))
+    show_ranks(found.fidelity, ranks, chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(
             f"rank {wanted} is above {found.max_rank}, the rank of the block; "

@@ -13,9 +13,10 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import ArgumentError, RankError
-from seqray.explain.probable import as_chances, grown_prefixes, is_distribution
+from seqray.explain.probable import grown_prefixes, is_distribution
 from seqray.explain.text import Section, as_text, next_name, number, shortened
 from seqray.extraction import Extraction
+from seqray.stepper import as_probabilities
 from seqray.store import open_run
 from seqray.words import Alphabet, Symbol, Words
 
@@ -168,7 +169,7 @@ def _next_symbols(
     one: WeightedAutomaton, two: WeightedAutomaton, prefixes: Words, n: int
 ) -> tuple[float, tuple[Change, ...]]:
     """Compare what comes next."""
-    before, after = (as_chances(side.next_symbol(prefixes)) for side in (one, two))
+    before, after = (as_probabilities(side.next_symbol(prefixes)) for side in (one, two))
     apart = np.abs(before - after).sum(axis=1) / 2
     weights = np.maximum(two.prefix_weights(prefixes), 0)
     mean = float(apart @ weights / (weights.sum() or 1.0))

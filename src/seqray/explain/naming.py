@@ -198,27 +198,27 @@ def _used(a: WeightedAutomaton) -> BoolArray | None:
 
 def _named_chances(a: WeightedAutomaton, used: BoolArray, given: Words | None) -> NamedAutomaton:
     """Keep the states: scale, order and name them."""
-    trimmed = WeightedAutomaton(
-        a.alphabet, a.initial[used], a.transitions[:, used][:, :, used], a.final[used]
-    )
+    trimmed = _chosen(a, used)
     scaled = rescaled(trimmed, a.prefix_final[used])
     visits = np.linalg.solve(
         np.eye(scaled.n_states) - scaled.transitions.sum(axis=0).T, scaled.initial
     )
     visits = np.maximum(visits, 0)
     order = np.argsort(-visits, kind="stable")
-    ordered = WeightedAutomaton(
-        a.alphabet,
-        scaled.initial[order],
-        scaled.transitions[:, order][:, :, order],
-        scaled.final[order],
-    )
+    ordered = _chosen(scaled, order)
     mass = visits[order] / visits.sum()
     words = grown_prefixes(ordered, max(N_CANDIDATES, 4 * len(order))) if given is None else given
     prefixes, shares = _nearest(ordered, words)
     return NamedAutomaton(
         ordered, prefixes, read_only(shares), read_only(mass), weight_loss(a, ordered)
     )
+
+
+def _chosen(a: WeightedAutomaton, states: BoolArray | IntArray) -> WeightedAutomaton:
+    """Return the automaton of some states, in their order."""
+    elsewhere = None if a.elsewhere is None else a.elsewhere[states]
+    transitions = a.transitions[:, states][:, :, states]
+    return WeightedAutomaton(a.alphabet, a.initial[states], transitions, a.final[states], elsewhere)
 
 
 def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
@@ -229,7 +229,8 @@ def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
     array([1.])
     """
     transitions = a.transitions / sizes[:, None] * sizes
-    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes)
+    elsewhere = None if a.elsewhere is None else a.elsewhere / sizes
+    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes, elsewhere)
 
 
 def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
@@ -427,10 +428,11 @@ def _in_basis(a: WeightedAutomaton, basis: FloatArray) -> WeightedAutomaton:
     """Return the automaton whose states are the rows of a basis, shape ``(n, n_states)``."""
     back = _pseudo_inverse(basis)
     initial, transitions, final = a.initial @ back, basis @ a.transitions @ back, basis @ a.final
+    elsewhere = None if a.elsewhere is None else basis @ a.elsewhere
     initial[1:] = 0  # a word begins in the state after the empty prefix, which is the first
     for part in (*transitions, final):  # what is left of a 0 after rounding is one
         part[np.abs(part) < 1e-13 * np.abs(part).max()] = 0
-    return WeightedAutomaton(a.alphabet, initial, transitions, final)
+    return WeightedAutomaton(a.alphabet, initial, transitions, final, elsewhere)
 
 
 def _travelled(a: WeightedAutomaton) -> FloatArray:

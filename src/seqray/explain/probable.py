@@ -164,20 +164,6 @@ def sums(a: WeightedAutomaton) -> bool:
     return finite and not has_negative(a)
 
 
-def as_chances(rows: FloatArray) -> FloatArray:
-    """Read what an automaton says of next symbols as chances: none below 0, and their sum 1.
-
-    ``rows`` have shape ``(n, n_symbols + 1)``. It is what `seqray.clipped` does.
-
-    >>> as_chances(np.array([[0.5, 0.75, -0.25], [0, 0, 0]])).round(3)
-    array([[0.4  , 0.6  , 0.   ],
-           [0.333, 0.333, 0.333]])
-    """
-    positive = np.maximum(rows, 0)
-    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
-    return np.asarray(np.divide(positive, total, out=uniform, where=total > 0))
-
-
 def _unsure(found: HeaviestWords) -> HeaviestWords:
     return HeaviestWords(found.words, found.weights, exact=False)
 
@@ -343,7 +329,9 @@ def observable(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> Wei
         return WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
     if len(basis) == a.n_states:
         return a
-    return WeightedAutomaton(a.alphabet, initial, basis @ a.transitions @ basis.T, basis @ a.final)
+    elsewhere = None if a.elsewhere is None else basis @ a.elsewhere
+    transitions = basis @ a.transitions @ basis.T
+    return WeightedAutomaton(a.alphabet, initial, transitions, basis @ a.final, elsewhere)
 
 
 def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, FloatArray]:

@@ -16,11 +16,11 @@ from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.naming import NamedAutomaton, name_states
-from seqray.explain.probable import as_chances, is_distribution
+from seqray.explain.probable import is_distribution
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
 from seqray.fidelity import MEANINGS, Fidelity, Reference
-from seqray.stepper import read_each
+from seqray.stepper import as_probabilities, read_each
 from seqray.words import Alphabet, Symbol, Word, Words
 
 N_ASKED = 40
@@ -205,7 +205,7 @@ def explain_word(
         path=read_only(_path(named.automaton, prefixes)),
         factors=read_only(factors),
         shapley=shapley_values(wa, symbols, background=background),
-        next_symbol=None if following is None else read_only(as_chances(following)),
+        next_symbol=None if following is None else read_only(as_probabilities(following)),
         neighbours=near.chosen(asked),
         box_weight=np.nan if asked is None else float(asked.weights[0]),
         box_next_symbol=None if asked is None else _along(asked, len(symbols)),
@@ -262,7 +262,7 @@ class _Near:
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
-            chances = as_chances(wa.next_symbol(Words.concatenate([own, words])))
+            chances = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
             other = chances[1:].argmax(axis=1) != chances[0].argmax()
             apart = np.where(other, np.abs(chances[1:] - chances[0]).sum(axis=1), 0)
             for i in np.argsort(-apart, kind="stable")[:n].tolist():

@@ -88,6 +88,7 @@ class ShownRank:
             "states": self.automaton.n_states,
             "kept": self.kept,
             "sums": self.automaton.is_distribution,
+            "leaks": self.automaton.elsewhere is not None,
         }
         if self.named is None:
             return found | ({} if self.mass is None else {"mass": self.mass})

@@ -8,10 +8,11 @@ class Automaton {
   /**
    * `block` holds the matrices, `stride` numbers a row; where the automaton is cut from a larger
    * one, its matrices are the leading parts of those. `through` is the weight of all that can
-   * follow each state, or null where weights do not sum to one.
+   * follow each state, or null where weights do not sum to one. Where it `leaks`, that is more
+   * than symbols and end together: the rest goes elsewhere, to symbols outside the alphabet.
    */
-  constructor({ symbols, states, initial, final, through, block, stride, kept = 1 }) {
-    Object.assign(this, { symbols, states, initial, final, through, block, stride, kept });
+  constructor({ symbols, states, initial, final, through, block, stride, kept = 1, leaks }) {
+    Object.assign(this, { symbols, states, initial, final, through, block, stride, kept, leaks });
     this.readers = through ? this.#readers() : null;
   }
 
@@ -82,7 +83,8 @@ class Automaton {
   next(state) {
     if (!this.readers) return null;
     const read = this.readers.map((reader) => dot(reader, state));
-    const total = read.reduce((sum, value) => sum + value, 0);
+    const sum = read.reduce((before, value) => before + value, 0);
+    const total = this.leaks ? dot(this.through, state) : sum;
     if (!(Math.abs(total) > 0) || !Number.isFinite(total)) return read.map(() => 1 / read.length);
     return read.map((value) => value / total);
   }

@@ -76,6 +76,7 @@ class Content {
             ? entry.states
             : Math.round(Math.sqrt(this.arrays.block.length / this.symbols)),
           kept: entry.kept ?? 1,
+          leaks: entry.leaks,
         }),
     );
   }
@@ -97,6 +98,7 @@ class Content {
           through: entry.sums ? new Float64Array(states).fill(1) : null,
           block: this.arrays[`drawn_${rank}`],
           stride: states,
+          leaks: entry.leaks,
         }),
     );
   }
