@@ -6,36 +6,25 @@ import dataclasses
 import logging
 import math
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray
 from seqray.asking import KeptBlocks, Meter, MeteredBox, MeteredModel, way_of
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
+from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import TOLERANCE, FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import (
-    SMALL,
-    WAYS,
-    WRONG,
-    counterexamples,
-    grown_basis,
-    heavy_words,
-    sizes_up_to,
-    typical_words,
-)
+from seqray.growing import SMALL, WRONG, counterexamples, grown_basis, sizes_up_to
 from seqray.hankel import HankelBlocks
-from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import N_PROBED, Found, Job, probe_noise
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import Stepper, predicts
-from seqray.tree import PrefixTree
+from seqray.validation import ValidationWords, above_noise, known_words, validation_words
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
@@ -82,8 +71,8 @@ def by_blocks(job: Job) -> Found:
     reference, noise, n_asked = None, SURE, way.n_asked
     try:
         with job.timing("choose"):
-            held_out = _held_out(job, way.basis, way.known, held_out_rng)
-            reference = Reference.ask(box, _in_time(box, held_out, meter))
+            held_out = validation_words(job, way.basis, way.known, held_out_rng)
+            reference = _in_time(box, held_out, meter).ask(box)
             noise = probe_noise(job, _some_words(way.basis))
         n_before = meter.n_asked
         with job.timing("fill"):
@@ -100,7 +89,9 @@ def by_blocks(job: Job) -> Found:
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
-    reference = reference or _heaviest(blocks)
+    if reference is None or (blocks.values.any() and not reference.weights.any()):
+        reference = known_words(blocks)
+    reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     by_words = isinstance(box, AskedBox)
     settings = {
@@ -227,7 +218,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
                 n_asked = meter.n_asked
-                reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
+                reference = validation_words(job, basis, known, held_out_rng).ask(job.asked)
                 n_judged += meter.n_asked - n_asked
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 this = _round(meter.n_asked - n_judged, known, table)
@@ -286,72 +277,15 @@ def _sizes(basis: Basis) -> tuple[int, int]:
 # Which words to compare on, and to probe ----------------------------------------------------------
 
 
-def _held_out(
-    job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator
-) -> Words:
-    """Draw words to choose the rank on: from the box where it predicts, else like known ones.
-
-    Words that the blocks hold are left out, unless there are hardly any others.
-    """
-    box, n_drawn = job.asked, 4 * N_HELD_OUT
-    if job.meter.budget is not None:  # a quarter of it, at most
-        length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
-        n_drawn = min(n_drawn, max(20, int(job.meter.budget / 4 / length)))
-    if predicts(box):
-        words = draw_within(box, n_drawn, job.longest, rng, job.meter).words
-    elif known is not None and len(typical := _typical(job, known, rng)):
-        words = typical
-    else:
-        longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
-        words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
-    new = words[np.flatnonzero(~_asked_before(words, basis))]
-    if len(new) >= min(100, len(words) // 10) > 0:
-        words = new
-    elif known is not None:  # those that weigh much are known, nearly all
-        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
-    return words[:N_HELD_OUT]
-
-
-def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
-    """Draw words like those that weigh much, for an eighth of the budget; fewer for a target."""
-    n_words = 2 * N_HELD_OUT
-    if job.meter.budget is not None:
-        n_words = min(n_words, job.meter.budget // (8 * WAYS))
-    if job.target is not None:  # no more than were asked to learn from
-        n_words = min(n_words, max(256, known.n_questions // WAYS))
-    try:
-        return typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
-    except Stopped:
-        return known.basis.suffixes[:0]
-
-
-def _heaviest(blocks: HankelBlocks) -> Reference:
-    """Return what is known already of the words that weigh most, where nothing may be asked."""
-    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")[:N_HELD_OUT]
-    rows, columns = np.unravel_index(order, blocks.values.shape)
-    words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
-    return Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
-
-
-def _asked_before(words: Words, basis: Basis) -> BoolArray:
-    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
-    suffixes = set(basis.suffixes)
-    rows = set(basis.prefixes)
-    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
-    return np.array(
-        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
-    )
-
-
-def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
+def _in_time(box: BlackBox, held_out: ValidationWords, meter: Meter) -> ValidationWords:
     """Return the words that can be asked in a quarter of the time; their answers are kept."""
     if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
-        return words
-    for end in range(25, len(words), 25):
-        box.weights(words[end - 25 : end])
+        return held_out
+    for end in range(25, len(held_out.words), 25):
+        box.weights(held_out.words[end - 25 : end])
         if meter.elapsed > meter.seconds / 4:
-            return words[:end]
-    return words
+            return held_out.first(end)
+    return held_out
 
 
 def _some_words(basis: Basis) -> Words:

@@ -32,6 +32,7 @@ MEANINGS = {
     "max_error": "largest difference on one word",
     "correlation": "Pearson correlation of the two weights",
     "sign_agreement": "share of words whose two weights have the same sign",
+    "weight_agreement": "how nearly the two weights agree, geometric mean; words of weight 0 count",
     "ndcg1": "how good the automaton's first next symbol is by the box's probabilities",
     "ndcg5": "the same for its first five; 1 is the box's own order",
     "wer": "share of next symbols that are not the automaton's first choice",
@@ -88,17 +89,17 @@ class Fidelity:
 
     @property
     def closeness(self) -> float:
-        """How near, in one number to choose a rank and to stop by; 1 is nearest.
+        """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
         NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
-        searched for on which box and automaton disagree. Where it does not predict, 0.9 means that
-        weights are off by a tenth: in their logarithms, on average (2 to the power of minus
-        ``log_error``), or, if some of them are negative, in size (1 minus ``relative_error``).
+        searched for on which box and automaton disagree. Where it does not predict,
+        ``weight_agreement`` (see `seqray.metrics.weight_agreement`): 0.9 means that weights are off
+        by a tenth, on average.
 
-        >>> Fidelity({"log_error": 1.0, "relative_error": 0.2}, 2, 9).closeness
+        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).closeness
+        0.9
+        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).closeness
         0.5
-        >>> Fidelity({"relative_error": 0.2}, 2, 9).closeness
-        0.8
         """
         if "ndcg5" in self.values:
             return self.values["ndcg5"] - self.values.get("apart", 0.0) / 10
@@ -107,7 +108,9 @@ class Fidelity:
     @property
     def closeness_of_weights(self) -> float:
         """The same by the weights of words alone, whether the box predicts or not."""
-        if "log_error" in self.values:
+        if "weight_agreement" in self.values:
+            return self.values["weight_agreement"]
+        if "log_error" in self.values:  # runs that were saved before there was an agreement
             return float(2 ** -self.values["log_error"])
         return 1 - self.values["relative_error"]
 
@@ -146,7 +149,7 @@ class FidelityTable:
     >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
     >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
     >>> table
-    FidelityTable(ranks 1 … 2, 16 metrics)
+    FidelityTable(ranks 1 … 2, 17 metrics)
     >>> table["max_error"], table.at(2)["max_error"]
     (array([0., 0.]), 0.0)
     """
@@ -199,6 +202,9 @@ class Reference:
     next_symbol
         What the box says comes next at each node of the tree, shape ``(n_symbols + 1, n_nodes)``,
         or None for a box that does not say.
+    negligible
+        s of `seqray.metrics.weight_agreement`, shape ``(n_words,)``; None: the size that 99 of 100
+        of these words exceed, of those that have the same length and do not weigh 0.
 
     Examples
     --------
@@ -214,6 +220,7 @@ class Reference:
     weights: FloatArray
     target: FloatArray | None
     next_symbol: FloatArray | None
+    negligible: FloatArray | None = None
 
     @classmethod
     def ask(
@@ -278,6 +285,13 @@ class Reference:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
 
+    @cached_property
+    def _negligible(self) -> FloatArray:
+        if self.negligible is not None:
+            return self.negligible
+        lengths = self.tree.depth[self.tree.node_of_word]
+        return metrics.sizes_by_length(self.weights, lengths, lengths)
+
     def compare(self, automaton: BlackBox | Stepper, *, intervals: bool = False) -> Fidelity:
         """Measure how near an automaton is to the box; see `seqray.compare`.
 
@@ -330,6 +344,7 @@ class Reference:
             name: getattr(metrics, name)(box, weights)
             for name in ("relative_error", "max_error", "correlation", "sign_agreement")
         }
+        values["weight_agreement"] = metrics.weight_agreement(box, weights, self._negligible)
         reference = self._distribution
         if reference is not None:
             values["perplexity"] = metrics.perplexity(reference, weights)

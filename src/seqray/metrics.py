@@ -110,6 +110,62 @@ def log_error(reference: FloatArray, weights: FloatArray) -> float:
     return float(np.minimum(FAR, np.abs(apart)).mean())
 
 
+def weight_agreement(
+    reference: FloatArray, weights: FloatArray, negligible: FloatArray | None = None
+) -> float:
+    """Return the geometric mean over all words of how nearly both weights agree, ⅛ … 1.
+
+    A word's agreement is 1 − |f − g| / max(|f|, |g|, s), and ⅛ at least. Where both weights are
+    positive and above s, it is the smaller one divided by the larger one, so that rare words count
+    as much as frequent ones. Where the box gives 0, it is 1 − |g| / s.
+
+    Parameters
+    ----------
+    reference, weights
+        f and g of the words.
+    negligible
+        s of the words, such as `sizes_by_length`; by default 0.
+
+    Examples
+    --------
+    >>> weight_agreement(np.array([0.5, 0.2]), np.array([0.25, 0.1])).__round__(12)
+    0.5
+    >>> weight_agreement(np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.ones(2)) ** 2
+    0.125
+    """
+    _same_shape(reference, weights)
+    floor = np.zeros(len(reference)) if negligible is None else negligible
+    largest = np.maximum(np.maximum(np.abs(reference), np.abs(weights)), floor)
+    largest[largest == 0] = 1.0
+    agreement = np.maximum(0.5**FAR, 1 - np.abs(reference / largest - weights / largest))
+    return float(np.exp2(np.log2(agreement).mean()))
+
+
+def sizes_by_length(
+    weights: FloatArray, lengths: IntArray, at: IntArray, share: float = 0.01
+) -> FloatArray:
+    """Return a size of weights for each of the lengths ``at``: a quantile of |f|.
+
+    Of the given words that have this length and do not weigh 0, a share is lighter. Between
+    lengths that have such words it is interpolated, beyond them it is that of the nearest one;
+    where all words weigh 0, it is 0.
+
+    >>> weights = np.array([0.0, -3.0, 4.0, 1.0])
+    >>> sizes_by_length(weights, np.array([1, 1, 1, 3]), np.array([0, 1, 3, 9]))
+    array([3., 3., 1., 1.])
+    """
+    _same_shape(weights, lengths)
+    sizes = np.abs(weights)
+    known = np.unique(lengths[sizes > 0])
+    if not len(known):
+        return np.zeros(len(at))
+    logs = [
+        np.quantile(np.log2(sizes[(lengths == n) & (sizes > 0)]), share, method="lower")
+        for n in known
+    ]
+    return np.asarray(np.exp2(np.interp(at, known, logs)))
+
+
 def max_error(reference: FloatArray, weights: FloatArray) -> float:
     """Return the largest |f(w) − g(w)|.
 
