@@ -89,7 +89,7 @@ def by_blocks(job: Job) -> Found:
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
-    if reference is None or (blocks.values.any() and not reference.weights.any()):
+    if reference is None or _says_nothing(reference, blocks):
         reference = known_words(blocks)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
@@ -105,6 +105,12 @@ def by_blocks(job: Job) -> Found:
         rounds = way.rounds if way.why == "" else (*way.rounds, _round(n_asked, blocks, table))
         settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
+
+
+def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
+    """Whether nearly all words to compare on weigh 0, although some words of the blocks do not."""
+    n_weighing = np.count_nonzero(reference.weights)
+    return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
 
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:

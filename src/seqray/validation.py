@@ -62,10 +62,8 @@ def _judged(reference: Reference, typical: BoolArray) -> Reference:
     if not weights[typical].any():
         typical = np.ones(len(weights), bool)
     known, at = weights[typical], lengths[typical]
-    usual = np.maximum(
-        sizes_by_length(known, at, lengths, 0.5),
-        np.median(np.abs(known[known != 0])) if known.any() else 0.0,
-    )
+    middle = float(np.median(np.abs(known[known != 0]))) if known.any() else 0.0
+    usual = np.maximum(middle, sizes_by_length(known, at, lengths, 0.5))
     return replace(
         reference, negligible=np.where(typical, sizes_by_length(known, at, lengths), usual)
     )
