@@ -136,6 +136,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
             words = typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
         except Stopped:
             words = basis.suffixes[:0]
+        words = words[np.flatnonzero(words.lengths <= job.longest)]
         if len(words):
             return words
     longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
@@ -170,7 +171,7 @@ def _others(job: Job, typical: Words, rng: np.random.Generator) -> Words:
     longest = max(1, int(typical.lengths.max()))
     found = [
         uniform_words(alphabet, n_each, rng=rng, max_length=min(longest, job.longest)),
-        _edited(typical, n_each, rng),
+        _edited(typical, n_each, rng, job.longest),
     ]
     max_length = _max_length(job, n_each)
     if max_length > longest:
@@ -189,7 +190,7 @@ def _max_length(job: Job, n_words: int) -> int:
     return min(job.longest, job.meter.budget // (16 * LONG_WAYS * n_words))
 
 
-def _edited(words: Words, n_words: int, rng: np.random.Generator) -> Words:
+def _edited(words: Words, n_words: int, rng: np.random.Generator, max_length: int) -> Words:
     """Replace, remove or insert one symbol of each of some words."""
     alphabet = words.alphabet
     drawn = words[rng.integers(0, len(words), n_words)]
@@ -200,4 +201,4 @@ def _edited(words: Words, n_words: int, rng: np.random.Generator) -> Words:
     for word, at, code, kind in zip(drawn, cuts, symbols, kinds, strict=True):
         put = () if kind == 0 else (alphabet.symbols[code],)
         found.append((*word[:at], *put, *word[at + (kind < 2) :]))
-    return alphabet.words(found)
+    return alphabet.words([word for word in found if len(word) <= max_length])
