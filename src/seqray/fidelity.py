@@ -16,7 +16,7 @@ from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import ArgumentError, RankError
 from seqray.filling import ask_all
-from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
+from seqray.intervals import Interval, confidence_intervals, next_estimates, word_estimates
 from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Word, Words
@@ -61,8 +61,8 @@ class Fidelity:
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
     intervals
-        Where a metric would lie with other words like these, in 95 of 100 cases; see
-        `seqray.intervals`. Empty where it was not asked for.
+        95 % confidence intervals, of the metrics that have one; see `seqray.intervals`. Empty where
+        they were not asked for.
 
     Examples
     --------
@@ -309,7 +309,9 @@ class Reference:
             )
         answers = _answers(automaton, self.tree, self.next_symbol is not None)
         found = self._measure(*answers)
-        return replace(found, intervals=self._intervals(*answers)) if intervals else found
+        if not intervals:
+            return found
+        return replace(found, intervals=self._intervals(*answers, _is_positive(automaton)))
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
@@ -324,11 +326,14 @@ class Reference:
         ordered = {name: float(values[name]) for name in MEANINGS if name in values}
         return Fidelity(ordered, len(self.weights), self.n_prefixes)
 
-    def _intervals(self, weights: FloatArray, chances: FloatArray | None) -> dict[str, Interval]:
+    def _intervals(
+        self, weights: FloatArray, chances: FloatArray | None, positive: bool
+    ) -> dict[str, Interval]:
         estimates = word_estimates(self.weights, weights, self._distribution)
         if self.next_symbol is not None and chances is not None:
             estimates |= next_estimates(self.tree, self.next_symbol, chances)
-        found = bootstrap(estimates, len(weights))
+        n_zeros = None if self._distribution is None else int(np.sum(~(weights > 0)))
+        found = confidence_intervals(estimates, len(weights), n_zeros=n_zeros, positive=positive)
         return {name: found[name] for name in MEANINGS if name in found}
 
     @property
@@ -489,6 +494,14 @@ def _checked(
     if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
         checked_answers(chances.T, tree.words(), chances.T.shape, who)
     return checked_answers(weights, words, (len(words),), who)
+
+
+def _is_positive(automaton: object) -> bool:
+    """Whether an automaton can give no weight below 0; other models say what is one."""
+    if not isinstance(automaton, WeightedAutomaton):
+        return True
+    arrays = (automaton.initial, automaton.transitions, automaton.final)
+    return all(array.min() >= 0 for array in arrays)
 
 
 def _can_be_distribution(weights: FloatArray) -> bool:
