@@ -46,8 +46,8 @@ MEANINGS = {
 TOLERANCE = 1e-4
 """How much worse than the best rank a smaller one may be, to be chosen instead."""
 
-HUGE = 1e300
-"""Weights of an automaton are cut here: at a high rank it may explode."""
+MAX_WEIGHT = np.finfo(float).max
+"""Weights of an automaton are cut here: at a high rank it may overflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -482,7 +482,7 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         distinct, which = np.unique(tree.node_of_word, return_inverse=True)
         return _Answers(ask_all(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
-        return _Answers(np.clip(weights, -HUGE, HUGE), chances)
+        return _Answers(np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), chances)
     return _Answers(_checked(box, tree, weights, chances), chances)
 
 

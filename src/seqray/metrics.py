@@ -83,10 +83,13 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     0.2
     """
     _same_shape(reference, weights)
-    error, size = _norm(reference - weights), _norm(reference)
+    largest = max(np.abs(reference).max(), np.abs(weights).max()) or 1.0
+    f, g = reference / largest, weights / largest  # so that no difference overflows
+    error, size = _norm(f - g), _norm(f)
     if size == 0:
         return 0.0 if error == 0 else np.inf
-    return error / size
+    with np.errstate(over="ignore"):
+        return float(np.divide(error, size))
 
 
 FAR = 3.0
@@ -106,8 +109,8 @@ def log_error(reference: FloatArray, weights: FloatArray) -> float:
     if not positive.any():
         return float("nan")
     f, g = reference[positive], weights[positive]
-    apart = np.log2(np.where(g > 0, g, 0.5**FAR * f)) - np.log2(f)
-    return float(np.minimum(FAR, np.abs(apart)).mean())
+    apart = np.log2(np.where(g > 0, g, 1.0)) - np.log2(f)
+    return float(np.where(g > 0, np.minimum(FAR, np.abs(apart)), FAR).mean())
 
 
 def weight_agreement(
@@ -173,7 +176,8 @@ def max_error(reference: FloatArray, weights: FloatArray) -> float:
     0.5
     """
     _same_shape(reference, weights)
-    return float(np.abs(reference - weights).max())
+    with np.errstate(over="ignore"):
+        return float(np.abs(reference - weights).max())
 
 
 def correlation(reference: FloatArray, weights: FloatArray) -> float:
