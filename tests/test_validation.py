@@ -68,16 +68,15 @@ def test_the_constant_1_is_no_copy_of_a_box_that_gives_0_to_some_words():
     assert score == pytest.approx((1 / 8) ** (2 / 8))
 
 
-@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("name", ["no ab", "counter", "sigmoid"])
 def test_a_score_of_a_constant_is_far_from_1_and_that_of_the_chosen_rank_is_not(name):
     box = value_box(name)
-    found = extract(box, prefixes=60, suffixes=60)
+    found = extract(box, prefixes=40, suffixes=40)
     words, asked = drawn(name)
     reference = words.ask(asked)
     constant = WeightedAutomaton("ab", [1], [[[1]], [[1]]], [1])
     assert reference.compare(constant).closeness < 0.7
-    if name != "1 % positive":  # which needs larger blocks
-        assert reference.compare(found.best()).closeness > 0.99
+    assert reference.compare(found.best()).closeness > 0.99
 
 
 def test_an_automaton_that_goes_wrong_on_long_words_has_no_good_score():

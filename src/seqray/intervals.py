@@ -7,8 +7,9 @@ never single prefixes: those of one word belong together. Three kinds of metrics
 
 - means over prefixes (NDCG, WER, disagreement): the percentile bootstrap;
 - the share of words in ``zeros``: Wilson's interval, which holds for rare events, too;
-- skewed metrics above 0 (`SKEWED`): normal in their logarithm, the error by a jackknife over groups
-  of words.
+- skewed metrics above 0 (`SKEWED`): each of two intervals is a little too short, so both are joined:
+  the bootstrap's, and one that is normal in the logarithm, with the error of a jackknife over
+  groups of words.
 
 An automaton with negative weights may give a word or a next symbol a weight that is not positive.
 That counts about 100 bits, however rare it is, so a sample in which it does not occur says nothing
@@ -73,11 +74,13 @@ def confidence_intervals(
     """
     if n_words < MIN_WORDS:
         return {}
-    skewed = {name: estimates[name] for name in SKEWED if name in estimates}
-    found = bootstrap({n: e for n, e in estimates.items() if n not in skewed}, n_words)
-    for name, estimate in skewed.items():
-        if (positive or name not in NEEDS_POSITIVE) and (one := _log_normal(estimate, n_words)):
-            found[name] = one
+    left_out = () if positive else NEEDS_POSITIVE
+    estimates = {name: e for name, e in estimates.items() if name not in left_out}
+    found = bootstrap(estimates, n_words)
+    for name in [name for name in SKEWED if name in found]:
+        ends, others = found.pop(name), _log_normal(estimates[name], n_words)
+        if others is not None:
+            found[name] = min(ends[0], others[0]), max(ends[1], others[1])
     if n_zeros is not None:
         found["zeros"] = wilson(n_zeros, n_words)
     return found

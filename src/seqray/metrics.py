@@ -84,12 +84,12 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     """
     _same_shape(reference, weights)
     largest = max(np.abs(reference).max(), np.abs(weights).max()) or 1.0
-    f, g = reference / largest, weights / largest  # so that no difference overflows
-    error, size = _norm(f - g), _norm(f)
+    error = _norm(reference / largest - weights / largest)  # no difference overflows
+    size = _norm(reference)
     if size == 0:
         return 0.0 if error == 0 else np.inf
     with np.errstate(over="ignore"):
-        return float(np.divide(error, size))
+        return float(np.minimum(np.finfo(float).max, error * np.divide(largest, size)))
 
 
 FAR = 3.0
@@ -177,7 +177,7 @@ def max_error(reference: FloatArray, weights: FloatArray) -> float:
     """
     _same_shape(reference, weights)
     with np.errstate(over="ignore"):
-        return float(np.abs(reference - weights).max())
+        return float(np.minimum(np.finfo(float).max, np.abs(reference - weights).max()))
 
 
 def correlation(reference: FloatArray, weights: FloatArray) -> float:
