@@ -7,7 +7,7 @@ never single prefixes: those of one word belong together. Three kinds of metrics
 
 - means over prefixes (NDCG, WER, disagreement): the percentile bootstrap;
 - the share of words in ``zeros``: Wilson's interval, which holds for rare events, too;
-- skewed metrics above 0 (`SKEWED`): each of two intervals is a little too short, so both are joined:
+- skewed metrics above 0 (`SKEWED`): two intervals that are each a little short are joined,
   the bootstrap's, and one that is normal in the logarithm, with the error of a jackknife over
   groups of words.
 
