@@ -11,7 +11,9 @@ from seqray.fidelity import MEANINGS, Fidelity, FidelityTable, Reference, compar
 from seqray.stepper import sample
 from seqray.tree import PrefixTree
 
-WORD_METRICS = {"relative_error", "max_error", "correlation", "sign_agreement"}
+WORD_METRICS = {
+    *("relative_error", "max_error", "correlation", "sign_agreement", "weight_agreement"),
+}
 PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl", "zeros"}
 DISTRIBUTIONS = PERPLEXITIES | {"log_error"}
 
@@ -89,6 +91,9 @@ def test_every_metric_is_that_of_the_plain_functions(box, words):
         "max_error": metrics.max_error(f, g),
         "correlation": metrics.correlation(f, g),
         "sign_agreement": metrics.sign_agreement(f, g),
+        "weight_agreement": metrics.weight_agreement(
+            f, g, metrics.sizes_by_length(f, words.lengths, words.lengths)
+        ),
         "ndcg1": metrics.ndcg(p, q, visits, 1),
         "ndcg5": metrics.ndcg(p, q, visits, 5),
         "wer": metrics.word_error_rate(q, counts),
@@ -127,7 +132,7 @@ def test_all_ranks_together_equal_each_truncation_by_itself(box, words):
         assert hidden.as_dict() == pytest.approx(alone)
     assert table["ndcg5"].shape == (6,)
     assert len(table) == 6
-    assert repr(table) == "FidelityTable(ranks 40 … 7, 16 metrics)"
+    assert repr(table) == "FidelityTable(ranks 40 … 7, 17 metrics)"
 
 
 class _Steps(OnlySteps):

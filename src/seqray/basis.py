@@ -139,9 +139,14 @@ def piece_lengths(limit: int | None) -> tuple[int, int]:
 
 
 def uniform_words(
-    alphabet: Alphabet, n_words: int, *, rng: np.random.Generator, max_length: int
+    alphabet: Alphabet,
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+    max_length: int,
+    min_length: int = 1,
 ) -> Words:
-    """Draw words of uniform length from 1 to ``max_length`` and uniform symbols.
+    """Draw words of uniform length from ``min_length`` to ``max_length`` and uniform symbols.
 
     Examples
     --------
@@ -149,7 +154,7 @@ def uniform_words(
     Words(3 words over 2 symbols: aaaa, aab, bbb)
     """
     whole_number("max_length", max_length, 1)
-    lengths = rng.integers(1, max_length + 1, n_words)
+    lengths = rng.integers(min_length, max_length + 1, n_words)
     codes = rng.integers(0, len(alphabet), int(lengths.sum()), dtype=np.int32)
     return Words(alphabet, codes, np.concatenate([[0], np.cumsum(lengths)]))
 

@@ -6,47 +6,26 @@ import dataclasses
 import logging
 import math
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray
 from seqray.asking import KeptBlocks, way_of
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
+from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import TOLERANCE, FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import (
-    SMALL,
-    WAYS,
-    WRONG,
-    counterexamples,
-    grown_basis,
-    heavy_words,
-    sizes_up_to,
-    typical_words,
-)
+from seqray.growing import SMALL, WRONG, counterexamples, grown_basis, sizes_up_to
 from seqray.hankel import HankelBlocks
-from seqray.job import (
-    N_HELD_OUT,
-    N_PROBED,
-    Found,
-    Job,
-    announce,
-    draw_within,
-    note_unused,
-    probe_noise,
-)
+from seqray.job import N_PROBED, Found, Job, announce, note_unused, probe_noise
 from seqray.meter import Meter
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import predicts
-from seqray.tree import PrefixTree
-from seqray.words import Words
+from seqray.validation import ValidationWords, above_noise, known_words, validation_words
 
 logger = logging.getLogger(__name__)
 
@@ -92,8 +71,8 @@ def by_blocks(job: Job) -> Found:
     reference, noise = None, SURE
     try:
         with job.timing("choose"), meter.validating():
-            held_out = _held_out(job, way.basis, way.known, held_out_rng)
-            reference = _reference(box, _in_time(box, held_out, meter))
+            held_out = validation_words(job, way.basis, way.known, held_out_rng)
+            reference = _in_time(box, held_out, meter).ask(box)
             noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, cut = _filled(job, way, blocks_kept)
@@ -110,7 +89,9 @@ def by_blocks(job: Job) -> Found:
         note_unused(meter, "{} × {} prefixes and suffixes".format(*_sizes(blocks.basis)))
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
-    reference = reference or _heaviest(blocks)
+    if reference is None or _says_nothing(reference, blocks):
+        reference = known_words(blocks)
+    reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     settings = {
         "weighting": weighting,
@@ -132,6 +113,12 @@ def _counts(job: Job, blocks: HankelBlocks) -> dict[str, int]:
     elif not isinstance(job.asked, AskedBox):
         steps = counts["questions"]
     return {**counts, "steps": steps}
+
+
+def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
+    """Whether nearly all words to compare on weigh 0, although some words of the blocks do not."""
+    n_weighing = np.count_nonzero(reference.weights)
+    return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
 
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:
@@ -173,15 +160,6 @@ def _decomposed(
             break
     assert best is not None
     return best
-
-
-def _reference(box: BlackBox, words: Words) -> Reference:
-    """Ask about words to compare on.
-
-    Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
-    """
-    asked = Reference.ask(box, words)
-    return dataclasses.replace(asked, next_symbol=None) if asked.leaks else asked
 
 
 def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> Round:
@@ -257,8 +235,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
                 with meter.validating():
-                    held_out = _held_out(job, basis, known, held_out_rng)
-                    reference = _reference(job.asked, held_out)
+                    reference = validation_words(job, basis, known, held_out_rng).ask(job.asked)
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:
@@ -318,73 +295,15 @@ def _sizes(basis: Basis) -> tuple[int, int]:
 # Which words to compare on, and to probe ----------------------------------------------------------
 
 
-def _held_out(
-    job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator
-) -> Words:
-    """Draw words to choose the rank on: from the box where it predicts, else like known ones.
-
-    Words that the blocks hold are left out, unless there are hardly any others.
-    """
-    box, n_drawn = job.asked, 4 * N_HELD_OUT
-    if job.meter.allowance is not None:  # a quarter of it, at most
-        length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
-        n_drawn = min(n_drawn, max(20, int(job.meter.allowance / 4 / length)))
-    if predicts(box):
-        words = draw_within(box, n_drawn, job.longest, rng, job.meter).words
-    elif known is not None and len(typical := _typical(job, known, rng)):
-        words = typical
-    else:
-        longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
-        words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
-    new = words[np.flatnonzero(~_asked_before(words, basis))]
-    if len(new) >= min(100, len(words) // 10) > 0:
-        words = new
-    elif known is not None:  # those that weigh much are known, nearly all
-        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
-    return words[:N_HELD_OUT]
-
-
-def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
-    """Draw words like those that weigh much, for an eighth of the budget; fewer for a target."""
-    n_words = 2 * N_HELD_OUT
-    if job.meter.allowance is not None:
-        n_words = min(n_words, job.meter.allowance // (8 * WAYS))
-    if job.target is not None:  # no more than were asked to learn from
-        n_words = min(n_words, max(256, known.n_questions // WAYS))
-    try:
-        ask = partial(ask_all, job.asked)
-        return typical_words(known, ask, n_words, rng=rng, limit=job.limit)
-    except Stopped:
-        return known.basis.suffixes[:0]
-
-
-def _heaviest(blocks: HankelBlocks) -> Reference:
-    """Return what is known already of the words that weigh most, where nothing may be asked."""
-    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")[:N_HELD_OUT]
-    rows, columns = np.unravel_index(order, blocks.values.shape)
-    words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
-    return Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
-
-
-def _asked_before(words: Words, basis: Basis) -> BoolArray:
-    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
-    suffixes = set(basis.suffixes)
-    rows = set(basis.prefixes)
-    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
-    return np.array(
-        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
-    )
-
-
-def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
+def _in_time(box: BlackBox, held_out: ValidationWords, meter: Meter) -> ValidationWords:
     """Return the words that can be asked in a quarter of the time; their answers are kept."""
     if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
-        return words
-    for end in range(25, len(words), 25):
-        box.weights(words[end - 25 : end])
+        return held_out
+    for end in range(25, len(held_out.words), 25):
+        box.weights(held_out.words[end - 25 : end])
         if meter.elapsed > meter.seconds / 4:
-            return words[:end]
-    return words
+            return held_out.first(end)
+    return held_out
 
 
 def _heard(noise: Noise, repeat: int) -> Noise:

@@ -23,7 +23,7 @@ from seqray.blackbox.protocol import (
 from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError, MissingMetricError, MissingRankError
 from seqray.filling import ask_all
-from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
+from seqray.intervals import Interval, confidence_intervals, next_estimates, word_estimates
 from seqray.stepper import PredictingStepper, Stepper, collect, leak_of, predicts, sample
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Word, Words
@@ -39,6 +39,7 @@ MEANINGS = {
     "max_error": "largest difference on one word",
     "correlation": "Pearson correlation of the two weights",
     "sign_agreement": "share of words whose two weights have the same sign",
+    "weight_agreement": "how nearly the two weights agree, geometric mean; words of weight 0 count",
     "ndcg1": "how good the automaton's first next symbol is by the box's probabilities",
     "ndcg5": "the same for its first five; 1 is the box's own order",
     "wer": "share of next symbols that are not the automaton's first choice",
@@ -53,8 +54,8 @@ MEANINGS = {
 TOLERANCE = 1e-4
 """How much worse than the best rank a smaller one may be, to be chosen instead."""
 
-HUGE = 1e300
-"""Weights of an automaton are cut here: at a high rank it may explode."""
+MAX_WEIGHT = np.finfo(float).max
+"""Weights of an automaton are cut here: at a high rank it may overflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,8 +69,8 @@ class Fidelity(Mapping[str, float]):
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
     intervals
-        Where a metric would lie with other words like these, in 95 of 100 cases; see
-        `seqray.intervals`. Empty where it was not asked for.
+        95 % confidence intervals, of the metrics that have one; see `seqray.intervals`. Empty where
+        they were not asked for.
 
     Examples
     --------
@@ -96,18 +97,17 @@ class Fidelity(Mapping[str, float]):
 
     @property
     def closeness(self) -> float:
-        """How near, in one number to choose a rank and to stop by; 1 is nearest.
+        """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
         NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
         searched for on which box and automaton disagree, and a tenth of ``elsewhere`` where the
-        box leaks. Where it does not predict, 0.9 means that
-        weights are off by a tenth: in their logarithms, on average (2 to the power of minus
-        ``log_error``), or, if some of them are negative, in size (1 minus ``relative_error``).
+        box leaks. Where it does not predict, ``weight_agreement`` (see
+        `seqray.metrics.weight_agreement`): 0.9 means that weights are off by a tenth, on average.
 
-        >>> Fidelity({"log_error": 1.0, "relative_error": 0.2}, 2, 9).closeness
+        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).closeness
+        0.9
+        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).closeness
         0.5
-        >>> Fidelity({"relative_error": 0.2}, 2, 9).closeness
-        0.8
         """
         if "ndcg5" in self.metrics:
             apart, elsewhere = (self.metrics.get(name, 0.0) for name in ("apart", "elsewhere"))
@@ -117,7 +117,9 @@ class Fidelity(Mapping[str, float]):
     @property
     def closeness_of_weights(self) -> float:
         """The same by the weights of words alone, whether the box predicts or not."""
-        if "log_error" in self.metrics:
+        if "weight_agreement" in self.metrics:
+            return self.metrics["weight_agreement"]
+        if "log_error" in self.metrics:  # runs that were saved before there was an agreement
             return float(2 ** -self.metrics["log_error"])
         return 1 - self.metrics["relative_error"]
 
@@ -160,7 +162,7 @@ class FidelityTable(Mapping[int, Fidelity]):
     >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
     >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
     >>> table
-    FidelityTable(ranks 1 … 2, 16 metrics)
+    FidelityTable(ranks 1 … 2, 17 metrics)
     >>> table["max_error"], table[2]["max_error"]
     (array([0., 0.]), 0.0)
     >>> [(rank, fidelity["max_error"]) for rank, fidelity in table.items()]
@@ -224,6 +226,9 @@ class Reference:
     next_symbol
         What the box says comes next at each node of the tree, shape ``(n_symbols + 1, n_nodes)``,
         or None for a box that does not say.
+    negligible
+        s of `seqray.metrics.weight_agreement`, shape ``(n_words,)``; None: the size that 99 of 100
+        of these words exceed, of those that have the same length and do not weigh 0.
 
     Examples
     --------
@@ -239,6 +244,7 @@ class Reference:
     weights: FloatArray
     target: FloatArray | None
     next_symbol: FloatArray | None
+    negligible: FloatArray | None = None
 
     @classmethod
     def ask(
@@ -314,6 +320,13 @@ class Reference:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
 
+    @cached_property
+    def _negligible(self) -> FloatArray:
+        if self.negligible is not None:
+            return self.negligible
+        lengths = self.tree.depth[self.tree.node_of_word]
+        return metrics.sizes_by_length(self.weights, lengths, lengths)
+
     def compare(
         self, automaton: BlackBox | Stepper | AutomatonLike, *, intervals: bool = False
     ) -> Fidelity:
@@ -332,7 +345,9 @@ class Reference:
         needed = self.next_symbol is not None and (not self.leaks or predicts(automaton))
         answers = _answers(automaton, self.tree, needed)
         found = self._measure(*answers)
-        return replace(found, intervals=self._intervals(*answers)) if intervals else found
+        if not intervals:
+            return found
+        return replace(found, intervals=self._intervals(*answers, _is_positive(automaton)))
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
@@ -347,11 +362,14 @@ class Reference:
         ordered = {name: float(values[name]) for name in MEANINGS if name in values}
         return Fidelity(ordered, len(self.weights), self.n_prefixes)
 
-    def _intervals(self, weights: FloatArray, chances: FloatArray | None) -> dict[str, Interval]:
+    def _intervals(
+        self, weights: FloatArray, chances: FloatArray | None, positive: bool
+    ) -> dict[str, Interval]:
         estimates = word_estimates(self.weights, weights, self._distribution)
         if self.next_symbol is not None and chances is not None:
             estimates |= next_estimates(self.tree, self.next_symbol, chances)
-        found = bootstrap(estimates, len(weights))
+        n_zeros = None if self._distribution is None else int(np.sum(~(weights > 0)))
+        found = confidence_intervals(estimates, len(weights), n_zeros=n_zeros, positive=positive)
         return {name: found[name] for name in MEANINGS if name in found}
 
     @property
@@ -367,6 +385,7 @@ class Reference:
             name: getattr(metrics, name)(box, weights)
             for name in ("relative_error", "max_error", "correlation", "sign_agreement")
         }
+        values["weight_agreement"] = metrics.weight_agreement(box, weights, self._negligible)
         reference = self._distribution
         if reference is not None:
             values["perplexity"] = metrics.perplexity(reference, weights)
@@ -500,7 +519,7 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         distinct, which = np.unique(tree.node_of_word, return_inverse=True)
         return _Answers(ask_all(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
-        return _Answers(np.clip(weights, -HUGE, HUGE), chances)
+        return _Answers(np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), chances)
     return _Answers(_checked(box, tree, weights, chances), chances)
 
 
@@ -512,6 +531,14 @@ def _checked(
     if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
         checked_answers(chances.T, tree.words(), chances.T.shape, who)
     return checked_answers(weights, words, (len(words),), who)
+
+
+def _is_positive(automaton: object) -> bool:
+    """Whether an automaton can give no weight below 0; other models say what is one."""
+    if not isinstance(automaton, WeightedAutomaton):
+        return True
+    arrays = (automaton.initial, automaton.transitions, automaton.final)
+    return all(array.min() >= 0 for array in arrays)
 
 
 def _can_be_distribution(weights: FloatArray) -> bool:

@@ -84,10 +84,13 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     0.2
     """
     _same_shape(reference, weights)
-    error, size = _norm(reference - weights), _norm(reference)
+    largest = max(np.abs(reference).max(), np.abs(weights).max()) or 1.0
+    error = _norm(reference / largest - weights / largest)  # no difference overflows
+    size = _norm(reference)
     if size == 0:
         return 0.0 if error == 0 else np.inf
-    return error / size
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.finfo(float).max, error * np.divide(largest, size)))
 
 
 FAR = 3.0
@@ -107,8 +110,64 @@ def log_error(reference: FloatArray, weights: FloatArray) -> float:
     if not positive.any():
         return float("nan")
     f, g = reference[positive], weights[positive]
-    apart = np.log2(np.where(g > 0, g, 0.5**FAR * f)) - np.log2(f)
-    return float(np.minimum(FAR, np.abs(apart)).mean())
+    apart = np.log2(np.where(g > 0, g, 1.0)) - np.log2(f)
+    return float(np.where(g > 0, np.minimum(FAR, np.abs(apart)), FAR).mean())
+
+
+def weight_agreement(
+    reference: FloatArray, weights: FloatArray, negligible: FloatArray | None = None
+) -> float:
+    """Return the geometric mean over all words of how nearly both weights agree, ⅛ … 1.
+
+    A word's agreement is 1 − |f − g| / max(|f|, |g|, s), and ⅛ at least. Where both weights are
+    positive and above s, it is the smaller one divided by the larger one, so that rare words count
+    as much as frequent ones. Where the box gives 0, it is 1 − |g| / s.
+
+    Parameters
+    ----------
+    reference, weights
+        f and g of the words.
+    negligible
+        s of the words, such as `sizes_by_length`; by default 0.
+
+    Examples
+    --------
+    >>> weight_agreement(np.array([0.5, 0.2]), np.array([0.25, 0.1])).__round__(12)
+    0.5
+    >>> weight_agreement(np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.ones(2)) ** 2
+    0.125
+    """
+    _same_shape(reference, weights)
+    floor = np.zeros(len(reference)) if negligible is None else negligible
+    largest = np.maximum(np.maximum(np.abs(reference), np.abs(weights)), floor)
+    largest[largest == 0] = 1.0
+    agreement = np.maximum(0.5**FAR, 1 - np.abs(reference / largest - weights / largest))
+    return float(np.exp2(np.log2(agreement).mean()))
+
+
+def sizes_by_length(
+    weights: FloatArray, lengths: IntArray, at: IntArray, share: float = 0.01
+) -> FloatArray:
+    """Return a size of weights for each of the lengths ``at``: a quantile of |f|.
+
+    Of the given words that have this length and do not weigh 0, a share is lighter. Between
+    lengths that have such words it is interpolated, beyond them it is that of the nearest one;
+    where all words weigh 0, it is 0.
+
+    >>> weights = np.array([0.0, -3.0, 4.0, 1.0])
+    >>> sizes_by_length(weights, np.array([1, 1, 1, 3]), np.array([0, 1, 3, 9]))
+    array([3., 3., 1., 1.])
+    """
+    _same_shape(weights, lengths)
+    sizes = np.abs(weights)
+    known = np.unique(lengths[sizes > 0])
+    if not len(known):
+        return np.zeros(len(at))
+    logs = [
+        np.quantile(np.log2(sizes[(lengths == n) & (sizes > 0)]), share, method="lower")
+        for n in known
+    ]
+    return np.asarray(np.exp2(np.interp(at, known, logs)))
 
 
 def max_error(reference: FloatArray, weights: FloatArray) -> float:
@@ -118,7 +177,8 @@ def max_error(reference: FloatArray, weights: FloatArray) -> float:
     0.5
     """
     _same_shape(reference, weights)
-    return float(np.abs(reference - weights).max())
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.finfo(float).max, np.abs(reference - weights).max()))
 
 
 def correlation(reference: FloatArray, weights: FloatArray) -> float:

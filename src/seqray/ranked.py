@@ -124,8 +124,9 @@ class RankedAutomata:
 
 
 def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
-    parts = [*(arrays[f"{name}_{rank}"] for name in ARRAYS), arrays.get(f"elsewhere_{rank}")]
-    found = WeightedAutomaton(largest.alphabet, *parts)
+    initial, transitions, final = (arrays[f"{name}_{rank}"] for name in ARRAYS)
+    elsewhere = arrays.get(f"elsewhere_{rank}")
+    found = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
     n = largest.n_states
     if found.n_states != rank or not 1 <= rank <= n:
         raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")

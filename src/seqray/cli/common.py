@@ -135,7 +135,7 @@ def titled(title: str) -> Table:
 def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
-    errors = ["log_error"] if "ndcg5" not in table.fidelities[0] else []
+    errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
     if "apart" not in table.fidelities[0]:  # there is no room for more
         errors.append("relative_error")
     names = [
