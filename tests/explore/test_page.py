@@ -154,6 +154,7 @@ def test_what_no_page_can_hold_is_refused_before_the_box_is_asked(monkeypatch):
     box = Counting(wide)
     with pytest.raises(ArgumentError, match="64 states and 40 symbols are too many for one page"):
         to_html(wide, box=box)
+    assert box.n_calls == 0
     with pytest.raises(ArgumentError, match=r"choose a smaller rank, up to \d+ \(--rank\)"):
         to_html(extraction_of(wide), box=box, rank=64)
     assert box.n_calls == 0
@@ -176,7 +177,7 @@ def test_what_is_least_useful_is_left_out_and_the_page_says_so(monkeypatch, capl
     least = sum(len(pack(unpack(each), 4)["data"]) for each in arrays.values())
     limit = len(full.encode()) - sum(len(each["data"]) for each in arrays.values()) + least - 9_000
     monkeypatch.setattr("seqray.explore.page.LIMIT", limit)
-    monkeypatch.setattr("seqray.explore.page.RESERVED", 50_000)
+    monkeypatch.setattr("seqray.explore.page.RESERVED", 50_000, raising=False)
     page = to_html(wide, box=wide)
     assert len(page.encode()) < limit + 10_000
     told = content(page)
