@@ -305,3 +305,42 @@ def test_blocks_of_a_network_are_kept_under_its_weights(store):
     assert store.boxes()[0].fingerprint.startswith("rnn ")
     other = seqray.open_black_box("demo")
     assert KeptBlocks.of(other, store).find(b"x") is None
+
+
+# A box that reads words of a limited length ---------------------------------------------------
+
+
+class Plain:
+    """A box of somebody's own, without a base class."""
+
+    alphabet, max_length = AB, 9
+
+    def weights(self, words):
+        return np.ones(len(words))
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        Plain(),
+        black_box(Count(), AB, max_length=9, name="f"),
+        language_model(Count(halves), AB, max_length=9, name="g"),
+    ],
+)
+@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("budget", [None, 100])
+def test_what_a_box_can_read_is_known_of_the_box_that_attends_it(box, repeat, budget):
+    assert attended(box, Meter(budget=budget), repeat=repeat).max_length == 9
+
+
+def test_what_a_box_with_states_can_read_is_known_of_the_one_that_counts_its_steps():
+    class Limited(type(native())):
+        max_length = 9
+
+    box = Limited(**{f.name: getattr(native(), f.name) for f in dataclasses.fields(native())})
+    assert attended(box, Meter(budget=100)).max_length == 9
+    assert attended(box, Meter(), repeat=2).max_length == 9
+
+
+def test_a_box_without_a_limit_reads_any_word():
+    assert attended(black_box(Count(), AB), Meter()).max_length is None

@@ -109,3 +109,13 @@ def test_the_way_of_asking_and_the_speed_are_said():
     model = language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
     assert "words are drawn from the box" in found(model, "can be asked for").therefore
     assert "contexts of 20,000 words ask up to" in found(model, "speed").therefore
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_a_box_is_checked_on_words_that_it_can_read(limit):
+    def ask(prefixes):
+        assert max(map(len, prefixes)) <= limit
+        return [[0.25, 0.25, 0.5]] * len(prefixes)
+
+    box = language_model(ask, "ab", max_length=limit)
+    assert [f.name for f in check(box) if f.ok is False] == []

@@ -87,3 +87,15 @@ def test_bad_arguments_are_refused():
         disagreements(FIGURE_1, FIGURE_1, n_drawn=0)
     with pytest.raises(ArgumentError, match="same symbols"):
         disagreements(FIGURE_1, seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+
+
+def test_the_search_keeps_to_words_that_the_box_can_read():
+    def ask(prefixes):
+        assert max(map(len, prefixes)) <= 3
+        return [[0.5, 0.25, 0.25]] * len(prefixes)
+
+    box = seqray.language_model(ask, "ab", max_length=3)
+    off = seqray.WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
+    assert max(len(each.word) for each in disagreements(box, off)) == 3
+    with pytest.raises(ArgumentError, match="reads words of at most 3 symbols, got 4"):
+        disagreements(box, off, max_length=4)

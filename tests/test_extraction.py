@@ -361,3 +361,71 @@ def test_a_target_is_only_for_what_is_asked_in_rounds():
         ):
             extract(box, target=0.9, **options)
     assert extract(difference_box(), target=0.9, prefixes=20).max_rank == 2
+
+
+# A box that reads words of a limited length ---------------------------------------------------
+
+
+def limited(kind, limit):
+    """Return a box that fails on longer words than it says it reads."""
+
+    def ask(words):
+        assert max(map(len, words)) <= limit, f"asked about {max(words, key=len)!r}"
+        if kind == "value":
+            return [0.4 ** w.count("a") * 0.3 ** w.count("b") * (1 + ("ab" in w)) for w in words]
+        return [[0.5, 0.3, 0.2] if w.endswith("a") else [0.2, 0.7, 0.1] for w in words]
+
+    make = seqray.black_box if kind == "value" else seqray.language_model
+    return make(ask, "ab", max_length=limit)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 12])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("value", {}),
+        ("value", {"method": "paper"}),
+        ("value", {"basis": "uniform"}),
+        ("value", {"basis": ["abba", "b", "ab" * 20]}),
+        ("next", {}),
+        ("next", {"counterexamples": 1}),
+        ("next", {"basis": ["abba", "b", "ab" * 20]}),
+        ("next", {"method": "weighted"}),
+        ("next", {"method": "paper"}),
+    ],
+)
+def test_a_box_is_never_asked_about_words_longer_than_it_reads(kind, options, limit):
+    sizes = {"prefixes": 80, "suffixes": 80} if not options else {"prefixes": 20, "suffixes": 20}
+    found = extract(limited(kind, limit), max_rank=3, **sizes, **options)
+    assert found.basis.prefixes.lengths.max() + 1 + found.basis.suffixes.lengths.max() <= limit
+
+
+def test_a_box_of_limited_length_is_still_learnt():
+    box = limited("next", 7)
+    found = extract(box, prefixes=30, suffixes=20)
+    words = ["", "ab", "abba", "bbab"]
+    np.testing.assert_allclose(found.best().weights(words), box.weights(words), atol=1e-6)
+
+
+def test_a_max_length_beyond_what_the_box_reads_is_refused_before_anything_is_asked():
+    box = seqray.black_box(lambda words: 1 / 0, "ab", max_length=8)
+    with pytest.raises(ArgumentError, match="reads words of at most 8 symbols, got 9: give 8 or"):
+        extract(box, max_length=9)
+
+
+def test_a_basis_that_the_box_cannot_read_is_refused():
+    words = seqray.Alphabet("ab").words(["", "a", "ab"])
+    with pytest.raises(
+        ArgumentError, match=r"have up to 5 symbols, and the box reads .* at most 4"
+    ):
+        extract(limited("value", 4), basis=Basis(words, words))
+
+
+def test_a_data_set_of_words_that_are_all_too_long_is_refused():
+    with pytest.raises(ArgumentError, match="every word is longer than 4 symbols"):
+        extract(limited("next", 4), basis=["ababab"])
+
+
+def test_a_box_that_reads_nothing_but_the_empty_word_cannot_be_learnt():
+    with pytest.raises(ArgumentError, match="reads only the empty word"):
+        extract(limited("value", 0))

@@ -257,3 +257,10 @@ def test_the_arrays_of_words_are_read_only():
         for array in (batch.codes, batch.offsets):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
+
+
+def test_words_are_cut_to_a_length():
+    words = Alphabet("ab").words(["", "abba", "b", "ab"])
+    assert [*words.cut(2)] == [(), ("a", "b"), ("b",), ("a", "b")]
+    assert [*words.cut(0)] == [()] * 4
+    assert words.cut(9) == words

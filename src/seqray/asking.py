@@ -24,7 +24,7 @@ from seqray.answers import AnswerStore, word_keys
 from seqray.arrays import BoolArray, FloatArray, IntArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.asked import AskedBox, AskedModel, gathered, halving
-from seqray.blackbox.protocol import BlackBox, name_of
+from seqray.blackbox.protocol import BlackBox, max_length_of, name_of
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.stepper import Stepper, predicts, read_each
 from seqray.tree import States
@@ -194,6 +194,11 @@ class _Wrapper:
     def fingerprint(self) -> str | None:
         """What the answers are kept under."""
         return _fingerprint(self.box)
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the box can read."""
+        return max_length_of(self.box)
 
 
 # Boxes that are asked -----------------------------------------------------------------------------

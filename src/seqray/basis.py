@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -113,6 +114,24 @@ class Basis:
         return f"Basis({len(self.prefixes)} prefixes, {len(self.suffixes)} suffixes, {self.source})"
 
 
+def piece_lengths(limit: int | None) -> tuple[int, int]:
+    """Return how long prefixes and suffixes may be for a box that reads words of a limited length.
+
+    A prefix, a symbol and a suffix together must fit.
+
+    >>> piece_lengths(1), piece_lengths(10)
+    ((0, 0), (4, 5))
+    """
+    if limit is None:
+        return sys.maxsize, sys.maxsize
+    if limit < 1:
+        raise ArgumentError(
+            "the box reads only the empty word (its max_length is 0): expected one that reads "
+            "words of at least one symbol"
+        )
+    return (limit - 1) // 2, limit // 2
+
+
 def uniform_words(
     alphabet: Alphabet, n_words: int, *, rng: np.random.Generator, max_length: int
 ) -> Words:
@@ -136,6 +155,7 @@ def uniform_basis(
     *,
     rng: np.random.Generator,
     max_length: int | None = None,
+    limit: int | None = None,
 ) -> Basis:
     """Draw words of uniform length up to ``max_length`` and uniform symbols: the paper's basis.
 
@@ -150,6 +170,9 @@ def uniform_basis(
     max_length
         The longest word; by default one more than the length that has words enough on its own.
         Longer ones are mostly words that the box has no use for: fidelity falls, cost rises.
+    limit
+        The length of the longest word that the box can read: a prefix, a symbol and a suffix
+        together are never longer. None: it reads any word.
 
     Examples
     --------
@@ -160,13 +183,14 @@ def uniform_basis(
         wanted = (whole_number("prefixes", n_prefixes, 1), whole_number("suffixes", n_suffixes, 1))
         max_length = _uniform_length(len(alphabet), max(wanted))
     whole_number("max_length", max_length, 1)
-    longest = max_length
+    longest = max_length if limit is None else max(1, min(max_length, limit))
 
     def draw() -> tuple[Words, int]:
         return uniform_words(alphabet, _DRAW, rng=rng, max_length=longest), 0
 
-    source = f"uniform up to length {max_length}"
-    return basis_from(alphabet, draw, n_prefixes, n_suffixes, source, split="whole", rng=rng)
+    source = f"uniform up to length {longest}"
+    sizes = (n_prefixes, n_suffixes)
+    return basis_from(alphabet, draw, *sizes, source, split="whole", rng=rng, limit=limit)
 
 
 def sampled_basis(
@@ -177,11 +201,13 @@ def sampled_basis(
     rng: np.random.Generator,
     max_length: int = 100,
     split: str = "halves",
+    limit: int | None = None,
 ) -> Basis:
     """Draw words from the box itself, symbol by symbol.
 
     A word that has not ended at ``max_length`` is cut there; `Basis.n_cut` says how often.
     ``split`` is ``"whole"``, the paper's, or ``"halves"``, which covers more words: see `SPLITS`.
+    ``limit`` as in `uniform_basis`.
 
     Examples
     --------
@@ -196,7 +222,8 @@ def sampled_basis(
         return sample(box, _DRAW, rng=rng, max_length=max_length)
 
     source = "sampled from the box"
-    return basis_from(box.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
+    sizes = (n_prefixes, n_suffixes)
+    return basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
 
 
 def data_basis(
@@ -206,8 +233,9 @@ def data_basis(
     *,
     rng: np.random.Generator,
     split: str = "halves",
+    limit: int | None = None,
 ) -> Basis:
-    """Take the words of a data set in random order; ``split`` as in `sampled_basis`.
+    """Take the words of a data set in random order; ``split`` and ``limit`` as in `sampled_basis`.
 
     Examples
     --------
@@ -222,7 +250,8 @@ def data_basis(
         return next(shuffled, words[:0]), 0
 
     source = "from a data set"
-    return basis_from(words.alphabet, draw, n_prefixes, n_suffixes, source, split=split, rng=rng)
+    sizes = (n_prefixes, n_suffixes)
+    return basis_from(words.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
 
 
 def _uniform_length(n_symbols: int, n_words: int) -> int:
@@ -243,6 +272,7 @@ def basis_from(
     *,
     split: str,
     rng: np.random.Generator,
+    limit: int | None = None,
 ) -> Basis:
     """Draw words until there are enough prefixes and suffixes, or nothing new comes.
 
@@ -260,11 +290,14 @@ def basis_from(
         What is taken of each, see `SPLITS`.
     rng
         The source of chance.
+    limit
+        The length of the longest word that the box can read, see `piece_lengths`.
     """
     n_prefixes = whole_number("prefixes", n_prefixes, 1)
     n_suffixes = whole_number("suffixes", n_suffixes, 1)
     if split not in SPLITS:
         raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
+    longest_prefix, longest_suffix = piece_lengths(limit)
     prefixes: dict[Codes, None] = {(): None}
     suffixes: dict[Codes, None] = {(): None}
     n_cut = idle = 0
@@ -273,8 +306,9 @@ def basis_from(
         words, cut = draw()
         n_cut += cut
         for front, back in _parts(words, split, rng):
-            _add(prefixes, n_prefixes, (front[:n] for n in range(1, len(front) + 1)))
-            _add(suffixes, n_suffixes, (back[n:] for n in range(len(back) - 1, -1, -1)))
+            last, first = min(len(front), longest_prefix), max(0, len(back) - longest_suffix)
+            _add(prefixes, n_prefixes, (front[:n] for n in range(1, last + 1)))
+            _add(suffixes, n_suffixes, (back[n:] for n in range(len(back) - 1, first - 1, -1)))
         idle = idle + 1 if before == len(prefixes) + len(suffixes) else 0
     if n_cut:
         logger.warning("%d of the sampled words had not ended and were cut", n_cut)

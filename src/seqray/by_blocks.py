@@ -186,21 +186,34 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
     """Return the basis that was given, or draw one."""
     box, basis, alphabet = job.asked, job.basis, job.asked.alphabet
     if isinstance(basis, Basis):
-        return basis
+        return _fitting(basis, job.limit)
     sizes = _affordable_sizes(job)
     if basis is None:
         basis = "uniform" if job.method == "paper" else "sampled"
     split = "whole" if job.method == "paper" else "halves"
     if not isinstance(basis, str):
-        return data_basis(alphabet.words(basis), *sizes, rng=rng, split=split)
+        return data_basis(alphabet.words(basis), *sizes, rng=rng, split=split, limit=job.limit)
     if basis == "uniform":
-        return uniform_basis(alphabet, *sizes, rng=rng, max_length=job.max_length)
+        longest = job.max_length
+        return uniform_basis(alphabet, *sizes, rng=rng, max_length=longest, limit=job.limit)
     if not predicts(box):
         raise ArgumentError(
             "basis: this box cannot be sampled, it does not predict next symbols: use 'grown' or "
             "'uniform'"
         )
-    return sampled_basis(box, *sizes, rng=rng, max_length=job.longest, split=split)
+    longest, limit = job.longest, job.limit
+    return sampled_basis(box, *sizes, rng=rng, max_length=longest, split=split, limit=limit)
+
+
+def _fitting(basis: Basis, limit: int | None) -> Basis:
+    """Return a basis whose words the box can read, or say why it cannot read them."""
+    longest = int(basis.prefixes.lengths.max() + 1 + basis.suffixes.lengths.max())
+    if limit is not None and longest > limit:
+        raise ArgumentError(
+            f"basis: a prefix, a symbol and a suffix of it have up to {longest} symbols, and the "
+            f"box reads words of at most {limit}: give shorter prefixes and suffixes"
+        )
+    return basis
 
 
 def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator) -> _Way:
@@ -212,7 +225,8 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     ask, meter = partial(ask_all, job.asked), job.meter
     first, *larger = sizes_up_to(*_affordable_sizes(job))
     known: HankelBlocks | None = None
-    basis = uniform_basis(job.asked.alphabet, *first, rng=rng, max_length=job.max_length)
+    limit, alphabet = job.limit, job.asked.alphabet
+    basis = uniform_basis(alphabet, *first, rng=rng, max_length=job.max_length, limit=limit)
     rounds: list[Round] = []
     n_judged = 0
     why: str | None = None
@@ -236,8 +250,11 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                     why = ""
                     break
             n_wrong = max(1, size[0] // WRONG)
-            wrong = counterexamples(known, ask, svd.largest.weights, n_wrong, rng=rng)
-            basis = grown_basis(known, ask, *size, rng=rng, max_length=job.longest, wrong=wrong)
+            guess = svd.largest.weights
+            wrong = counterexamples(known, ask, guess, n_wrong, rng=rng, limit=limit)
+            basis = grown_basis(
+                *(known, ask, *size), rng=rng, max_length=job.longest, wrong=wrong, limit=limit
+            )
         except Stopped as stopped:
             if known is None:
                 raise
@@ -320,7 +337,8 @@ def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
     if job.target is not None:  # no more than were asked to learn from
         n_words = min(n_words, max(256, known.n_questions // WAYS))
     try:
-        return typical_words(known, partial(ask_all, job.asked), n_words, rng=rng)
+        ask = partial(ask_all, job.asked)
+        return typical_words(known, ask, n_words, rng=rng, limit=job.limit)
     except Stopped:
         return known.basis.suffixes[:0]
 

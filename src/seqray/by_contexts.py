@@ -193,7 +193,25 @@ def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     words = job.asked.alphabet.words(job.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
+    words = _readable(words, job.limit)
     return words[rng.permutation(len(words))]
+
+
+def _readable(words: Words, limit: int | None) -> Words:
+    """Leave out the words that are too long for the box."""
+    if limit is None or words.lengths.max() <= limit:
+        return words
+    kept = words[np.flatnonzero(words.lengths <= limit)]
+    if not len(kept):
+        raise ArgumentError(
+            f"basis: every word is longer than {limit} symbols, and the box reads no longer ones: "
+            "give shorter words"
+        )
+    logger.warning(
+        "%d of %d words of the data set are left out: the box reads words of at most %d symbols",
+        *(len(words) - len(kept), len(words), limit),
+    )
+    return kept
 
 
 def _basis(job: Job, part: _Part, words: Words | None) -> Basis:

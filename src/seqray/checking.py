@@ -13,7 +13,7 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
-from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
+from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.by_blocks import N_PREFIXES, N_SUFFIXES
 from seqray.by_contexts import WORDS_A_CONTEXT
 from seqray.conditional import N_COLUMNS, N_CONTEXTS
@@ -74,9 +74,10 @@ def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
     []
     """
     rng = np.random.default_rng(seed)
-    drawn = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST)
+    longest = allowed_length(box, None, LONGEST)
+    drawn = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=max(1, longest)).cut(longest)
     symbols = box.alphabet.symbols[:SHORT]
-    short = [word for n in (1, 2) for word in itertools.product(symbols, repeat=n)]
+    short = [word for n in (1, 2)[:longest] for word in itertools.product(symbols, repeat=n)]
     words = box.alphabet.words([*short, *drawn])
     findings = [_abilities(box), _attempt("empty word", _empty_word, box, words)]
     findings.append(_attempt("answers", _answers, box, words))
@@ -216,11 +217,12 @@ def _sums(box: BlackBox, words: Words) -> Finding:
 
 def _ends(box: BlackBox, words: Words) -> Finding:
     assert isinstance(box, PredictingStepper)
-    drawn, n_cut = sample(box, N_WORDS, rng=np.random.default_rng(0), max_length=100)
+    longest = allowed_length(box, None, 100)
+    drawn, n_cut = sample(box, N_WORDS, rng=np.random.default_rng(0), max_length=longest)
     found = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
     if not n_cut:
         return Finding("words end", True, found)
-    cut = f"; {n_cut} of {N_WORDS} have not ended after 100"
+    cut = f"; {n_cut} of {N_WORDS} have not ended after {longest}"
     return Finding("words end", None, found + cut, "longer ones are cut: see --max-length")
 
 
@@ -230,12 +232,13 @@ def _speed(box: BlackBox, words: Words) -> Finding:
     while seconds < PATIENCE / 4 and n < 1024:
         n *= 4
         some = uniform_words(box.alphabet, n, rng=rng, max_length=LONGEST)
+        some = some.cut(allowed_length(box, None, LONGEST))
         begin = time.perf_counter()
         _ask(box, some)
         seconds = time.perf_counter() - begin
     a_step = seconds / len(PrefixTree.of(some))
     if predicts(box):
-        words, _ = sample(box, N_WORDS, rng=rng, max_length=100)
+        words, _ = sample(box, N_WORDS, rng=rng, max_length=allowed_length(box, None, 100))
         n_words = round(WORDS_A_CONTEXT * N_CONTEXTS)
         n_steps = round(n_words * (1 + words.lengths.mean()) + N_CONTEXTS * N_COLUMNS)
         what, cost = (

@@ -12,6 +12,7 @@ known without a sum over all words, and the end is what no symbol takes: α∞ =
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,9 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only
 from seqray.automaton import WeightedAutomaton
+from seqray.basis import piece_lengths
 from seqray.batches import Corpus
+from seqray.blackbox.protocol import max_length_of
 from seqray.fidelity import Reference
 from seqray.filling import Progress
 from seqray.ranked import ending
@@ -151,8 +154,9 @@ def fill_conditional(
         Called with how many rows are filled, and how many there are.
     """
     n_symbols = len(box.alphabet)
-    first = first_words(known.words, n_contexts)
-    others = first[:0] if besides is None else besides.words
+    longest_context, longest_future = _longest(max_length_of(box))
+    first = first_words(known.words.cut(longest_context), n_contexts)
+    others = first[:0] if besides is None else besides.words.cut(longest_context)
     if besides is not None:
         known = Reference.joined([known, besides])
     assert known.next_symbol is not None
@@ -164,8 +168,8 @@ def fill_conditional(
     # Every symbol is a future: a rare one may be all that tells two contexts apart.
     every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
     often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
-    forced = PrefixTree.of(every[:0] if telling is None else telling)
-    futures = PrefixTree.of(Words.concatenate([every, often, forced.words()]))
+    forced = PrefixTree.of((every[:0] if telling is None else telling).cut(longest_future))
+    futures = PrefixTree.of(Words.concatenate([every, often, forced.words()]).cut(longest_future))
     rare = np.full(len(futures), RARE)
     rare[futures.find(forced)] = 0
     values = np.zeros((len(rows), len(futures), n_symbols + 1))
@@ -188,6 +192,15 @@ def fill_conditional(
         read_only(values),
         n_steps,
     )
+
+
+def _longest(limit: int | None) -> tuple[int, int]:
+    """Return how long contexts and futures may be: with a symbol between them they must fit."""
+    if limit is None:
+        return sys.maxsize, LONGEST
+    _, longest_future = piece_lengths(limit)
+    longest_future = min(LONGEST, longest_future)
+    return limit - 1 - longest_future, longest_future
 
 
 def first_words(words: Words, n_prefixes: int) -> Words:

@@ -16,7 +16,7 @@ import numpy as np
 from seqray.arrays import FloatArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.filling import ask_all
@@ -27,6 +27,10 @@ from seqray.words import Symbol, Words
 
 KEPT = 64
 """How many of the worst are varied in each round."""
+
+
+MAX_LENGTH = 30
+"""The longest word that is looked at, where nobody says how long."""
 
 
 class Disagreement(NamedTuple):
@@ -55,7 +59,7 @@ def disagreements(
     n_words: int = 10,
     n_drawn: int = 500,
     n_rounds: int = 5,
-    max_length: int = 30,
+    max_length: int | None = None,
     seed: int = 0,
 ) -> list[Disagreement]:
     """Search for words on which a box and an automaton disagree most, the worst first.
@@ -71,7 +75,7 @@ def disagreements(
     n_rounds
         How often the worst are varied; 0: never.
     max_length
-        The longest word.
+        The longest word: by default 30, or fewer where the box reads no longer ones.
     seed
         Of all chance in it.
 
@@ -91,9 +95,11 @@ def disagreements(
         ("n_words", n_words, 1),
         ("n_drawn", n_drawn, 1),
         ("n_rounds", n_rounds, 0),
-        ("max_length", max_length, 1),
     ):
         whole_number(name, number, least)
+    if max_length is not None:
+        whole_number("max_length", max_length, 1)
+    max_length = allowed_length(box, max_length, MAX_LENGTH)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "

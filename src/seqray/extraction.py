@@ -17,7 +17,7 @@ from seqray.arrays import FloatArray, whole_number
 from seqray.asking import Meter, attended, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.by_blocks import by_blocks
 from seqray.by_contexts import by_contexts
 from seqray.errors import ArgumentError
@@ -160,7 +160,9 @@ def extract(
         that weigh much in smaller blocks (see `seqray.growing`), ``"uniform"``, a `Basis` of your
         own, or a data set of words to draw from. By default what the method says.
     max_length
-        The longest word to draw. A box that never stops is cut there.
+        The longest word to draw, 100 by default. A box that never stops is cut there. A box that
+        says how long its words may be (its attribute ``max_length``) is never asked about longer
+        ones, whether they are drawn or put together; more than that cannot be asked for here.
     store
         A file where answers are kept: what is in there is not asked again, in this run or any
         other. A box made of a function needs a name for that.
@@ -209,6 +211,7 @@ def extract(
             ("max_length", max_length),
         )
     )
+    allowed_length(box, max_length, 1)  # an error where the box cannot read such words
     method = _method(method, box, basis, target)
     if whole_number("counterexamples", counterexamples, 0) and method != "conditional":
         raise ArgumentError(

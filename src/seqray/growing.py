@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
-from seqray.basis import Basis, basis_from, uniform_words
+from seqray.basis import Basis, basis_from, piece_lengths, uniform_words
 from seqray.hankel import HankelBlocks
 from seqray.tree import PrefixTree
 from seqray.words import Alphabet, Word, Words
@@ -92,6 +92,7 @@ def grown_basis(
     rng: np.random.Generator,
     max_length: int,
     wrong: Words | None = None,
+    limit: int | None = None,
 ) -> Basis:
     """Find a larger basis with the help of the blocks of a smaller one.
 
@@ -109,6 +110,9 @@ def grown_basis(
         The longest prefix or suffix to take.
     wrong
         Words to learn from besides, such as `counterexamples`: each is cut in two.
+    limit
+        The length of the longest word that the box can read: a prefix, a symbol and a suffix
+        together are never longer. None: it reads any word.
 
     Examples
     --------
@@ -120,26 +124,33 @@ def grown_basis(
     Basis(20 prefixes, 20 suffixes, grown)
     """
     alphabet, known = blocks.basis.alphabet, blocks.basis
-    heavy = _heavy(blocks, CANDIDATES * n_prefixes, CANDIDATES * n_suffixes, rng, max_length)
+    sizes = (CANDIDATES * n_prefixes, CANDIDATES * n_suffixes)
+    heavy = _heavy(blocks, *sizes, rng, max_length, limit)
     begins, ends = _cut(known.prefixes[:0] if wrong is None else wrong, rng)
 
-    def distinct(*groups: Iterable[Word]) -> Words:
-        return _distinct(alphabet, groups, max_length)
+    longest = [min(max_length, n) for n in piece_lengths(limit)]
+
+    def distinct_prefixes(*groups: Iterable[Word]) -> Words:
+        return _distinct(alphabet, groups, longest[0])
+
+    def distinct_suffixes(*groups: Iterable[Word]) -> Words:
+        return _distinct(alphabet, groups, longest[1])
 
     block = blocks.block()
     rows = telling(block)
     fronts = PrefixTree.of(known.prefixes[rows]).words()
     backs = known.suffixes[telling(block[rows].T)]
-    others, other_ends = distinct(begins, heavy.prefixes), distinct(ends, heavy.suffixes)
+    others = distinct_prefixes(begins, heavy.prefixes)
+    other_ends = distinct_suffixes(ends, heavy.suffixes)
     prefixes, suffixes, n_told = others, other_ends, 0
     left = n_prefixes * n_suffixes * len(alphabet)  # as much as the larger blocks cost
     while True:  # until no longer word tells anything new
         longer = ((*word, symbol) for word in fronts for symbol in alphabet)
-        prefixes = distinct(prefixes, fronts, longer)
+        prefixes = distinct_prefixes(prefixes, fronts, longer)
         longer = ((symbol, *word) for word in backs for symbol in alphabet)
-        suffixes = distinct(suffixes, backs, longer)
+        suffixes = distinct_suffixes(suffixes, backs, longer)
         n_some = min(TELLING, n_suffixes)
-        some = distinct(backs, suffixes[np.sort(rng.permutation(len(suffixes))[:n_some])])
+        some = distinct_suffixes(backs, suffixes[np.sort(rng.permutation(len(suffixes))[:n_some])])
         rows = telling(_block(ask, prefixes, some))
         columns = telling(_block(ask, prefixes[rows], suffixes).T)
         fronts, backs = PrefixTree.of(prefixes[rows]).words(), suffixes[columns]
@@ -150,8 +161,8 @@ def grown_basis(
         n_told = len(columns)
         prefixes, suffixes = fronts, backs
     return Basis(
-        distinct([()], fronts, others, prefixes)[:n_prefixes],
-        distinct([()], backs, other_ends, suffixes)[:n_suffixes],
+        distinct_prefixes([()], fronts, others, prefixes)[:n_prefixes],
+        distinct_suffixes([()], backs, other_ends, suffixes)[:n_suffixes],
         "grown",
     )
 
@@ -162,6 +173,7 @@ def typical_words(
     n_words: int,
     *,
     rng: np.random.Generator,
+    limit: int | None = None,
 ) -> Words:
     """Draw words like those that weigh much, but longer than those that blocks hold.
 
@@ -178,6 +190,8 @@ def typical_words(
         How many; there are fewer where most weigh nothing.
     rng
         The source of chance.
+    limit
+        The length of the longest word that the box can read. None: it reads any word.
 
     Examples
     --------
@@ -195,6 +209,8 @@ def typical_words(
     for i, batch in enumerate(batches):
         fronts = batch[: n_words - i * BATCH]
         some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
+        if limit is not None:
+            fronts = fronts[np.flatnonzero(fronts.lengths <= limit - some.lengths.max())]
         sizes = np.abs(_block(ask, fronts, some))
         columns = _one_a_row(sizes, rng)
         goes_on = np.flatnonzero(sizes.sum(axis=1) > RARE * np.abs(ask(fronts)))
@@ -209,6 +225,7 @@ def counterexamples(
     n_words: int,
     *,
     rng: np.random.Generator,
+    limit: int | None = None,
 ) -> Words:
     """Find words that a guess gets most wrong, the worst first.
 
@@ -226,6 +243,8 @@ def counterexamples(
         How many at most.
     rng
         The source of chance.
+    limit
+        The length of the longest word that the box can read. None: it reads any word.
 
     Examples
     --------
@@ -241,8 +260,8 @@ def counterexamples(
     known = blocks.basis
     words = Words.concatenate(
         [
-            typical_words(blocks, ask, 3 * n_words, rng=rng),
-            typical_words(blocks, guess, 10 * n_words, rng=rng),
+            typical_words(blocks, ask, 3 * n_words, rng=rng, limit=limit),
+            typical_words(blocks, guess, 10 * n_words, rng=rng, limit=limit),
             uniform_words(
                 known.alphabet, n_words, rng=rng, max_length=1 + int(known.prefixes.lengths.max())
             ),
@@ -286,6 +305,7 @@ def _heavy(
     n_suffixes: int,
     rng: np.random.Generator,
     max_length: int,
+    limit: int | None,
 ) -> Basis:
     """Make a basis of halves of heavy words, and of uniform words where these are too few."""
     alphabet = blocks.basis.alphabet
@@ -298,7 +318,8 @@ def _heavy(
             return uniform_words(alphabet, BATCH, rng=rng, max_length=longest), 0
         return words[np.flatnonzero(words.lengths <= max_length)], 0
 
-    return basis_from(alphabet, draw, n_prefixes, n_suffixes, "grown", split="halves", rng=rng)
+    sizes = (n_prefixes, n_suffixes)
+    return basis_from(alphabet, draw, *sizes, "grown", split="halves", rng=rng, limit=limit)
 
 
 def _one_a_row(sizes: FloatArray, rng: np.random.Generator) -> IntArray:

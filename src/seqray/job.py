@@ -18,7 +18,7 @@ from seqray.answers import AnswerStore
 from seqray.asking import NOISE, KeptBlocks, Meter
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
-from seqray.blackbox.protocol import BlackBox, name_of
+from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of, name_of
 from seqray.fidelity import FidelityTable, Reference
 from seqray.filling import PhasedProgress, Progress, ask_all
 from seqray.noise import SURE, Noise, measure_noise
@@ -70,7 +70,12 @@ class Job:
     @property
     def longest(self) -> int:
         """Where words that are drawn from the box are cut."""
-        return self.max_length or 100
+        return allowed_length(self.box, self.max_length, 100)
+
+    @property
+    def limit(self) -> int | None:
+        """The length of the longest word that the box can be asked about; None: any length."""
+        return max_length_of(self.box)
 
     def rngs(self) -> list[np.random.Generator]:
         """Return sources of chance for the words to ask about, and for those held out."""

@@ -376,6 +376,16 @@ class Words:
         where = flipped - np.arange(len(self.codes))
         return self._trusted(self.alphabet, self.codes[where], self.offsets)
 
+    def cut(self, max_length: int) -> Words:
+        """Return the first ``max_length`` symbols of each word; shorter words stay as they are.
+
+        >>> Alphabet("ab").words(["", "aab", "b"]).cut(2)
+        Words(3 words over 2 symbols: λ, aa, b)
+        """
+        place = np.arange(len(self.codes)) - np.repeat(self.offsets[:-1], self.lengths)
+        lengths = np.minimum(self.lengths, max_length)
+        return self._trusted(self.alphabet, self.codes[place < max_length], _offsets(lengths))
+
     def followed_by(self, other: Words) -> Words:
         """Return every word followed by every word of ``other``, the other's varying fastest.
 

@@ -233,3 +233,9 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     exec(code, {})
     (tmp_path / "net.onnx").touch()
     assert load_card("net.onnx") == Card.from_json(json_of("cards.md")[0])
+
+
+def test_the_longest_word_leaves_room_for_what_is_read_around_it():
+    assert Card(Alphabet("ab"), "value").max_length is None
+    assert Card(Alphabet("ab"), "value", limit=9).max_length == 9
+    assert Card(Alphabet("ab"), "value", limit=9, start=2, stop=3).max_length == 7

@@ -243,3 +243,15 @@ def test_what_is_no_distribution_is_refused(row, message):
 def test_integers_may_be_probabilities():
     box = language_model(lambda prefixes: [[0, 0, 1]] * len(prefixes), "ab")
     assert box.weights(["", "a"]).tolist() == [1, 0]
+
+
+def test_a_function_is_not_called_with_a_word_longer_than_it_reads():
+    box = black_box(lambda words: [len(w) for w in words], "ab", max_length=2)
+    assert box.max_length == 2
+    with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aba' has 3: ask about"):
+        box.weights(["a", "aba"])
+
+
+def test_the_longest_word_of_a_function_is_a_whole_number():
+    with pytest.raises(ArgumentError, match="max_length: expected a whole number from 0"):
+        black_box(len, "ab", max_length=-1)

@@ -253,7 +253,7 @@ def test_a_model_of_a_fixed_length_without_states_is_filled_up():
     padded = np.array([[3, 0, 1, 2, 2, 2]])
     expected = model(padded).detach().cpu().numpy()[0]
     np.testing.assert_allclose(box.weights(["ab"]), expected, rtol=1e-5)
-    with pytest.raises(BlackBoxError, match="reads at most 6 symbols"):
+    with pytest.raises(BlackBoxError, match="reads words of at most 5 symbols"):
         box.weights(["abcabc"])
 
 

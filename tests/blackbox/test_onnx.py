@@ -227,7 +227,7 @@ def test_a_graph_of_a_fixed_number_of_ids_is_filled_up(torch, tmp_path):
     box = open_onnx(path)
     words = ["", "a", "bc"]
     np.testing.assert_allclose(box.weights(words), native().weights(words), rtol=1e-5)
-    with pytest.raises(BlackBoxError, match="reads at most 3 symbols, markers included"):
+    with pytest.raises(BlackBoxError, match="reads words of at most 2 symbols"):
         box.weights(["abc"])
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
-from seqray.blackbox.protocol import Asker, checked_answers
+from seqray.blackbox.protocol import Asker, check_lengths, checked_answers, max_length_of
 from seqray.errors import BlackBoxError, SeqrayError
 from seqray.stepper import read_each
 from seqray.words import Alphabet, Word, Words
@@ -39,6 +39,11 @@ class AskedBox:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols)"
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the box can read; None: it can read any word."""
+        return max_length_of(self.asker)
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask for the number of each word, float64, shape ``(n_words,)``."""
@@ -81,6 +86,11 @@ class AskedModel:
     def __repr__(self) -> str:
         note = ", not renormalised" if self.leaks else ""
         return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols{note})"
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest prefix that the model can read; None: it can read any."""
+        return max_length_of(self.asker)
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return each word's probability: the product of its symbols' and its end's."""
@@ -139,6 +149,7 @@ class AskedModel:
 
 
 def _pieces(asker: Asker, words: Words) -> Iterator[tuple[IntArray, object]]:
+    check_lengths(words, max_length_of(asker), asker.who)
     if len(words):  # nobody is asked about nothing: many fail on it
         yield from asker.ask(words)
 

@@ -192,6 +192,13 @@ class Card:
         return scores
 
     @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that fits into the network, beside start and stop."""
+        if self.limit is None:
+            return None
+        return max(0, self.limit - (self.start is not None) - (self.stop is not None))
+
+    @property
     def leaks(self) -> bool:
         """Whether next-symbol probabilities may sum to less than 1."""
         return not self.renormalise

@@ -139,6 +139,11 @@ class CmdAsker:
         """Whether the child says so."""
         return self.description.deterministic
 
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that it says it can read."""
+        return self.description.max_length
+
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""
         self.description.check_lengths(words, self.who)

@@ -28,6 +28,7 @@ def black_box(
     name: str | None = None,
     batch_size: int = BATCH,
     timeout: float | None = None,
+    max_length: int | None = None,
 ) -> AskedBox:
     """Turn a function on words into a black box.
 
@@ -45,6 +46,8 @@ def black_box(
         so. What was answered before a failure is never lost.
     timeout
         The most seconds that one call may take; by default any time.
+    max_length
+        The length of the longest word that the function can read; by default it reads any word.
 
     Examples
     --------
@@ -52,7 +55,8 @@ def black_box(
     >>> box.weights(["", "a", "abb"])
     array([1.   , 0.5  , 0.125])
     """
-    return AskedBox(FunctionAsker(function, name, batch_size, timeout), Alphabet.of(alphabet))
+    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
+    return AskedBox(asker, Alphabet.of(alphabet))
 
 
 def language_model(
@@ -62,6 +66,7 @@ def language_model(
     name: str | None = None,
     batch_size: int = BATCH,
     timeout: float | None = None,
+    max_length: int | None = None,
 ) -> AskedModel:
     """Turn a function that predicts the next symbol into a black box.
 
@@ -72,7 +77,7 @@ def language_model(
         order of the alphabet, and last that the word ends: shape ``(n, n_symbols + 1)``.
     alphabet
         The symbols of the words.
-    name, batch_size, timeout
+    name, batch_size, timeout, max_length
         As for `black_box`.
 
     Examples
@@ -81,7 +86,8 @@ def language_model(
     >>> box.weights(["", "a", "ab"])
     array([0.25   , 0.125  , 0.03125])
     """
-    return AskedModel(FunctionAsker(function, name, batch_size, timeout), Alphabet.of(alphabet))
+    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
+    return AskedModel(asker, Alphabet.of(alphabet))
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class FunctionAsker:
     fingerprint: str | None = None
     batch_size: int = BATCH
     timeout: float | None = None
+    max_length: int | None = None
     deterministic: bool = False
     pace: list[int] = field(default_factory=lambda: [FIRST], repr=False)
     """How many words the next call takes: it finds out how fast the function is."""
@@ -100,6 +107,8 @@ class FunctionAsker:
         whole_number("batch_size", self.batch_size, 1)
         if self.timeout is not None and not 0 < self.timeout < threading.TIMEOUT_MAX:
             raise ArgumentError(f"timeout: expected seconds, more than 0, got {self.timeout}")
+        if self.max_length is not None:
+            whole_number("max_length", self.max_length, 0)
 
     @property
     def who(self) -> str:

@@ -165,6 +165,11 @@ class HttpAsker:
         """Whether the server says so."""
         return self.description.deterministic
 
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that it says it can read."""
+        return self.description.max_length
+
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.
 

@@ -82,12 +82,16 @@ class SequenceAsker:
     batch: int
     deterministic: bool = False
 
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the network can read."""
+        return self.card.max_length
+
     def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield answers batch by batch, short words first."""
         order = np.argsort(words.lengths, kind="stable")
         lengths = words.lengths[order]
         more = (self.card.start is not None) + (self.card.stop is not None)
-        self._check_length(words, int(lengths[-1]) + more)
         n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
         if n_empty:
             yield order[:n_empty], np.full(n_empty, self._value_of_nothing())
@@ -109,14 +113,6 @@ class SequenceAsker:
                 'value of the empty word as "empty"'
             )
         return self.card.empty
-
-    def _check_length(self, words: Words, longest: int) -> None:
-        if self.card.limit is not None and longest > self.card.limit:
-            word = words.alphabet.show(words[int(words.lengths.argmax())])
-            raise BlackBoxError(
-                f"{self.who} reads at most {self.card.limit} symbols, markers included, and the "
-                f"word {word!r} has {longest}: ask about shorter words (max_length)"
-            )
 
     def _answer(self, words: Words) -> FloatArray:
         ids, lengths = self._ids(words)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
-from seqray.errors import BlackBoxError
+from seqray.errors import ArgumentError, BlackBoxError
 from seqray.words import Alphabet, Words
 
 
@@ -67,6 +67,58 @@ def name_of(box: object) -> str:
     """
     who = getattr(getattr(box, "asker", box), "who", None)
     return who if isinstance(who, str) else f"the {type(box).__name__}"
+
+
+def max_length_of(box: object) -> int | None:
+    """Return the length of the longest word that a box can read; None: it can read any word.
+
+    A box that has a limit says so by its attribute ``max_length``.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> max_length_of(seqray.black_box(len, "ab", max_length=20))
+    20
+    """
+    found: int | None = getattr(box, "max_length", None)
+    return found
+
+
+def allowed_length(box: object, max_length: int | None, default: int) -> int:
+    """Return how long words that are drawn for a box may be.
+
+    That is ``max_length``, which must be within the box's own limit, or where it is None the
+    default, or the box's limit where that is less.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(len, "ab", max_length=20)
+    >>> allowed_length(box, None, 100), allowed_length(box, 5, 100)
+    (20, 5)
+    """
+    limit = max_length_of(box)
+    if max_length is None:
+        return default if limit is None else min(default, limit)
+    if limit is not None and max_length > limit:
+        raise ArgumentError(
+            f"max_length: {name_of(box)} reads words of at most {limit} symbols, got {max_length}: "
+            f"give {limit} or less, or leave it out"
+        )
+    return max_length
+
+
+def check_lengths(words: Words, max_length: int | None, who: str) -> None:
+    """Refuse words that a box cannot read, before it is asked."""
+    if max_length is None or not len(words):
+        return
+    longest = int(words.lengths.argmax())
+    if words.lengths[longest] > max_length:
+        raise BlackBoxError(
+            f"{who} reads words of at most {max_length} symbols, and "
+            f"{words.alphabet.show(words[longest])!r} has {words.lengths[longest]}: "
+            "ask about shorter words (max_length)"
+        )
 
 
 def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str) -> FloatArray:

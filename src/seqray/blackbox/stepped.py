@@ -92,6 +92,11 @@ class SteppedBox(ReadsWords):
         return self.card.alphabet
 
     @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the network can read."""
+        return self.card.max_length
+
+    @property
     def max_states(self) -> int | None:
         """How many states may be stepped at once, where the adapter says so."""
         found: int | None = getattr(self.steps, "max_states", None)

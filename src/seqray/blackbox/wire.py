@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError
-from seqray.blackbox.protocol import Asker
+from seqray.blackbox.protocol import Asker, check_lengths
 from seqray.errors import BlackBoxError, SymbolError
 from seqray.words import Alphabet, Words
 
@@ -113,15 +113,7 @@ ask about shorter words (max_length)
 
     def check_lengths(self, words: Words, who: str) -> None:
         """Refuse words that the box cannot read, before anything is asked."""
-        if self.max_length is None or not len(words):
-            return
-        longest = int(words.lengths.argmax())
-        if words.lengths[longest] > self.max_length:
-            raise BlackBoxError(
-                f"{who} reads words of at most {self.max_length} symbols, and "
-                f"{words.alphabet.show(words[longest])!r} has {words.lengths[longest]}: "
-                "ask about shorter words (max_length)"
-            )
+        check_lengths(words, self.max_length, who)
 
 
 def _wrong(document: object) -> str:
