@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from seqray.arrays import FloatArray, IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.card import Card, card_path, load_card
-from seqray.blackbox.extras import load_extra
+from seqray.blackbox.extras import check_safe, load_extra
 from seqray.blackbox.padded import BATCH, sequence_box
 from seqray.blackbox.stepped import SteppedBox, stepped_box
 from seqray.blackbox.torch_stack import Stack, check_fit, read_stack
@@ -280,17 +280,20 @@ def _read_arrays(torch: Any, path: str | os.PathLike[str], device: Any) -> dict[
 
 
 def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
+    check_safe(torch, "a file of torch.save")
     try:
         return torch.load(path, map_location=device, weights_only=True)
     except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:
         text = str(error)
-        if "Unsupported global" in text or "TorchScript" in text:
+        if "GLOBAL" in text or "global" in text or "TorchScript" in text:
             raise FileError(
                 f"{path}: holds a whole module, which needs code to be loaded, and seqray runs "
                 f"none that comes from a file. {SAVE}"
-            ) from error
+            ) from None
         reason = text.partition("\n")[0][:200]
-        raise FileError(f"{path}: not a file of torch.save, or damaged: {reason}") from error
+        if "weights" in reason.lower():  # PyTorch recommends to load it unsafely: seqray does not
+            reason = f"it holds more than arrays. {SAVE}"
+        raise FileError(f"{path}: not a file of torch.save, or damaged: {reason}") from None
 
 
 SAVE = (
