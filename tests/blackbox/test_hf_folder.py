@@ -304,7 +304,7 @@ def test_odd_names_of_classes_are_an_error_of_the_file(classifier, names):
 
 
 def test_an_old_version_of_transformers_opens_no_folder(folder, monkeypatch):
-    monkeypatch.setattr(transformers, "__version__", "5.2.0")
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.2.0")
     with pytest.raises(MissingExtraError, match=r"5\.2\.0 lets .* run code .*transformers>=5\.3"):
         open_hf(folder)
 

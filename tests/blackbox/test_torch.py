@@ -373,7 +373,7 @@ def test_a_folder_is_no_file_of_arrays(tmp_path):
 def test_no_message_recommends_to_load_a_file_unsafely(tmp_path, wrong):
     path = save_arrays(tmp_path / "gru.pt")
     if wrong == "module":
-        torch.save(gru_module(), path)
+        torch.save(nn.GRU(2, 3), path)
     elif wrong == "number":
         path.write_bytes(b"\x80\x02c__builtin__\nprint\n.")
     else:
