@@ -389,3 +389,12 @@ def test_without_transformers_the_extra_is_named(original, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install '\.\[hf\]' in seqray's folder"):
         open_hf(original)
+
+
+def test_a_card_needs_no_columns_wherever_its_end_is(folder):
+    """An end whose id is less than the size of the alphabet."""
+    card = {"alphabet": "abc", "answers": "next", "ids": IDS, "start": 1, "end": 2}
+    card_path(folder).write_text(json.dumps(card))
+    box = open_hf(folder)
+    card_path(folder).write_text(json.dumps({**card, "columns": IDS}))
+    np.testing.assert_array_equal(box.weights(WORDS), open_hf(folder).weights(WORDS))

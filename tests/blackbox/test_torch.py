@@ -377,7 +377,7 @@ def test_no_message_recommends_to_load_a_file_unsafely(tmp_path, wrong):
     elif wrong == "number":
         path.write_bytes(b"\x80\x02c__builtin__\nprint\n.")
     else:
-        path.write_bytes(b"\x80\x04\x95hello")
+        path.write_bytes(b"\x80\x02hello")
     with pytest.raises(FileError) as caught:
         open_torch(path)
     shown = "".join(traceback.format_exception(caught.value))
@@ -491,3 +491,10 @@ def test_the_example_finds_two_states():
     shown = run_example("torch_box.py")
     assert "the module became WeightedAutomaton(2 states, 2 symbols)" in shown
     assert "the same answers: True" in shown
+
+
+def test_what_a_file_holds_is_said_before_a_card_is_asked_for(tmp_path):
+    path = tmp_path / "whole.pt"
+    torch.save(nn.GRU(2, 3), path)
+    with pytest.raises(FileError, match="holds a whole module"):
+        open_torch(path)

@@ -232,10 +232,11 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
             '"ids": [5, 6], "start": 1, "end": 2}; see docs/boxes/hf.md'
         )
     text = read_text(path)
-    card = read_card(text, path)
-    given = {key: x for key, x in json.loads(text).items() if x is not None}
-    if card.answers == "next":
-        given.setdefault("columns", list(card.ids or ()))
+    with reading(path, "a card of seqray"):
+        given = {key: x for key, x in json.loads(text).items() if x is not None}
+    if given.get("answers") == "next":
+        if "ids" in given:
+            given.setdefault("columns", given["ids"])
         for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
             if name not in given:
                 given[name] = _special_id(config, token, f"{path}: {name}: say which token it is")

@@ -76,7 +76,8 @@ ADAPTERS = {
     "taysir": Adapter(
         "seqray.blackbox.taysir:load_taysir",
         "FOLDER",
-        "a language model of the TAYSIR competition, in a folder of plain arrays",
+        "a language model of the TAYSIR competition, converted to a folder of plain arrays "
+        "(docs/files.md)",
     ),
     "torch": Adapter(
         "seqray.blackbox.torch:open_torch",

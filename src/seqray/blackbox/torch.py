@@ -26,7 +26,7 @@ from seqray.blackbox.padded import BATCH, sequence_box
 from seqray.blackbox.stepped import SteppedBox, stepped_box
 from seqray.blackbox.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.trial import tried
-from seqray.errors import ArgumentError, FileError
+from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.files import DAMAGE, fingerprint
 from seqray.words import Alphabet, Symbol
 
@@ -98,9 +98,12 @@ def open_torch(
     batch
         The most ids in one call, for a network without states.
     """
-    card, threads = load_card(path), whole_number("threads", threads, 1)
+    threads = whole_number("threads", threads, 1)
+    if not Path(path).exists():
+        raise MissingFileError(f"{path}: there is no such file")
     torch = load_extra("torch", "torch")
     arrays = _read_arrays(torch, path, usable_device(torch, device))
+    card = load_card(path)
     for name, array in arrays.items():
         if not array.is_floating_point():
             raise FileError(f"{path}: {name}: expected real numbers, got {array.dtype}")
