@@ -393,7 +393,7 @@ def test_without_transformers_the_extra_is_named(original, monkeypatch):
 
 def test_a_card_needs_no_columns_wherever_its_end_is(folder):
     """An end whose id is less than the size of the alphabet."""
-    card = {"alphabet": "abc", "answers": "next", "ids": IDS, "start": 1, "end": 2}
+    card = {"alphabet": "abc", "answers": "next", "ids": IDS, "start": 1, "end": 0}
     card_path(folder).write_text(json.dumps(card))
     box = open_hf(folder)
     card_path(folder).write_text(json.dumps({**card, "columns": IDS}))

@@ -226,10 +226,10 @@ def test_an_unknown_layout_is_refused(file, tmp_path):
         (range(3), "words.txt", "2 3\n2 0 2\n0\n"),
         (range(1, 4), "words.txt", "2 3\n2 1 3\n0\n"),
         (range(3), "3.pautomac.train", "2 3\n2 0 2\n0\n"),
-        ([1.5, None, "λ"], "pautomac.jsonl", '[1.5, "λ"]\n[]\n'),
+        ([1.5, None, "μ"], "pautomac.jsonl", '[1.5, "μ"]\n[]\n'),
         ("abc", "words.txt", "ac\n\n"),
         (["do", "re", "mi"], "words.txt", "do mi\n\n"),
-        ([1.5, None, "λ"], "words.jsonl", '[1.5, "λ"]\n[]\n'),
+        ([1.5, None, "μ"], "words.jsonl", '[1.5, "μ"]\n[]\n'),
     ],
 )
 def test_the_layout_of_a_new_file_follows_symbols_and_name(tmp_path, symbols, name, content):
@@ -292,7 +292,7 @@ def test_words_come_back_from_every_layout(tmp_path_factory, words, layout):
 
 
 @given(
-    data=st.data(), symbols=st.sets(st.text("ab1 \t\u2028λ", min_size=1, max_size=2), min_size=1)
+    data=st.data(), symbols=st.sets(st.text("ab1 \t\u2028μ", min_size=1, max_size=2), min_size=1)
 )
 def test_words_come_back_from_the_guessed_layout(tmp_path_factory, data, symbols):
     path = tmp_path_factory.mktemp("words") / "words"
