@@ -226,10 +226,10 @@ def test_an_unknown_layout_is_refused(file, tmp_path):
         (range(3), "words.txt", "2 3\n2 0 2\n0\n"),
         (range(1, 4), "words.txt", "2 3\n2 1 3\n0\n"),
         (range(3), "3.pautomac.train", "2 3\n2 0 2\n0\n"),
-        ([1.5, None, "μ"], "pautomac.jsonl", '[1.5, "μ"]\n[]\n'),
+        ([1.5, 3, "μ"], "pautomac.jsonl", '[1.5, "μ"]\n[]\n'),
         ("abc", "words.txt", "ac\n\n"),
         (["do", "re", "mi"], "words.txt", "do mi\n\n"),
-        ([1.5, None, "μ"], "words.jsonl", '[1.5, "μ"]\n[]\n'),
+        ([1.5, 3, "μ"], "words.jsonl", '[1.5, "μ"]\n[]\n'),
     ],
 )
 def test_the_layout_of_a_new_file_follows_symbols_and_name(tmp_path, symbols, name, content):
@@ -249,7 +249,6 @@ def test_the_layout_of_a_new_file_follows_symbols_and_name(tmp_path, symbols, na
         (["a", "\n"], "characters"),
         (["a", "\n"], "auto"),
         (["a", "b c"], "text"),
-        (["a", ""], "text"),
         (["1", 1], "text"),
         (["1", 1], "characters"),
         (["a", ("b", "c")], "jsonl"),
@@ -306,7 +305,10 @@ def test_words_come_back_from_the_guessed_layout(tmp_path_factory, data, symbols
         assert read_words(path, alphabet=alphabet) == alphabet.words(words)
 
 
-@given(st.lists(st.text(max_size=5), min_size=1, max_size=5))
+TEXTS = st.text(max_size=5).filter(lambda text: "λ" not in text)  # the empty word's name
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_json_lines_hold_any_text(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("words") / "words.jsonl"
     path.write_text("".join(json.dumps(word) + "\n" for word in words))
