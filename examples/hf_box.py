@@ -1,6 +1,6 @@
 """Extract an automaton from a language model of Hugging Face transformers.
 
-    pip install 'seqray[hf]'
+    pip install '.[hf]'
     python examples/hf_box.py
 
 A small GPT-2 learns sentences about a cat and a dog, and is saved as transformers saves models,

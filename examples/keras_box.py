@@ -1,6 +1,6 @@
 """Extract an automaton from a Keras model.
 
-    pip install 'seqray[keras]' torch
+    pip install '.[keras]' torch
     KERAS_BACKEND=torch python examples/keras_box.py
 
 A GRU learns the weather of a small machine from 3,000 of its weeks, and is saved as a .keras file.

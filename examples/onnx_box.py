@@ -1,6 +1,6 @@
 """Extract an automaton from an ONNX model, read whole or symbol by symbol.
 
-    pip install 'seqray[onnx]' torch onnx
+    pip install '.[onnx]' torch onnx
     python examples/onnx_box.py
 
 A GRU that predicts the next letter is exported from PyTorch twice: as a graph that reads whole

@@ -1,6 +1,6 @@
 """Extract an automaton from a PyTorch module.
 
-    pip install 'seqray[torch]'
+    pip install '.[torch]'
     python examples/torch_box.py
 
 A small GRU learns in a few seconds to tell words with an even number of a's from others. seqray

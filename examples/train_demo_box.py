@@ -1,6 +1,6 @@
 """Make the network that `seqray demo` takes apart: a small GRU, trained on a generated machine.
 
-    pip install 'seqray[torch]'
+    pip install '.[torch]'
     python examples/train_demo_box.py box.safetensors
 
 The machine, its words and the training are all seeded. The network never sees the machine, only

@@ -112,7 +112,7 @@ def test_boxes_are_told_apart_by_name_kind_and_alphabet(store):
 
 
 def test_boxes_are_listed_with_counts_the_last_used_first(store):
-    first, second = box_of(store, "first"), box_of(store, "second", alphabet=Alphabet([None, 1]))
+    first, second = box_of(store, "first"), box_of(store, "second", alphabet=Alphabet([2.5, 1]))
     store.add(first, AB.words(["", "a"]), np.zeros(2))
     store.add_block(first, b"rows", np.zeros(3))
     box_of(store, "first")
@@ -122,7 +122,7 @@ def test_boxes_are_listed_with_counts_the_last_used_first(store):
         ("second", 0, 0),
     ]
     assert listed[1].id == second
-    assert listed[1].alphabet == Alphabet([None, 1])
+    assert listed[1].alphabet == Alphabet([2.5, 1])
     assert listed[0].used >= listed[0].created
 
 

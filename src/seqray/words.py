@@ -6,7 +6,7 @@ a small integer, its *code*, and a batch of words is one flat array of codes wit
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -20,6 +20,9 @@ from seqray.errors import ArgumentError, SymbolError
 Symbol: TypeAlias = Hashable
 Word: TypeAlias = Sequence[Symbol]
 
+EMPTY = "λ"
+"""How the empty word is shown."""
+
 
 @dataclass(frozen=True, init=False)
 class Alphabet:
@@ -28,8 +31,8 @@ class Alphabet:
     Parameters
     ----------
     symbols
-        Any hashable symbols, all different. The order is kept: it is the order of the rows and
-        columns in every result.
+        Any hashable symbols, all different, but not ``None``, ``""`` and ``"λ"``. The order is
+        kept: it is the order of the rows and columns in every result. So a set will not do.
 
     Examples
     --------
@@ -47,6 +50,11 @@ class Alphabet:
     symbols: tuple[Symbol, ...]
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
+        if isinstance(symbols, Set):
+            raise SymbolError(
+                f"an alphabet has an order and a {type(symbols).__name__} has none: it would "
+                "differ from run to run: write sorted(symbols), or a list"
+            )
         symbols = tuple(symbols)
         if not symbols:
             raise SymbolError("an alphabet needs at least one symbol, got none")
@@ -59,6 +67,11 @@ class Alphabet:
                     f"symbol {code} of the alphabet, {symbol!r}, is not hashable: "
                     "use strings, numbers or tuples"
                 ) from None
+            if symbol is None or (isinstance(symbol, str) and symbol in ("", EMPTY)):
+                raise SymbolError(
+                    f"symbol {code} of the alphabet is {symbol!r}, which cannot be told from no "
+                    f"symbol at all ({EMPTY} is how the empty word is shown): give it another name"
+                )
             if first != code:
                 raise SymbolError(
                     f"symbol {symbol!r} stands twice in the alphabet, at {first} and {code}"
@@ -154,7 +167,7 @@ class Alphabet:
         >>> Alphabet("ab").show("ab"), Alphabet(range(12)).show([10, 2]), Alphabet("ab").show("")
         ('ab', '10 2', 'λ')
         """
-        return ("" if self.has_characters else " ").join(str(s) for s in word) or "λ"
+        return ("" if self.has_characters else " ").join(str(s) for s in word) or EMPTY
 
     def to_json(self) -> list[Any]:
         """Return the symbols as JSON can hold them; ``Alphabet(list)`` brings them back."""

@@ -239,3 +239,13 @@ def test_the_longest_word_leaves_room_for_what_is_read_around_it():
     assert Card(Alphabet("ab"), "value").max_length is None
     assert Card(Alphabet("ab"), "value", limit=9).max_length == 9
     assert Card(Alphabet("ab"), "value", limit=9, start=2, stop=3).max_length == 7
+
+
+def test_a_card_takes_symbols_as_they_are():
+    assert Card("abcd", "value").alphabet == Alphabet("abcd")
+    assert Card(["do", "re"], "value").alphabet == Alphabet(["do", "re"])
+
+
+def test_a_dictionary_is_no_alphabet_of_a_card():
+    with pytest.raises(ArgumentError, match=r"got a dictionary: .*Card\.from_json"):
+        Card({"alphabet": "ab", "answers": "value"}, "value")

@@ -36,7 +36,7 @@ def test_all_words_are_asked_in_one_call_as_strings():
     assert asked == [["ab", "", "ab"]]
 
 
-@pytest.mark.parametrize("symbols", [[0, 1], ["do", "re"], [("x", 1), None]])
+@pytest.mark.parametrize("symbols", [[0, 1], ["do", "re"], [("x", 1), 2.5]])
 def test_words_are_tuples_where_symbols_are_no_characters(symbols):
     asked = []
     box = black_box(lambda words: asked.extend(words) or np.ones(len(words)), symbols)
@@ -255,3 +255,8 @@ def test_a_function_is_not_called_with_a_word_longer_than_it_reads():
 def test_the_longest_word_of_a_function_is_a_whole_number():
     with pytest.raises(ArgumentError, match="max_length: expected a whole number from 0"):
         black_box(len, "ab", max_length=-1)
+
+
+def test_a_function_that_takes_one_word_is_told_that_it_gets_a_list():
+    with pytest.raises(BlackBoxError, match="one number for each word: it gets a list of words"):
+        black_box(lambda word: 1.0, "ab").weights(["a", "b"])

@@ -102,7 +102,6 @@ def test_symbols_are_found_as_text_and_in_the_vocabulary():
     [
         (["a", "bc"], r"symbol 'bc': expected one token, and the tokenizer makes 'b', 'c' of it"),
         (["a", "z"], r"symbol 'z': expected one token, and the tokenizer makes '<unk>' of it"),
-        (["a", ""], "symbol '': expected one token, and the tokenizer makes nothing of it"),
         ([0, 1], "symbol '0': expected one token"),
     ],
 )
@@ -219,7 +218,7 @@ def test_a_damaged_configuration_is_refused(folder, content):
 def test_a_model_that_needs_code_is_refused(folder):
     edit(folder / "config.json", model_type="odd", auto_map={"AutoModelForCausalLM": "odd.Odd"})
     (folder / "odd.py").write_text("raise SystemExit('code was run')")
-    with pytest.raises(FileError, match=r"needs code that comes with the model.*hf_box\(model"):
+    with pytest.raises(FileError, match=r"needs code or files .*\(auto_map in.*hf_box\(model"):
         open_hf(folder)
 
 
@@ -228,9 +227,91 @@ def test_a_model_that_transformers_knows_needs_no_code(folder):
     assert isinstance(open_hf(folder), SteppedModel)
 
 
+@pytest.mark.parametrize(
+    "field",
+    ["attn_implementation", "_attn_implementation", "_attn_implementation_internal"],
+)
+@pytest.mark.parametrize("value", ["org/repo", "flash_attention_2", 7])
+def test_attention_is_computed_by_pytorch_whatever_the_configuration_asks_for(
+    folder, monkeypatch, field, value
+):
+    expected = open_hf(folder).weights(WORDS)
+    edit(folder / "config.json", **{field: value})
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    box = open_hf(folder)
+    np.testing.assert_array_equal(box.weights(WORDS), expected)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("quantization_config", {"quant_method": "gptq"}),
+        ("trust_remote_code", True),
+        ("transformers_weights", "adapter_model.bin"),
+    ],
+)
+def test_a_configuration_that_asks_for_code_or_other_files_is_refused(folder, field, value):
+    edit(folder / "config.json", **{field: value})
+    with pytest.raises(FileError, match=rf"needs code or files .*\({field} in config\.json\)"):
+        open_hf(folder)
+
+
+def test_an_adapter_beside_a_model_is_not_left_out_in_silence(folder):
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/repo"}')
+    with pytest.raises(FileError, match="holds an adapter beside its model"):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "../model.safetensors"])
+def test_an_index_that_names_other_files_is_refused(folder, file):
+    (folder / "model.safetensors").rename(folder / "model-1.safetensors")
+    index = {"metadata": {}, "weight_map": {"transformer.wte.weight": file}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(FileError, match=r"names the file .* expected \.safetensors files in the"):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("model_type", ["gpt2"], "model_type: expected the name of a model"),
+        ("model_type", ..., "model_type: expected the kind of model"),
+        ("model_type", "lightglue", "model_type: expected the kind of model"),
+        ("architectures", [{}], "architectures: expected a list of names"),
+        ("architectures", "GPT2LMHeadModel", "architectures: expected a list of names"),
+        ("n_head", "x", "cannot load it as ModelForCausalLM"),
+    ],
+)
+def test_an_odd_field_of_a_configuration_is_named(folder, field, value, message):
+    edit(folder / "config.json", **{field: value})
+    with pytest.raises(FileError, match=message):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize("size", ["x", None, []])
+def test_an_odd_size_of_a_vocabulary_is_an_error_of_the_file(folder, size):
+    card_path(folder).write_text(json.dumps({"alphabet": "abc", "answers": "next", "ids": IDS}))
+    edit(folder / "config.json", vocab_size=size)
+    with pytest.raises(FileError, match="cannot load it as ModelForCausalLM"):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize("names", [{"a": "x"}, ["x", "y"], 3])
+def test_odd_names_of_classes_are_an_error_of_the_file(classifier, names):
+    edit(classifier / "config.json", id2label=names)
+    with pytest.raises(FileError, match=r"bert: its tokenizer cannot be loaded"):
+        open_hf(classifier, alphabet="abc", label=1)
+
+
+def test_an_old_version_of_transformers_opens_no_folder(folder, monkeypatch):
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "5.2.0")
+    with pytest.raises(MissingExtraError, match=r"5\.2\.0 lets .* run code .*transformers>=5\.3"):
+        open_hf(folder)
+
+
 def test_a_model_of_an_unknown_kind_is_refused(folder):
     edit(folder / "config.json", model_type="odd")
-    with pytest.raises(FileError, match=r"transformers .* cannot load it as ModelForCausalLM"):
+    with pytest.raises(FileError, match=r"model_type: expected the kind .* that GPT2LMHeadModel"):
         open_hf(folder)
 
 
@@ -306,5 +387,14 @@ def test_a_missing_and_a_damaged_tokenizer_are_refused(folder):
 
 def test_without_transformers_the_extra_is_named(original, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'seqray\[hf\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[hf\]' in seqray's folder"):
         open_hf(original)
+
+
+def test_a_card_needs_no_columns_wherever_its_end_is(folder):
+    """An end whose id is less than the size of the alphabet."""
+    card = {"alphabet": "abc", "answers": "next", "ids": IDS, "start": 1, "end": 0}
+    card_path(folder).write_text(json.dumps(card))
+    box = open_hf(folder)
+    card_path(folder).write_text(json.dumps({**card, "columns": IDS}))
+    np.testing.assert_array_equal(box.weights(WORDS), open_hf(folder).weights(WORDS))

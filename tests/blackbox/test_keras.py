@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -344,7 +345,7 @@ def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
     with pytest.raises(FileError, match=r"needs code .*keras_box\(model, card\)$"):
         open_keras(path)
     path = save_model(functional(*embedded(layers.GRU(2), Doubled(1))), tmp_path / "own.keras")
-    with pytest.raises(FileError, match="holds a Lambda or a class of your own, which needs code"):
+    with pytest.raises(FileError, match=r"holds 'Doubled' of .*, which needs code"):
         open_keras(path)
 
 
@@ -365,7 +366,7 @@ def test_a_model_whose_layers_cannot_be_traced_has_no_chain():
 def test_a_missing_package_is_told_apart_from_a_missing_backend(monkeypatch, missing, message):
     def fail(*_):
         cause = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
-        raise MissingExtraError("pip install 'seqray[keras]'") from cause
+        raise MissingExtraError("pip install '.[keras]'") from cause
 
     model = gru_model()
     monkeypatch.setattr(adapter, "load_extra", fail)
@@ -401,3 +402,40 @@ def test_the_page_runs(tmp_path, monkeypatch):
 
 def test_the_example_finds_two_states():
     assert "weather.keras became WeightedAutomaton(2 states" in run_example("keras_box.py")
+
+
+def rewritten(path, config):
+    """Return a .keras file with another configuration."""
+    other = path.with_name("other.keras")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, config if name == "config.json" else old.read(name))
+    VALUE.save(card_path(other))
+    return other
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        {"module": "builtins", "class_name": "function", "config": "print"},
+        {"module": "os", "class_name": "system", "config": {}},
+        {"module": "keras.layers", "class_name": "TFSMLayer", "config": {}},
+    ],
+)
+def test_a_file_that_names_anything_but_layers_of_keras_is_never_given_to_keras(
+    tmp_path, monkeypatch, evil
+):
+    path = save_model(sequential(*embedded(layers.GRU(2))), tmp_path / "net.keras", VALUE)
+    with zipfile.ZipFile(path) as archive:
+        document = json.loads(archive.read("config.json"))
+    document["config"]["layers"].append(evil)
+    monkeypatch.setattr(keras.saving, "load_model", lambda *_, **__: pytest.fail("was loaded"))
+    with pytest.raises(FileError, match=f"holds {evil['class_name']!r} of .*needs code"):
+        open_keras(rewritten(path, json.dumps(document)))
+
+
+def test_an_old_version_of_keras_opens_no_file(tmp_path, monkeypatch):
+    path = save_model(sequential(*embedded(layers.GRU(2))), tmp_path / "net.keras", VALUE)
+    monkeypatch.setattr(keras, "__version__", "3.8.0")
+    with pytest.raises(MissingExtraError, match=r"keras 3\.8\.0 lets .*'keras>=3\.15'"):
+        open_keras(path)

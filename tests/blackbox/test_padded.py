@@ -98,7 +98,7 @@ def test_the_value_of_the_empty_word_may_be_given(pad, start):
 def test_a_network_that_cannot_read_nothing_says_what_its_card_lacks(pad):
     box = box_of(Network(), Card(AB, "value", pad=pad))
     assert box.weights(["a"]).shape == (1,)
-    with pytest.raises(BlackBoxError, match=r'cannot read the empty word: .* as "empty"'):
+    with pytest.raises(BlackBoxError, match=r'cannot read the empty word, .* as "empty"'):
         box.weights(["a", ""])
 
 

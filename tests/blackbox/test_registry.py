@@ -171,3 +171,10 @@ def test_options_reach_the_adapter_and_unknown_ones_are_refused(tmp_path):
         open_black_box("cmd:true", time=3)
     with pytest.raises(ArgumentError, match=r"the demo adapter has no option 'x': it takes none"):
         open_black_box("demo", x=3)
+
+
+def test_a_module_in_the_folder_is_proposed_as_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mods.py").touch()
+    with pytest.raises(ArgumentError, match=r"unknown kind 'mods': did you mean python:mods:box\?"):
+        open_black_box("mods:box")

@@ -78,3 +78,13 @@ def test_a_network_without_the_outputs_of_the_card_disagrees_with_the_alphabet()
 def test_what_is_no_real_number_is_refused(scores):
     with pytest.raises(BlackBoxError, match="expected real numbers"):
         checked(scores, "value")
+
+
+def test_rows_of_a_softmax_that_are_taken_for_logits_are_warned_of_once(caplog):
+    card = Card(AB, "next")
+    for who in ("the net of a softmax", "the net of a softmax"):
+        checked_scores([[0.2, 0.3, 0.5]], card, 1, who, str)
+    assert caplog.text.count("rows that sum to 1, as a softmax does") == 1
+    checked_scores([[0.2, 0.3, 0.5]], Card(AB, "next", "probabilities"), 1, "another net", str)
+    checked_scores([[0.2, -0.3, 0.5]], card, 1, "a third net", str)
+    assert caplog.text.count("as a softmax does") == 1

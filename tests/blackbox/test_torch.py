@@ -1,3 +1,4 @@
+import traceback
 import warnings
 from collections import namedtuple
 from dataclasses import replace
@@ -23,7 +24,13 @@ from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.stepped import SteppedBox, SteppedModel
 from seqray.blackbox.torch import open_torch, torch_box
-from seqray.errors import ArgumentError, BlackBoxError, FileError, MissingFileError
+from seqray.errors import (
+    ArgumentError,
+    BlackBoxError,
+    FileError,
+    MissingExtraError,
+    MissingFileError,
+)
 from seqray.words import Alphabet
 
 torch = pytest.importorskip("torch")
@@ -362,6 +369,30 @@ def test_a_folder_is_no_file_of_arrays(tmp_path):
         open_torch(folder)
 
 
+@pytest.mark.parametrize("wrong", ["module", "damaged", "number"])
+def test_no_message_recommends_to_load_a_file_unsafely(tmp_path, wrong):
+    path = save_arrays(tmp_path / "gru.pt")
+    if wrong == "module":
+        torch.save(nn.GRU(2, 3), path)
+    elif wrong == "number":
+        path.write_bytes(b"\x80\x02c__builtin__\nprint\n.")
+    else:
+        path.write_bytes(b"\x80\x02hello")
+    with pytest.raises(FileError) as caught:
+        open_torch(path)
+    shown = "".join(traceback.format_exception(caught.value))
+    for unsafe in ("weights_only", "safe_globals", "trust"):
+        assert unsafe not in shown.replace("weights_only=True)", "")
+
+
+def test_an_old_version_of_torch_opens_no_pickle(tmp_path, monkeypatch):
+    path, arrays = save_arrays(tmp_path / "gru.pt"), save_arrays(tmp_path / "gru.safetensors")
+    monkeypatch.setattr(torch, "__version__", "2.9.1+cpu")
+    with pytest.raises(MissingExtraError, match=r"2\.9\.1\+cpu lets a file .* 'torch>=2\.10'"):
+        open_torch(path)
+    assert open_torch(arrays).weights([""]).shape == (1,)
+
+
 def test_a_file_of_another_kind_under_a_known_name_is_refused(tmp_path):
     path = save_arrays(tmp_path / "gru.safetensors")
     torch.save(gru_module().state_dict(), path)
@@ -460,3 +491,10 @@ def test_the_example_finds_two_states():
     shown = run_example("torch_box.py")
     assert "the module became WeightedAutomaton(2 states, 2 symbols)" in shown
     assert "the same answers: True" in shown
+
+
+def test_what_a_file_holds_is_said_before_a_card_is_asked_for(tmp_path):
+    path = tmp_path / "whole.pt"
+    torch.save(nn.GRU(2, 3), path)
+    with pytest.raises(FileError, match="holds a whole module"):
+        open_torch(path)

@@ -113,9 +113,9 @@ def test_text_is_split_at_white_space_and_an_empty_line_is_the_empty_word(file):
 
 
 def test_characters_are_symbols_where_there_is_no_space(file):
-    words = read_words(file("ba\n\nλa\r\n"))
-    assert words.alphabet == Alphabet("abλ")
-    assert list(words) == [("b", "a"), (), ("λ", "a")]
+    words = read_words(file("ba\n\nμa\r\n"))
+    assert words.alphabet == Alphabet("abμ")
+    assert list(words) == [("b", "a"), (), ("μ", "a")]
 
 
 def test_characters_that_some_call_line_ends_are_symbols(file):
@@ -123,9 +123,9 @@ def test_characters_that_some_call_line_ends_are_symbols(file):
 
 
 def test_json_lines_are_lists_or_strings(file):
-    words = read_words(file('["do", 10, 2]\n"ab"\n[]\n[1.5, null]\n', "words.jsonl"))
-    assert words.alphabet == Alphabet([1.5, 2, 10, None, "a", "b", "do"])
-    assert list(words) == [("do", 10, 2), ("a", "b"), (), (1.5, None)]
+    words = read_words(file('["do", 10, 2]\n"ab"\n[]\n[1.5]\n', "words.jsonl"))
+    assert words.alphabet == Alphabet([1.5, 2, 10, "a", "b", "do"])
+    assert list(words) == [("do", 10, 2), ("a", "b"), (), (1.5,)]
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_an_unknown_layout_is_refused(file, tmp_path):
         (range(3), "words.txt", "2 3\n2 0 2\n0\n"),
         (range(1, 4), "words.txt", "2 3\n2 1 3\n0\n"),
         (range(3), "3.pautomac.train", "2 3\n2 0 2\n0\n"),
-        ([1.5, None, "λ"], "pautomac.jsonl", '[1.5, "λ"]\n[]\n'),
+        ([1.5, 3, "μ"], "pautomac.jsonl", '[1.5, "μ"]\n[]\n'),
         ("abc", "words.txt", "ac\n\n"),
         (["do", "re", "mi"], "words.txt", "do mi\n\n"),
-        ([1.5, None, "λ"], "words.jsonl", '[1.5, "λ"]\n[]\n'),
+        ([1.5, 3, "μ"], "words.jsonl", '[1.5, "μ"]\n[]\n'),
     ],
 )
 def test_the_layout_of_a_new_file_follows_symbols_and_name(tmp_path, symbols, name, content):
@@ -249,7 +249,6 @@ def test_the_layout_of_a_new_file_follows_symbols_and_name(tmp_path, symbols, na
         (["a", "\n"], "characters"),
         (["a", "\n"], "auto"),
         (["a", "b c"], "text"),
-        (["a", ""], "text"),
         (["1", 1], "text"),
         (["1", 1], "characters"),
         (["a", ("b", "c")], "jsonl"),
@@ -292,7 +291,7 @@ def test_words_come_back_from_every_layout(tmp_path_factory, words, layout):
 
 
 @given(
-    data=st.data(), symbols=st.sets(st.text("ab1 \t\u2028λ", min_size=1, max_size=2), min_size=1)
+    data=st.data(), symbols=st.sets(st.text("ab1 \t\u2028μ", min_size=1, max_size=2), min_size=1)
 )
 def test_words_come_back_from_the_guessed_layout(tmp_path_factory, data, symbols):
     path = tmp_path_factory.mktemp("words") / "words"
@@ -306,7 +305,10 @@ def test_words_come_back_from_the_guessed_layout(tmp_path_factory, data, symbols
         assert read_words(path, alphabet=alphabet) == alphabet.words(words)
 
 
-@given(st.lists(st.text(max_size=5), min_size=1, max_size=5))
+TEXTS = st.text(max_size=5).filter(lambda text: "λ" not in text)  # the empty word's name
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_json_lines_hold_any_text(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("words") / "words.jsonl"
     path.write_text("".join(json.dumps(word) + "\n" for word in words))

@@ -87,6 +87,12 @@ class Card:
     network: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.alphabet, Mapping):
+            raise ArgumentError(
+                "alphabet: expected the symbols, got a dictionary: for one that holds all fields "
+                "of a card write Card.from_json(...)"
+            )
+        object.__setattr__(self, "alphabet", Alphabet.of(self.alphabet))
         _check_choice("answers", self.answers, ANSWERS)
         if not self.scores:
             object.__setattr__(self, "scores", "logits" if self.answers == "next" else "values")

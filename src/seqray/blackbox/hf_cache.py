@@ -157,6 +157,8 @@ def cached_steps(
     """Make steps of a model, after a trial on a few of its ids; or a `CannotShareError`."""
     try:
         config = model.config.get_text_config(decoder=True)
+        if config.num_hidden_layers < 1:
+            raise CannotShareError(f"its configuration has {config.num_hidden_layers} layers")
         shape = (model.device, config.num_hidden_layers, config.vocab_size)
         probe = CachedSteps(ask, *shape, 1, None, MEMORY, who)
         state = probe.advance(probe.begin()[1], np.zeros(1, np.int64), np.array(ids[:1]))[1]

@@ -12,7 +12,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from seqray.blackbox.card import Card, card_path, read_card
-from seqray.blackbox.extras import load_extra
+from seqray.blackbox.extras import check_safe, load_extra
 from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.files import read_text, reading
 from seqray.words import Alphabet, Symbol
@@ -23,6 +23,12 @@ TOKENIZERS = (
     *("spiece.model", "sentencepiece.bpe.model"),
 )
 """Files of which a tokenizer has one at least: without any, transformers makes an empty one."""
+
+ATTENTION = ("eager", "sdpa")
+"""The ways to compute attention that are PyTorch's own; others are fetched from the Hub."""
+
+NEEDS_CODE = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
+"""Fields of a configuration that ask for code, for other packages, or for other files."""
 
 
 # The model ----------------------------------------------------------------------------------------
@@ -53,14 +59,34 @@ def read_config(folder: Path) -> dict[str, Any]:
         config = json.loads(read_text(path))
         if not isinstance(config, dict):
             raise ValueError(f"expected an object, got {type(config).__name__}")
-    known = load_extra("transformers", "hf").CONFIG_MAPPING
-    if config.get("model_type") not in known and "auto_map" in config:
+    transformers = load_extra("transformers", "hf")
+    check_safe(transformers, "the folder of a model")
+    _check_config(config, path, transformers)
+    if (folder / "adapter_config.json").exists():
         raise FileError(
-            f"{folder}: needs code that comes with the model (auto_map in config.json), and "
-            "seqray runs none that comes from a file. If you trust it, load the model in Python "
-            "yourself and write seqray.hf_box(model, card)"
+            f"{folder}: holds an adapter beside its model, and adapters are not loaded: merge it "
+            "(model.merge_and_unload()) and save that, or load it in Python yourself and write "
+            "seqray.hf_box(model, card)"
         )
     return config
+
+
+def _check_config(config: Mapping[str, Any], path: Path, transformers: Any) -> None:
+    """Refuse a configuration that cannot be one, or that asks for code or for other files."""
+    kind, names = config.get("model_type"), config.get("architectures")
+    if kind is not None and not isinstance(kind, str):
+        raise FileError(f"{path}: model_type: expected the name of a model, got {kind!r}")
+    if names is not None and not (
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+    ):
+        raise FileError(f"{path}: architectures: expected a list of names, got {names!r}")
+    for name in NEEDS_CODE:
+        if config.get(name) and (name != "auto_map" or kind not in transformers.CONFIG_MAPPING):
+            raise FileError(
+                f"{path.parent}: needs code or files that do not come with transformers ({name} in "
+                "config.json), and seqray runs none that a file asks for. If you trust it, load "
+                "the model in Python yourself and write seqray.hf_box(model, card)"
+            )
 
 
 def answers_of(config: Mapping[str, Any], folder: Path) -> str:
@@ -70,12 +96,17 @@ def answers_of(config: Mapping[str, Any], folder: Path) -> str:
         "next": auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         "value": auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
     }
-    names = config.get("architectures") or []
+    names, kind = config.get("architectures") or [], config.get("model_type")
     for answers, classes in kinds.items():
         if set(names) & set(classes.values()):
+            if kind not in classes:
+                raise FileError(
+                    f"{folder / 'config.json'}: model_type: expected the kind of model that "
+                    f"{names[0]} is, got {kind!r}: is the file damaged?"
+                )
             return answers
     raise ArgumentError(
-        f"{folder}: holds {' and '.join(map(str, names)) or 'a model of no known class'}: expected "
+        f"{folder}: holds {' and '.join(names) or 'a model of no known class'}: expected "
         "a causal language model (…ForCausalLM, …LMHeadModel), which says what comes next, or a "
         "classifier of sequences (…ForSequenceClassification)"
     )
@@ -88,12 +119,15 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
         raise ArgumentError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
     _check_weights(folder)
     kind = "AutoModelForCausalLM" if answers == "next" else "AutoModelForSequenceClassification"
+    here = {"local_files_only": True, "trust_remote_code": False}
     try:
-        with _quietly(transformers):
+        with _quietly(transformers), _offline():
+            config = transformers.AutoConfig.from_pretrained(os.fspath(folder), **here)
+            _pin_attention(config)
             model, info = getattr(transformers, kind).from_pretrained(
                 os.fspath(folder),
-                local_files_only=True,
-                trust_remote_code=False,
+                config=config,
+                **here,
                 use_safetensors=True,
                 dtype=getattr(torch, dtype),
                 ignore_mismatched_sizes=True,  # these are named below
@@ -111,7 +145,26 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
     return model.to(device)
 
 
+def _pin_attention(config: Any) -> None:
+    """Compute attention with PyTorch alone, whatever a configuration asks for."""
+    if config._attn_implementation not in ATTENTION:
+        config._attn_implementation = None  # transformers chooses one of them
+    for name in config.sub_configs:
+        part = getattr(config, name, None)
+        if part is not None:
+            _pin_attention(part)
+
+
 def _check_weights(folder: Path) -> None:
+    for index in folder.glob("*.safetensors.index.json"):
+        with reading(index, "the index of a model's weights"):
+            files = json.loads(read_text(index))["weight_map"].values()
+            odd = [f for f in files if Path(f).name != f or not f.endswith(".safetensors")]
+        if odd:
+            raise FileError(
+                f"{index}: names the file {odd[0]!r}: expected .safetensors files in the folder "
+                "itself, and seqray loads no others"
+            )
     if any(folder.glob("*.safetensors")):
         return
     pickled = sorted(p.name for pattern in ("*.bin", "*.pt", "*.pth") for p in folder.glob(pattern))
@@ -137,6 +190,18 @@ def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
                 f"{folder}: weights {what} ({', '.join(sorted(names)[:4])}), and would be drawn at "
                 "random: is it the model of another class, or an unfinished copy?"
             )
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Keep whatever transformers loads from asking the Hub meanwhile."""
+    constants = load_extra("huggingface_hub.constants", "hf")
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 @contextmanager
@@ -167,10 +232,11 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
             '"ids": [5, 6], "start": 1, "end": 2}; see docs/boxes/hf.md'
         )
     text = read_text(path)
-    card = read_card(text, path)
-    given = {key: x for key, x in json.loads(text).items() if x is not None}
-    if card.answers == "next":
-        given.setdefault("columns", list(card.ids or ()))
+    with reading(path, "a card of seqray"):
+        given = {key: x for key, x in json.loads(text).items() if x is not None}
+    if given.get("answers") == "next":
+        if "ids" in given:
+            given.setdefault("columns", given["ids"])
         for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
             if name not in given:
                 given[name] = _special_id(config, token, f"{path}: {name}: say which token it is")
@@ -180,7 +246,9 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
 def _special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
     found = config.get(name)
     number = found[0] if isinstance(found, list) and found else found
-    if not isinstance(number, int) or not 0 <= number < config.get("vocab_size", 2**62):
+    size = config.get("vocab_size")
+    most = size if isinstance(size, int) else 2**62
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < most:
         raise ArgumentError(f"{hint}, since config.json has {name} {found}")
     return number
 
@@ -195,7 +263,7 @@ def load_tokenizer(folder: Path) -> Any:
         )
     transformers = load_extra("transformers", "hf")
     try:
-        with _quietly(transformers):
+        with _quietly(transformers), _offline():
             return transformers.AutoTokenizer.from_pretrained(
                 os.fspath(folder), local_files_only=True, trust_remote_code=False
             )

@@ -6,6 +6,7 @@ the layers' own cells. Any other model is asked about whole sequences.
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from collections.abc import Iterator
@@ -19,12 +20,12 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.card import Card, card_path, load_card
-from seqray.blackbox.extras import is_absent, load_extra
+from seqray.blackbox.extras import check_safe, is_absent, load_extra
 from seqray.blackbox.padded import BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.stepped import SteppedBox, stepped_box
 from seqray.blackbox.trial import tried
 from seqray.errors import ArgumentError, FileError, MissingExtraError
-from seqray.files import fingerprint
+from seqray.files import DAMAGE, fingerprint
 
 KerasBox: TypeAlias = AskedBox | AskedModel | SteppedBox
 
@@ -35,6 +36,13 @@ POINTWISE = (
     *("LayerNormalization", "BatchNormalization", "ActivityRegularization"),
 )
 """Layers that treat every position by itself, at least along their last axis."""
+
+
+CODE = (
+    *("Lambda", "__lambda__", "function", "TFSMLayer", "TorchModuleWrapper"),
+    *("JaxLayer", "FlaxLayer"),
+)
+"""What a .keras file may name that needs or brings code of its own."""
 
 
 def keras_box(model: Any, card: Card, *, name: str | None = None, batch: int = BATCH) -> KerasBox:
@@ -72,7 +80,9 @@ def open_keras(path: str | os.PathLike[str], *, batch: int = BATCH) -> KerasBox:
             "where you trust it"
         )
     card = load_card(path)
-    model = _load(_keras(), path)
+    keras = _keras()
+    check_safe(keras, "a .keras file")
+    model = _load(keras, path)
     digest = f"keras {Path(path).name} {fingerprint(path, card_path(path))}"
     return _box(model, card, f"the keras model {path}", digest, batch)
 
@@ -92,18 +102,44 @@ def _keras() -> Any:
 def _load(keras: Any, path: str | os.PathLike[str]) -> Any:
     if not zipfile.is_zipfile(path):
         raise FileError(f"{path}: not a .keras file, or damaged: expected a zip archive")
+    _check_classes(path)
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # whatever a layer makes of a configuration that it cannot use
         text = str(error)
         if "safe_mode" in text or "Could not locate" in text:
-            raise FileError(
-                f"{path}: holds a Lambda or a class of your own, which needs code to be loaded, "
-                "and seqray runs none that comes from a file: load the model in Python yourself "
-                "and write seqray.blackbox.keras.keras_box(model, card)"
-            ) from error
+            raise _needs_code(path, "a Lambda or a class of your own") from None
         reason = text.partition("\n")[0][:300]
         raise FileError(f"{path}: not a .keras file, or damaged: {reason}") from error
+
+
+def _check_classes(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that names anything but Keras's own classes, before Keras reads it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = json.loads(archive.read("config.json"))
+    except DAMAGE as error:
+        raise FileError(f"{path}: not a .keras file, or damaged: {error}") from error
+    left = [document]
+    if isinstance(document, dict):
+        document.pop("compile_config", None)  # how it was trained, which is not loaded
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            name, module = part.get("class_name"), part.get("module") or "keras"
+            if name in CODE or not (module == "keras" or str(module).startswith("keras.")):
+                raise _needs_code(path, f"{name!r} of {module!r}")
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+
+
+def _needs_code(path: str | os.PathLike[str], what: str) -> FileError:
+    return FileError(
+        f"{path}: holds {what}, which needs code to be loaded, and seqray runs none that comes "
+        "from a file: load the model in Python yourself and write "
+        "seqray.blackbox.keras.keras_box(model, card)"
+    )
 
 
 def _box(model: Any, card: Card, who: str, name: str | None, batch: int) -> KerasBox:

@@ -109,8 +109,8 @@ class SequenceAsker:
     def _value_of_nothing(self) -> float:
         if self.card.empty is None:
             raise BlackBoxError(
-                f"{self.who} cannot read the empty word: give its card a start or stop, or the "
-                'value of the empty word as "empty"'
+                f"{self.who} cannot read the empty word, and its card has neither start nor stop: "
+                'give it one of them, or the value of the empty word as "empty"'
             )
         return self.card.empty
 

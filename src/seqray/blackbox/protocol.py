@@ -135,8 +135,9 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
         )
     if array.shape != shape:
         raise BlackBoxError(
-            f"{who} was asked about {len(words)} words and returned shape {array.shape}: "
-            f"expected {shape}"
+            f"{who} was asked about {len(words)} words and returned shape {array.shape}: expected "
+            f"{shape}, one {'number' if len(shape) == 1 else 'row'} for each word: it gets a list "
+            "of words and has to answer all of them"
         )
     array = array.astype(np.float64)
     bad = ~np.isfinite(array)

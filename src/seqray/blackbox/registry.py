@@ -77,7 +77,8 @@ ADAPTERS = {
     "taysir": Adapter(
         "seqray.blackbox.taysir:load_taysir",
         "FOLDER",
-        "a language model of the TAYSIR competition, in a folder of plain arrays",
+        "a language model of the TAYSIR competition, converted to a folder of plain arrays "
+        "(docs/files.md)",
     ),
     "torch": Adapter(
         "seqray.blackbox.torch:open_torch",
@@ -191,6 +192,9 @@ def _split(spec: str) -> tuple[str, str]:
     if kind not in ADAPTERS:
         near = difflib.get_close_matches(kind.lower(), ADAPTERS, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
+        module = Path(*(kind or "-").split("."))
+        if module.with_suffix(".py").exists() or (module / "__init__.py").exists():
+            hint = f"did you mean python:{spec}? "
         raise ArgumentError(
             f"black box {redacted(spec)!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
         )

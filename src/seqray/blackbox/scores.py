@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,11 @@ from seqray.errors import ArgumentError, BlackBoxError
 
 OFF = 0.02
 """How far above 1 probabilities may sum: those of 16 bits are not sharp."""
+
+SUM_ERROR = 1e-4
+"""How far from 1 a row may sum that looks like a softmax's."""
+
+logger = logging.getLogger(__name__)
 
 
 def checked_scores(
@@ -55,7 +62,22 @@ def checked_scores(
             row = int(is_bad.argmax())
             shown = np.array2string(array[row], precision=4, threshold=8)
             raise BlackBoxError(f"{who} answered {shown} {place(row)}: expected {expected}")
+    if card.scores == "logits" and array.shape[1] > 1 and _sums_to_one(array):
+        _warn_of_probabilities(who)
     return array
+
+
+def _sums_to_one(scores: FloatArray) -> bool:
+    return bool((scores >= 0).all() and (np.abs(scores.sum(axis=1) - 1) < SUM_ERROR).all())
+
+
+@functools.cache  # once for each network
+def _warn_of_probabilities(who: str) -> None:
+    logger.warning(
+        "%s answers rows that sum to 1, as a softmax does, and its card takes them for logits: if "
+        'they are probabilities, say "scores": "probabilities" in the card',
+        who,
+    )
 
 
 def _faults(scores: FloatArray, card: Card) -> list[tuple[Any, str]]:

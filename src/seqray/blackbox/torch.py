@@ -21,12 +21,12 @@ from safetensors import SafetensorError
 from seqray.arrays import FloatArray, IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.card import Card, card_path, load_card
-from seqray.blackbox.extras import load_extra
+from seqray.blackbox.extras import check_safe, load_extra
 from seqray.blackbox.padded import BATCH, sequence_box
 from seqray.blackbox.stepped import SteppedBox, stepped_box
 from seqray.blackbox.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.trial import tried
-from seqray.errors import ArgumentError, FileError
+from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.files import DAMAGE, fingerprint
 from seqray.words import Alphabet, Symbol
 
@@ -98,9 +98,12 @@ def open_torch(
     batch
         The most ids in one call, for a network without states.
     """
-    card, threads = load_card(path), whole_number("threads", threads, 1)
+    threads = whole_number("threads", threads, 1)
+    if not Path(path).exists():
+        raise MissingFileError(f"{path}: there is no such file")
     torch = load_extra("torch", "torch")
     arrays = _read_arrays(torch, path, usable_device(torch, device))
+    card = load_card(path)
     for name, array in arrays.items():
         if not array.is_floating_point():
             raise FileError(f"{path}: {name}: expected real numbers, got {array.dtype}")
@@ -280,17 +283,20 @@ def _read_arrays(torch: Any, path: str | os.PathLike[str], device: Any) -> dict[
 
 
 def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
+    check_safe(torch, "a file of torch.save")
     try:
         return torch.load(path, map_location=device, weights_only=True)
     except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:
         text = str(error)
-        if "Unsupported global" in text or "TorchScript" in text:
+        if "GLOBAL" in text or "global" in text or "TorchScript" in text:
             raise FileError(
                 f"{path}: holds a whole module, which needs code to be loaded, and seqray runs "
                 f"none that comes from a file. {SAVE}"
-            ) from error
+            ) from None
         reason = text.partition("\n")[0][:200]
-        raise FileError(f"{path}: not a file of torch.save, or damaged: {reason}") from error
+        if "weights" in reason.lower():  # PyTorch recommends to load it unsafely: seqray does not
+            reason = f"it holds more than arrays. {SAVE}"
+        raise FileError(f"{path}: not a file of torch.save, or damaged: {reason}") from None
 
 
 SAVE = (
