@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
