@@ -6,7 +6,6 @@ is found that it dies of. docs/boxes/cmd.md says what a child has to do.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import shlex
 import threading
@@ -25,6 +24,7 @@ from seqray.blackbox.forks import forget_in_forks
 from seqray.blackbox.waiting import Check, always
 from seqray.blackbox.wire import (
     DESCRIPTION_SIZE,
+    DescribedAsker,
     Description,
     Hide,
     UnreadableError,
@@ -100,7 +100,8 @@ def cmd_box(
         description = seat.describe(always)
     except DeadError as error:
         raise BlackBoxError(f"{seat.who} {error}: expected its description") from error
-    return description.box(CmdAsker(seat, description, description.batch(batch_size), restarts))
+    batch_size = description.batch(batch_size)
+    return description.box(CmdAsker(seat, batch_size, restarts, description=description))
 
 
 def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -115,14 +116,12 @@ def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class CmdAsker:
+class CmdAsker(DescribedAsker):
     """Asks a child process; see `cmd_box`."""
 
     seat: Seat
-    description: Description
     batch_size: int
     restarts: int
-    check: Check = always
 
     @property
     def who(self) -> str:
@@ -145,25 +144,6 @@ class CmdAsker:
     def hides_secrets(self) -> bool:
         """Whether the fingerprint leaves something out that may matter."""
         return bool(secrets_in_arguments(self.seat.arguments))
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether the child says so."""
-        return self.description.deterministic
-
-    @property
-    def max_length(self) -> int | None:
-        """The length of the longest word that it says it can read."""
-        return self.description.max_length
-
-    @property
-    def proven(self) -> bool:
-        """Whether the child has a fingerprint of its own, which changes when its answers do."""
-        return self.description.fingerprint is not None
-
-    def heeding(self, check: Check) -> CmdAsker:
-        """Return an asker of the same child that stops waiting when ``check`` says so."""
-        return dataclasses.replace(self, check=check)
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""

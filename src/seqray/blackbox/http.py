@@ -6,7 +6,6 @@ after a while, or in halves. docs/boxes/http.md says what a server has to do.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import logging
 import queue
@@ -24,9 +23,10 @@ from seqray.arrays import IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError, halving
 from seqray.blackbox.forks import forget_in_forks
 from seqray.blackbox.http_line import Address, Line, RetryError, Turn
-from seqray.blackbox.waiting import Check, always, awaited
+from seqray.blackbox.waiting import awaited
 from seqray.blackbox.wire import (
     DESCRIPTION_SIZE,
+    DescribedAsker,
     Description,
     UnreadableError,
     read_answers,
@@ -104,9 +104,8 @@ def http_box(
     except BaseException:
         line.close()
         raise
-    asker = HttpAsker(
-        line, description, description.batch(batch_size), concurrency, retries, backoff
-    )
+    sizes = (description.batch(batch_size), concurrency)
+    asker = HttpAsker(line, *sizes, retries, backoff, description=description)
     weakref.finalize(line, _close_all, line.idle)
     return description.box(asker)
 
@@ -146,16 +145,14 @@ def _wait(failure: RetryError, backoff: float, attempt: int, line: Line, turn: T
 
 
 @dataclass(frozen=True, eq=False)
-class HttpAsker:
+class HttpAsker(DescribedAsker):
     """Asks a server; see `http_box`."""
 
     line: Line
-    description: Description
     batch_size: int
     concurrency: int
     retries: int
     backoff: float
-    check: Check = always
 
     @property
     def who(self) -> str:
@@ -175,25 +172,6 @@ class HttpAsker:
     def hides_secrets(self) -> bool:
         """Whether the fingerprint leaves something out that may matter."""
         return bool(self.line.address.secrets)
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether the server says so."""
-        return self.description.deterministic
-
-    @property
-    def max_length(self) -> int | None:
-        """The length of the longest word that it says it can read."""
-        return self.description.max_length
-
-    @property
-    def proven(self) -> bool:
-        """Whether the server has a fingerprint of its own, which changes when its answers do."""
-        return self.description.fingerprint is not None
-
-    def heeding(self, check: Check) -> HttpAsker:
-        """Return an asker of the same server that stops waiting when ``check`` says so."""
-        return dataclasses.replace(self, check=check)
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.

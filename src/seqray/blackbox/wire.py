@@ -6,14 +6,16 @@ docs/openapi.json say it for those who write the other side.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError
 from seqray.blackbox.protocol import Asker, check_lengths
+from seqray.blackbox.waiting import Check, always
 from seqray.errors import BlackBoxError, SymbolError
 from seqray.words import Alphabet, Words
 
@@ -132,6 +134,33 @@ ask about shorter words (max_length)
     def check_lengths(self, words: Words, who: str) -> None:
         """Refuse words that the box cannot read, before anything is asked."""
         check_lengths(words, self.max_length, who)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DescribedAsker:
+    """What every asker has whose box describes itself."""
+
+    description: Description
+    check: Check = always
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the box says so."""
+        return self.description.deterministic
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that it says it can read."""
+        return self.description.max_length
+
+    @property
+    def proven(self) -> bool:
+        """Whether the box has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
+    def heeding(self, check: Check) -> Self:
+        """Return an asker of the same box that stops waiting when ``check`` says so."""
+        return dataclasses.replace(self, check=check)
 
 
 def _wrong(document: object, hide: Hide) -> str:
