@@ -308,7 +308,7 @@ def test_the_example_extracts_from_its_child():
 
 
 def test_an_extraction_may_be_kept(child, tmp_path):
-    command = child(before="about['deterministic'] = True")
+    command = child(before="about.update(deterministic=True, fingerprint='one model')")
     results = []
     for _ in range(2):
         found = seqray.extract(
