@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,11 @@ from threadpoolctl import threadpool_limits
 def one_thread() -> Any:
     """Keep BLAS on one thread inside a ``with`` block."""
     return threadpool_limits(limits=1)
+
+
+def learning_steps(settings: Mapping[str, Any]) -> int:
+    """Return how many steps an extraction learnt from: words to compare on are not among them."""
+    return int(settings["steps"] - settings["validation_questions"])
 
 
 def machine() -> dict[str, str]:

@@ -85,7 +85,7 @@ def serve(log: str, answers: str) -> None:
     make = seqray.language_model if answers == "next" else seqray.black_box
     with (
         open(log, "a", buffering=1, encoding="utf-8") as file,
-        Server(make(len, "ab"), answers=answers, deterministic=True) as server,
+        Server(make(len, "ab"), answers=answers, deterministic=True, fingerprint="1") as server,
     ):
         server.RequestHandlerClass, server.log = NotingHandler, file
         print(server.url, flush=True)

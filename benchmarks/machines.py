@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from common import report, write_table
+from common import learning_steps, report, write_table
 
 import seqray
 from seqray.algebra import minimise
@@ -78,7 +78,9 @@ def measure(problem: int, options: argparse.Namespace) -> dict[str, float]:
     automata = map(auto.automaton, range(1, auto.max_rank + 1))
     ndcg = np.array([test.compare(automaton)["ndcg5"] for automaton in automata])
     return (
-        row | columns("auto", ndcg, auto.best_rank() - 1) | {"auto_steps": auto.settings["steps"]}
+        row
+        | columns("auto", ndcg, auto.best_rank() - 1)
+        | {"auto_steps": learning_steps(auto.settings)}
     )
 
 

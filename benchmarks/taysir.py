@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from common import report
+from common import learning_steps, report
 
 import seqray
 
@@ -56,7 +56,7 @@ def measure(folder: Path, seed: int) -> dict[str, float]:
     return {
         "states": automaton.n_states,
         "fitted": int(automaton.n_states in found.fitted),
-        "steps": found.settings["steps"],
+        "steps": learning_steps(found.settings),
         "mse": float(f"{1e6 * np.mean((truth - guess) ** 2):.4g}"),
         "zero": float(f"{1e6 * np.mean(truth**2):.4g}"),
         "log_error": round(float(apart.mean()), 4),

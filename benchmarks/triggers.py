@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from common import report, write_table
+from common import learning_steps, report, write_table
 
 import seqray
 from seqray.data.generate import triggered_machine
@@ -46,14 +46,14 @@ def main() -> None:
                     "counterexamples": rounds,
                     "states": best.n_states,
                     "apart": float(apart),
-                    "questions": found.settings["questions"],
+                    "questions": learning_steps(found.settings),
                 }
             )
             lines.append(
                 (
                     f"{length} symbols, {rounds} rounds",
                     f"{best.n_states} states of {length + 1}, apart {apart:.2g}, "
-                    f"{found.settings['questions']:,} steps",
+                    f"{learning_steps(found.settings):,} steps",
                 )
             )
     if options.output:

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from seqray import fitting
+
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -11,6 +13,13 @@ settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit next to nothing, where it is not the fitted automata that are tested."""
+    monkeypatch.setattr(fitting, "EPOCHS", 1)
+    monkeypatch.setattr(fitting, "STEPS", 2)
 
 
 @pytest.fixture(scope="session")

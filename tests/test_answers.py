@@ -1,5 +1,7 @@
 import multiprocessing
+import os
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
@@ -218,7 +220,7 @@ def test_a_store_of_a_newer_version_is_refused(path):
     with sqlite3.connect(path) as later:
         later.execute("PRAGMA user_version = 7")
     later.close()
-    with pytest.raises(FileError, match="version 7 of the store, this seqray knows 1: update"):
+    with pytest.raises(FileError, match="version 7 of the store, this seqray knows 2: update"):
         AnswerStore(path)
 
 
@@ -232,6 +234,229 @@ def test_a_damaged_store_says_so(path):
     path.write_bytes(content)
     with AnswerStore(path) as store, pytest.raises(FileError, match="damaged"):
         store.find(1, words)
+
+
+DAMAGE = {
+    "an answer with a flipped bit": "UPDATE answers SET answer = x'0000000000000840'",
+    "a short answer": "UPDATE answers SET answer = x'00000840'",
+    "an answer that is text": "UPDATE answers SET answer = 'three'",
+    "an answer of another word": "UPDATE answers SET word = x'01'",
+    "no checksum": "UPDATE answers SET crc = NULL",
+    "an answer of another box": "UPDATE answers SET box = 2",
+    "a block with a flipped bit": "UPDATE blocks SET answers = x'0000000000000840'",
+    "a block that is a number": "UPDATE blocks SET answers = 3",
+    "an alphabet that is no JSON": "UPDATE boxes SET alphabet = '[' WHERE id = 1",
+    "an alphabet of twins": "UPDATE boxes SET alphabet = '[1, 1]' WHERE id = 1",
+    "an alphabet that is a number": "UPDATE boxes SET alphabet = 7 WHERE id = 1",
+    "a name that is bytes": "UPDATE boxes SET fingerprint = x'ff' WHERE id = 1",
+    "a time that is text": "UPDATE boxes SET used = 'noon' WHERE id = 1",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_row_is_refused_with_what_to_do(path, damage):
+    with AnswerStore(path) as store:
+        box, other = box_of(store), box_of(store, "other")
+        store.add(box, AB.words(["a"]), np.array([2.0]))
+        store.add_block(box, b"rows", np.array([2.0]))
+    with sqlite3.connect(path) as raw:
+        raw.execute(damage)
+    raw.close()
+
+    def use(store):
+        for number in (box, other):
+            store.find(number, AB.words(["a", "b"]))
+            store.some(number, 3, AB)
+            store.find_block(number, b"rows")
+        for each in store.boxes():
+            list(store.answers(each))
+
+    with (
+        AnswerStore(path) as store,
+        pytest.raises(FileError, match=r"damaged: .*move it away, and a new one will be made"),
+    ):
+        use(store)
+
+
+def test_what_a_damaged_answer_s_error_says_helps(path):
+    with AnswerStore(path) as store:
+        box = box_of(store)
+        store.add(box, AB.words(["a"]), np.array([2.0]))
+        with sqlite3.connect(path) as raw:
+            raw.execute(DAMAGE["a short answer"])
+        raw.close()
+        with pytest.raises(FileError, match=f"seqray store prune --store '{path}' --box 'model'"):
+            store.find(box, AB.words(["a"]))
+        store.forget(store.boxes())
+        assert not store.find(box_of(store), AB.words(["a"]))[0].any()
+
+
+def first_version(path):
+    """Write a store as it was before there were checksums."""
+    with sqlite3.connect(path) as db:
+        for statement in (
+            """CREATE TABLE boxes (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL,
+                kind TEXT NOT NULL, alphabet TEXT NOT NULL, created REAL NOT NULL,
+                used REAL NOT NULL, UNIQUE (fingerprint, kind, alphabet))""",
+            """CREATE TABLE answers (
+                box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, word BLOB NOT NULL,
+                answer BLOB NOT NULL, PRIMARY KEY (box, word)) WITHOUT ROWID""",
+            """CREATE TABLE blocks (
+                box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, name BLOB NOT NULL,
+                answers BLOB NOT NULL, PRIMARY KEY (box, name))""",
+            """INSERT INTO boxes VALUES (1, 'model', 'value', '["a", "b"]', 0, 0)""",
+            "INSERT INTO answers VALUES (1, x'00', x'0000000000000840')",
+            "INSERT INTO blocks VALUES (1, x'01', x'0000000000000840')",
+            "PRAGMA application_id = 0x73657179",
+            "PRAGMA user_version = 1",
+        ):
+            db.execute(statement)
+    db.close()
+
+
+def test_a_store_without_checksums_gets_them(path):
+    first_version(path)
+    for _ in range(2):
+        with AnswerStore(path) as store:
+            box = box_of(store)
+            assert store.find(box, AB.words(["a"]))[1].tolist() == [3]
+            assert store.find_block(box, b"\x01").tolist() == [3]
+            store.add(box, AB.words(["b"]), np.ones(1))
+    with sqlite3.connect(path) as raw:
+        raw.execute(DAMAGE["a short answer"])
+    raw.close()
+    with AnswerStore(path) as store, pytest.raises(FileError, match="damaged"):
+        store.find(box_of(store), AB.words(["a"]))
+
+
+def test_a_version_that_never_was_is_damage(path):
+    AnswerStore(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA user_version = -3")
+    raw.close()
+    with pytest.raises(FileError, match=r"damaged: -3 is not a version.*move it away"):
+        AnswerStore(path)
+
+
+def test_some_words_are_from_all_over_the_store(store):
+    words = AB.words([[*f"{i:010b}".replace("0", "a").replace("1", "b")] for i in range(1024)])
+    box = box_of(store)
+    store.add(box, words, np.arange(1024.0))
+    found, answers = store.some(box, 8, AB)
+    assert len(found) == len(set(found)) == 8
+    assert answers.min() < 300
+    assert answers.max() > 700
+    assert len(store.some(box, 2000, AB)[0]) == 1024
+
+
+# Threads and processes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temporary", [False, True])
+def test_several_threads_may_use_one_store(path, temporary):
+    alphabet = Alphabet(range(1000))
+    errors = []
+
+    def use(store, begin):
+        try:
+            box = store.box("model", "value", alphabet)
+            for i in range(begin, begin + 50):
+                words = alphabet.words([[i]])
+                store.add(box, words, np.array([float(i)]))
+                assert store.find(box, words)[1].tolist() == [i]
+        except Exception as error:
+            errors.append(error)
+
+    with AnswerStore(None if temporary else path) as store:
+        threads = [threading.Thread(target=use, args=(store, 50 * n)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        (kept,) = store.boxes()
+        assert kept.n_answers == 300
+
+
+def in_a_fork(work):
+    """Run a function in a forked process; return whether it came to its end."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+@needs_fork
+def test_a_forked_process_has_a_connection_of_its_own(path):
+    with AnswerStore(path) as store:
+        box = box_of(store)
+        store.add(box, AB.words(["a"]), np.ones(1))
+        begin, end = os.pipe()
+
+        def work():
+            os.close(end)
+            os.read(begin, 1)  # until the parent has closed the store
+            assert store.find(box, AB.words(["a"]))[1].tolist() == [1]
+            store.add(box, AB.words(["b"]), np.array([2.0]))
+            store.close()
+
+        child = os.fork()
+        if not child:
+            try:
+                work()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        os.close(begin)
+        store.add(box, AB.words([""]), np.zeros(1))
+        store.close()
+        os.close(end)
+        assert os.waitpid(child, 0)[1] == 0
+    with AnswerStore(path) as store:
+        assert store.find(box, AB.words(["", "a", "b"]))[1].tolist() == [0, 1, 2]
+
+
+@needs_fork
+def test_a_fork_while_other_threads_write_does_not_hang(path):
+    done = threading.Event()
+    with AnswerStore(path) as store:
+        box, many = box_of(store), AB.words(["ab" * n for n in range(300)])
+
+        def write():
+            while not done.is_set():
+                store.add(box, many, np.ones(300))
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(5):
+                assert in_a_fork(lambda: store.add(box, many, np.ones(300)))
+        finally:
+            done.set()
+            thread.join()
+        assert store.find(box, many)[0].all()
+
+
+@needs_fork
+def test_a_temporary_store_says_that_it_cannot_be_used_after_a_fork():
+    with AnswerStore() as store:
+        box = box_of(store)
+
+        def work():
+            with pytest.raises(FileError, match=r"belongs to the process that made it.*a path"):
+                store.find(box, AB.words(["a"]))
+
+        assert in_a_fork(work)
+        store.add(box, AB.words(["a"]), np.ones(1))
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -54,18 +54,17 @@ def test_a_word_is_asked_once_whatever_the_batches(store):
 def test_answers_are_there_for_the_next_run(store):
     words = ["", "ab", "b"]
     first = attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(words)
-    promised = black_box(Count(pytest.fail), "ab", name="f")
-    promised = dataclasses.replace(
-        promised, asker=dataclasses.replace(promised.asker, deterministic=True)
-    )
-    again = attended(promised, Meter(), store=store)
+    count = Count()
+    again = attended(black_box(count, "ab", name="f"), Meter(), store=store)
+    assert sorted(count.asked) == words  # to see that it is the same
     assert again.weights(words).tobytes() == first.tobytes()
+    assert len(count.asked) == 3
 
 
 def test_a_box_that_has_changed_is_found_out(store):
     attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(["", "a"])
     with pytest.raises(
-        BlackBoxError, match=r"has changed: for the word 'λ' it answers 7, and 0.5 was kept"
+        BlackBoxError, match=r"has changed: for the word 'a' it answers 7, and 1.5 is cached"
     ):
         attended(black_box(Count(lambda w: 7), "ab", name="f"), Meter(), store=store)
     other = attended(black_box(Count(lambda w: 7), "ab", name="g"), Meter(), store=store)
@@ -114,9 +113,7 @@ def test_a_box_without_a_name_cannot_be_kept_in_a_file(store):
 
 def test_nothing_stands_between_where_nothing_is_needed():
     machine = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    network = native()
-    for each in (machine, network):
-        assert attended(each, Meter()) is each
+    assert attended(machine, Meter()) is machine
     assert attended(machine, Meter(budget=1)) is machine
 
 
@@ -139,6 +136,48 @@ def test_who_answers_is_still_said(store):
 )
 def test_the_way_of_asking_is_said(box, way):
     assert way_of(box) == way
+
+
+def test_a_box_that_says_to_be_deterministic_may_have_changed_too(store):
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(["", "a"])
+    box = black_box(Count(lambda w: 7), "ab", name="f")
+    box = dataclasses.replace(box, asker=dataclasses.replace(box.asker, deterministic=True))
+    with pytest.raises(BlackBoxError, match="has changed"):
+        attended(box, Meter(), store=store)
+
+
+def test_a_change_that_only_few_cached_answers_show_is_found_when_they_are_used(store):
+    words = AB.words([[*f"{i:012b}".replace("0", "a").replace("1", "b")] for i in range(4096)])
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(words)
+    changed = Count(lambda w: 7 if w.startswith("bbbab") else len(w) + 0.5)
+    with pytest.raises(BlackBoxError, match="has changed"):
+        attended(black_box(changed, "ab", name="f"), Meter(), store=store).weights(words)
+
+
+def test_a_noisy_box_that_has_changed_is_found_out(store):
+    rng = np.random.default_rng(0)
+    words = AB.words(["a" * n for n in range(20)])
+
+    def noisy(shift):
+        return Count(lambda w: len(w) + shift + 1e-3 * rng.normal())
+
+    for _ in range(2):
+        attended(black_box(noisy(1), "ab", name="f"), Meter(), store=store).weights(words)
+    with pytest.raises(BlackBoxError, match="has changed"):
+        attended(black_box(noisy(2), "ab", name="f"), Meter(), store=store)
+
+
+def test_a_failure_says_that_the_answers_until_then_are_cached(store):
+    def gone(words):
+        raise BlackBoxError("the server is gone")
+
+    box = attended(black_box(gone, "ab", name="f"), Meter(), store=store)
+    with pytest.raises(
+        BlackBoxError, match=f"is gone; the answers until then .* {store.path}: run"
+    ):
+        box.weights(["a"])
+    with pytest.raises(BlackBoxError, match=r"is gone$"):
+        attended(black_box(gone, "ab"), Meter()).weights(["a"])
 
 
 # Limits -------------------------------------------------------------------------------------------
@@ -173,6 +212,36 @@ def test_steps_are_counted_for_a_box_with_states():
     assert box.state_next_symbol(first).shape == (3, 4)
     with pytest.raises(Stopped):
         box.step(first, np.arange(3), np.zeros(3, np.int64))
+
+
+def test_the_weights_of_words_cost_their_steps():
+    meter = Meter(budget=5)
+    box = attended(native(), meter)
+    box.weights(["abc", "ab"])
+    assert meter.n_questions == meter.n_sent == 3
+    with pytest.raises(Stopped):
+        box.weights(["ccc"])
+    assert meter.n_sent <= 5
+
+
+def test_what_is_asked_several_times_costs_as_much():
+    count, meter = Count(), Meter(budget=10)
+    box = attended(black_box(count, "ab"), meter, repeat=3)
+    with pytest.raises(Stopped):
+        box.weights(["", "a", "b", "ab"])
+    assert len(count.asked) == meter.n_questions == meter.n_sent == 9
+
+
+def test_checks_of_cached_answers_are_within_the_budget(store):
+    words = AB.words(["a" * n for n in range(30)])
+    attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(words)
+    count, meter = Count(), Meter(budget=40)
+    box = attended(black_box(count, "ab", name="f"), meter, store=store)
+    box.weights(words)
+    with pytest.raises(Stopped):
+        box.weights(["b" * n for n in range(1, 30)])
+    assert 30 < meter.n_questions <= 40
+    assert meter.n_sent == len(count.asked) < meter.n_questions
 
 
 def test_who_listens_hears_of_every_answer():

@@ -103,7 +103,8 @@ def test_words_that_the_box_does_not_end_are_cut_counted_and_logged(caplog):
     basis = sampled_basis(ENDLESS, 20, 20, rng=rng(), max_length=6, split="whole")
     assert basis.n_cut == 256
     assert basis.prefixes.lengths.max() <= 6
-    assert "256 of the sampled words had not ended and were cut" in caplog.text
+    assert "256 of the sampled words had not ended and were cut at" in caplog.text
+    assert "--max-length (max_length) allows longer ones" in caplog.text
 
 
 def test_a_box_that_stops_cuts_nothing(caplog):

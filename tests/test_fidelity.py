@@ -7,15 +7,17 @@ from seqray import metrics
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.function import black_box, language_model
 from seqray.errors import ArgumentError, BlackBoxError, RankError
-from seqray.fidelity import MEANINGS, Fidelity, Reference, compare, compare_ranks
+from seqray.fidelity import MEANINGS, Fidelity, FidelityTable, Reference, compare, compare_ranks
 from seqray.stepper import sample
 from seqray.tree import PrefixTree
 
-WORD_METRICS = {"relative_error", "max_error", "correlation", "sign_agreement"}
+WORD_METRICS = {
+    *("relative_error", "max_error", "correlation", "sign_agreement", "weight_agreement"),
+}
 PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl", "zeros"}
 DISTRIBUTIONS = PERPLEXITIES | {"log_error"}
 
-MEASURED = [name for name in MEANINGS if name != "apart"]  # which an extraction measures
+MEASURED = [name for name in MEANINGS if name not in ("apart", "elsewhere")]
 
 
 def stochastic(n_states: int, seed: int) -> WeightedAutomaton:
@@ -89,6 +91,9 @@ def test_every_metric_is_that_of_the_plain_functions(box, words):
         "max_error": metrics.max_error(f, g),
         "correlation": metrics.correlation(f, g),
         "sign_agreement": metrics.sign_agreement(f, g),
+        "weight_agreement": metrics.weight_agreement(
+            f, g, metrics.sizes_by_length(f, words.lengths, words.lengths)
+        ),
         "ndcg1": metrics.ndcg(p, q, visits, 1),
         "ndcg5": metrics.ndcg(p, q, visits, 5),
         "wer": metrics.word_error_rate(q, counts),
@@ -127,7 +132,7 @@ def test_all_ranks_together_equal_each_truncation_by_itself(box, words):
         assert hidden.as_dict() == pytest.approx(alone)
     assert table["ndcg5"].shape == (6,)
     assert len(table) == 6
-    assert repr(table) == "FidelityTable(ranks 40 … 7, 16 metrics)"
+    assert repr(table) == "FidelityTable(ranks 40 … 7, 17 metrics)"
 
 
 class _Steps(OnlySteps):
@@ -316,3 +321,43 @@ def test_a_box_that_says_nonsense_while_words_are_drawn_is_named():
     box.state_next_symbol = lambda states: np.where(real(states) > 0.3, np.nan, real(states))
     with pytest.raises(BlackBoxError, match="the Counted returned nan for the word"):
         Reference.draw(box, 50, rng=np.random.default_rng(0), max_length=5)
+
+
+# As mappings --------------------------------------------------------------------------------------
+
+
+def test_a_fidelity_is_a_mapping_from_metrics():
+    fidelity = Fidelity({"ndcg5": 0.5, "wer": 0.25}, 2, 9)
+    assert dict(fidelity) == {**fidelity} == fidelity.as_dict() == {"ndcg5": 0.5, "wer": 0.25}
+    assert list(fidelity) == list(fidelity.keys()) == ["ndcg5", "wer"]
+    assert list(fidelity.values()) == [0.5, 0.25]
+    assert list(fidelity.items()) == [("ndcg5", 0.5), ("wer", 0.25)]
+    assert (len(fidelity), fidelity.get("wer"), fidelity.get("zeros", 7)) == (2, 0.25, 7)
+    assert "wer" in fidelity
+    assert "zeros" not in fidelity
+    assert fidelity == {"ndcg5": 0.5, "wer": 0.25}
+
+
+def test_a_table_is_a_mapping_from_ranks():
+    rows = [Fidelity({"wer": value}, 2, 9) for value in (0.5, 0.25)]
+    table = FidelityTable((3, 5), tuple(rows))
+    assert table[5] is table.at(5) is rows[1]
+    assert table[np.int64(3)] is rows[0]
+    assert list(table) == [3, 5]
+    assert dict(table) == {3: rows[0], 5: rows[1]}
+    assert [fidelity["wer"] for fidelity in table.values()] == table["wer"].tolist() == [0.5, 0.25]
+    assert 3 in table
+    assert 4 not in table
+    assert table.get(4) is None
+
+
+@pytest.mark.parametrize("key", [4, 0, -1, "wrr", 2.5, None])
+def test_a_rank_or_metric_that_is_not_there_is_an_error_of_both_kinds(key):
+    table = FidelityTable((3, 5), (Fidelity({"wer": 0.5}, 2, 9),) * 2)
+    for kind in (KeyError, ArgumentError):
+        with pytest.raises(
+            kind, match=r"^(rank .* was not compared: expected|no metric 'wrr'; there)"
+        ):
+            table[key]
+    with pytest.raises(KeyError, match=r"^no metric"):
+        table[3][key]

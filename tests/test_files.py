@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seqray.errors import ArgumentError, FileError, MissingFileError
-from seqray.files import check_header, read_bytes, read_text, writing
+from seqray.files import check_header, check_writable, read_bytes, read_text, writing
 
 
 def write_folder(path, **files):
@@ -37,33 +37,18 @@ def test_an_existing_file_is_replaced(tmp_path):
     assert target.read_text() == "new"
 
 
-@pytest.mark.parametrize("name", ["run", "old"])
-def test_an_existing_folder_is_replaced_as_a_whole(tmp_path, name):
-    target = tmp_path / name
-    write_folder(target, a="1", b="2")
-    with writing(target) as fresh:
-        write_folder(fresh, a="3")
-    assert content(target) == {"a": "3"}
-    assert os.listdir(tmp_path) == [name]
-
-
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_an_exception_leaves_the_target_as_it_was_and_nothing_beside_it(tmp_path, kind):
-    target = tmp_path / "run"
-    if kind == "file":
-        target.write_text("old")
-    else:
-        write_folder(target, a="old")
+def test_an_exception_leaves_the_target_as_it_was_and_nothing_beside_it(tmp_path):
+    target = tmp_path / "note"
+    target.write_text("old")
 
     def fail():
         with writing(target) as fresh:
-            write_folder(fresh, a="new")
+            fresh.write_text("new")
             raise KeyError("stop")
 
     with pytest.raises(KeyError, match="stop"):
         fail()
-    assert os.listdir(tmp_path) == ["run"]
-    assert (target.read_text() if kind == "file" else content(target)["a"]) == "old"
+    assert content(tmp_path) == {"note": "old"}
 
 
 def test_a_full_disk_becomes_a_file_error_that_names_the_file(tmp_path):
@@ -78,27 +63,6 @@ def test_a_full_disk_becomes_a_file_error_that_names_the_file(tmp_path):
     with pytest.raises(FileError, match=r"note\.txt: cannot be written: No space left on device"):
         fill_the_disk()
     assert content(tmp_path) == {"note.txt": "old"}
-
-
-def test_a_full_disk_when_the_folder_is_moved_brings_the_old_one_back(tmp_path, monkeypatch):
-    target = tmp_path / "run"
-    write_folder(target, a="old")
-    replace = os.replace
-
-    def full(source, destination):
-        if Path(source).name == "run" and Path(destination) == target:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        replace(source, destination)
-
-    def fail():
-        with writing(target) as fresh:
-            write_folder(fresh, a="new")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match="No space left"):
-        fail()
-    assert os.listdir(tmp_path) == ["run"]
-    assert content(target) == {"a": "old"}
 
 
 def enter(path):
@@ -119,6 +83,68 @@ def test_a_file_does_not_replace_a_folder(tmp_path):
     with pytest.raises(FileError, match="run: cannot be written: Is a directory"):
         enter(tmp_path / "run")
     assert content(tmp_path / "run") == {"a": "old"}
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_file_is_written_through_a_link(tmp_path, exists):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "note").symlink_to("disk/note")
+    if exists:
+        (tmp_path / "disk" / "note").write_text("old")
+    enter(tmp_path / "note")
+    assert os.readlink(tmp_path / "note") == "disk/note"
+    assert content(tmp_path / "disk") == {"note": "new"}
+
+
+def test_permissions_are_kept(tmp_path):
+    (tmp_path / "note").touch()
+    os.chmod(tmp_path / "note", 0o600)
+    enter(tmp_path / "note")
+    assert (tmp_path / "note").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    enter(tmp_path / ("x" * 255))
+    assert content(tmp_path) == {"x" * 255: "new"}
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "a\0b", "\ud800"])
+def test_names_that_no_file_can_have_are_clear_errors(tmp_path, name):
+    for use in (enter, check_writable, read_bytes, read_text):
+        with pytest.raises(FileError, match=r"cannot write here|cannot be"):
+            use(tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_device_is_written_to_and_stays(tmp_path):
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(FileError, match="full: cannot be written: No space left on device"):
+        enter(tmp_path / "full")
+    (tmp_path / "null").symlink_to("/dev/null")
+    check_writable(tmp_path / "null")
+    enter(tmp_path / "null")
+    assert not Path("/dev/null").is_file()
+    assert not Path("/dev/full").is_file()
+
+
+def test_a_place_can_be_checked_before_the_work(tmp_path):
+    (tmp_path / "old").write_text("old")
+    check_writable(tmp_path / "old")
+    check_writable(tmp_path / "new")
+    assert content(tmp_path) == {"old": "old"}
+    for place, message in ((tmp_path, "Is a directory"), (tmp_path / "old" / "new", "Not a dir")):
+        with pytest.raises(FileError, match=f"cannot write here: {message}"):
+            check_writable(place)
+
+
+def test_text_that_utf_8_cannot_hold_is_a_clear_error(tmp_path):
+    def write():
+        with writing(tmp_path / "note") as fresh:
+            fresh.write_text("\ud800", "utf-8")
+
+    with pytest.raises(FileError, match=r"note: cannot be written: .* surrogates not allowed"):
+        write()
+    assert not os.listdir(tmp_path)
 
 
 def test_a_block_that_writes_nothing_is_an_error(tmp_path):

@@ -97,10 +97,10 @@ def test_a_grown_basis_is_closed_and_keeps_to_the_longest_word():
 
 
 def test_states_that_uniform_words_hardly_reach_are_found():
-    machine = rare_machine()
+    machine = rare_machine(5)
     box = black_box(machine.weights, "abcd")
     found, uniform = (
-        extract(box, prefixes=200, suffixes=200, basis=basis) for basis in (None, "uniform")
+        extract(box, prefixes=120, suffixes=120, basis=basis) for basis in (None, "uniform")
     )
     assert found.settings["basis"] == "grown"
     words = machine.sample(200, rng=rng(4))
@@ -145,7 +145,7 @@ def test_typical_words_weigh_something_and_are_longer_than_known_ones():
 )
 def test_functions_of_every_kind_come_back(function):
     box = black_box(lambda words: [function(word) for word in words], "ab")
-    found = extract(box, prefixes=120, suffixes=120)
+    found = extract(box, prefixes=90, suffixes=90)
     words = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
     expected = np.array([function(word) for word in words])
     scale = np.abs(expected).max()
@@ -166,7 +166,8 @@ def test_a_box_is_asked_about_no_word_twice():
     found = extract(black_box(function, "ab"), prefixes=150, suffixes=100)
     probes = 16  # asked once more, to see whether the box changes its mind
     assert len(asked) <= len(set(asked)) + probes
-    assert 0.5 * len(set(asked)) < found.settings["questions"] <= len(set(asked))
+    assert found.settings["questions"] == found.settings["queries_sent"] == len(asked)
+    assert 0 < found.settings["validation_questions"] < 0.5 * len(asked)
 
 
 # Counterexamples, and enough ----------------------------------------------------------------------
@@ -206,7 +207,7 @@ def test_asking_ends_when_there_is_enough(steps):
     assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be chance
     assert all(each["closeness"] > 0.99 for each in rounds)
     cost = "steps" if steps else "questions"
-    assert rounds[-1]["questions"] == some.settings[cost] < whole.settings[cost] / 2
+    assert rounds[-1]["questions"] <= some.settings[cost] < whole.settings[cost] / 2
     assert len(whole.settings["rounds"]) == 1
     assert some.settings["stopped"] == whole.settings["stopped"] == ""
     words = machine.sample(99, rng=rng(4))
@@ -223,7 +224,7 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
     box = black_box(
         lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
     )
-    found = extract(box, prefixes=150, suffixes=150)
+    found = extract(box, prefixes=100, suffixes=100)
     assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
 
 

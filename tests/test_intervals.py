@@ -5,7 +5,7 @@ import seqray
 from automata import FIGURE_1
 from seqray.data.generate import random_machine
 from seqray.fidelity import Reference
-from seqray.intervals import SAMPLES, along_words, bootstrap, next_estimates, word_estimates
+from seqray.intervals import SAMPLES, along_words, bootstrap, next_estimates, wilson, word_estimates
 from seqray.tree import PrefixTree
 
 
@@ -64,20 +64,19 @@ def test_intervals_hold_the_value_of_new_words_about_as_often_as_they_say(pair):
 
 
 def test_a_perfect_copy_is_surely_perfect():
-    found = seqray.compare(FIGURE_1, FIGURE_1, ["", "a", "ab", "b"])
+    found = seqray.compare(FIGURE_1, FIGURE_1, ["", "a", "ab", "b"] * 5)
     assert found.intervals["ndcg5"] == (1, 1)
     assert found.intervals["perplexity_ratio"] == pytest.approx((1, 1))
 
 
-def test_one_word_gives_intervals_without_width():
-    found = seqray.compare(FIGURE_1, near(FIGURE_1), ["ab"])
-    for name, (low, high) in found.intervals.items():
-        assert low == pytest.approx(high), name
+def test_few_words_give_no_intervals():
+    assert not seqray.compare(FIGURE_1, near(FIGURE_1), ["ab"] * 19).intervals
+    assert "ndcg5" in seqray.compare(FIGURE_1, near(FIGURE_1), ["ab"] * 20).intervals
 
 
 def test_a_box_without_next_symbols_has_intervals_of_words_alone():
     box = seqray.black_box(lambda words: [len(word) - 2.0 for word in words], "ab")
-    found = seqray.compare(box, FIGURE_1, ["", "a", "abb"])
+    found = seqray.compare(box, FIGURE_1, ["", "a", "abb"] * 9)
     assert list(found.intervals) == ["relative_error"]
 
 
@@ -103,3 +102,26 @@ def test_memory_is_bounded_and_the_number_of_samples_is_not(monkeypatch):
 def test_ranks_are_compared_without_intervals_which_would_take_long():
     reference = Reference.ask(FIGURE_1, ["", "a"])
     assert not reference.compare(FIGURE_1).intervals
+
+
+def test_a_share_that_is_0_in_the_sample_may_be_larger():
+    found = seqray.compare(FIGURE_1, near(FIGURE_1), ["b", "ab"] * 250)
+    assert found["zeros"] == 0
+    assert found.intervals["zeros"] == (0, pytest.approx(0.0076, abs=1e-4))
+
+
+@pytest.mark.parametrize("share", [0.0007, 0.01, 0.3])
+def test_intervals_of_rare_events_hold_their_share(share):
+    hits = np.random.default_rng(0).binomial(500, share, 2000)
+    ends = [wilson(int(n), 500) for n in hits]
+    assert 0.93 < np.mean([low <= share <= high for low, high in ends]) < 0.98
+
+
+def test_what_a_negative_weight_may_make_infinite_has_no_interval(pair):
+    box, automaton, words = pair
+    fine = seqray.compare(box, automaton, words).intervals
+    turned = np.array(automaton.transitions)
+    turned[0, 0, 0] = -1e-3
+    may_be_negative = seqray.WeightedAutomaton(box.alphabet, box.initial, turned, box.final)
+    none = seqray.compare(box, may_be_negative, words).intervals
+    assert set(fine) - set(none) == {"kl", "perplexity_ratio", "kl_per_symbol"}

@@ -7,14 +7,13 @@ import time
 import numpy as np
 import pytest
 
-import seqray
 from automata import FIGURE_1 as MACHINE
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.answers import AnswerStore
 from seqray.asking import Meter, attended
 from seqray.basis import uniform_basis
-from seqray.errors import ArgumentError, Stopped
+from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.filling import Plan, fill, fill_within
 from seqray.noise import Noise
 from seqray.spectral import decompose
@@ -62,7 +61,7 @@ def test_a_second_run_asks_nothing_new_and_finds_the_same(tmp_path, asks, method
     again = extract(boxes(second), **SIZES, method=method, store=store)
     assert same(found, again)
     assert found.settings["questions"] == again.settings["questions"]
-    assert len(second.words) <= 8  # that it has not changed
+    assert len(second.words) <= 8 + found.settings["questions"] / 250  # that it has not changed
     assert same(found, extract(boxes(Asked(asks)), **SIZES, method=method))
 
 
@@ -96,7 +95,7 @@ def test_a_run_that_broke_goes_on_where_it_was(tmp_path, asks, method):
     assert len(repeated) <= 8 + 16 * max(map(len, second.words))
 
 
-def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path, monkeypatch):
+def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path):
     network, blocks = native(), {**SIZES, "method": "weighted"}
     whole = extract(network, **blocks)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
@@ -104,9 +103,42 @@ def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path, monkeypat
         assert same(found, whole)
         n_blocks = sum(box.n_blocks for box in store.boxes())
         assert n_blocks > 1
-        monkeypatch.setattr(seqray.filling, "_read_suffixes", lambda *_: pytest.fail("computed"))
-        assert same(extract(network, **blocks, store=store), whole)
+        again = extract(network, **blocks, store=store)
+        assert same(again, whole)
+        assert again.settings["steps"] == found.settings["steps"]
+        assert again.settings["queries_sent"] < 0.7 * found.settings["queries_sent"]
         assert sum(box.n_blocks for box in store.boxes()) == n_blocks
+
+
+class Stepped:
+    """A box with states that gives words a number, and goes by a name of its own."""
+
+    alphabet, fingerprint = Alphabet("ab"), "python:m:box"
+
+    def __init__(self, worth):
+        self.worth, self.n_steps = np.array(worth), 0
+
+    def weights(self, words):
+        return np.array([sum(self.worth["ab".index(s)] for s in word) for word in words])
+
+    def start(self):
+        return np.zeros(1)
+
+    def step(self, states, parents, symbols):
+        self.n_steps += len(parents)
+        return states[parents] + self.worth[symbols]
+
+    def state_weights(self, states):
+        return states
+
+
+def test_cached_blocks_of_a_box_that_has_changed_are_not_used(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    extract(Stepped([1.0, -1.0]), **SIZES, store=store)
+    with pytest.raises(BlackBoxError, match=r"has changed: for the word .* is cached: delete"):
+        extract(Stepped([1.0, -1.5]), **SIZES, store=store)
+    found = extract(Stepped([1.0, -1.0]), **SIZES, store=store)
+    assert found.best().weight("bbb") == pytest.approx(-3)
 
 
 # Budget -------------------------------------------------------------------------------------------
@@ -128,6 +160,29 @@ def test_no_more_is_asked_than_the_budget(asks, method, budget):
     np.testing.assert_allclose(
         found.automaton(2).weights(["ab", "bb"]), MACHINE.weights(["ab", "bb"]), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("budget", [600, 1500, 6000])
+@pytest.mark.parametrize(("asks", "method"), WAYS)
+def test_a_budget_holds_for_all_that_is_sent(asks, method, budget, tmp_path):
+    for _ in range(2):  # the second time with cached answers, which are checked
+        asked = Asked(asks)
+        options = {"method": method, "budget": budget, "store": tmp_path / "answers.sqlite"}
+        settings = extract(boxes(asked), **SIZES, **options).settings
+        assert settings["queries_sent"] == len(asked.words) <= settings["questions"] <= budget
+
+
+@pytest.mark.parametrize("budget", [2000, 20_000])
+def test_a_budget_holds_for_all_steps_of_a_box_that_gives_numbers(budget):
+    box = Stepped([1.0, -1.0])
+    settings = extract(box, **SIZES, budget=budget).settings
+    assert box.n_steps == settings["questions"] == settings["steps"] <= budget
+    assert settings["rounds"][-1]["questions"] == settings["questions"]
+
+
+def test_it_is_said_why_a_budget_was_not_used(caplog):
+    extract(boxes(Asked()), **SIZES, budget=10**6)
+    assert "of the 1,000,000 questions allowed were needed: 60 × 60 prefixes" in caplog.text
 
 
 @pytest.mark.parametrize("method", ["weighted", "conditional"])
@@ -226,6 +281,21 @@ def test_a_box_that_changes_its_mind_is_detected(caplog):
     assert "answers differently each time" in caplog.text
 
 
+@pytest.mark.parametrize("method", ["weights", "next_symbol"])
+def test_answers_that_depend_on_the_batch_are_noise(caplog, method):
+    def answer(words):
+        answers = getattr(MACHINE, method)(words)
+        if method == "weights":
+            return answers * (1 + 0.01 / len(words))
+        answers[:, 0] *= 1 - 0.01 / len(words)
+        return answers / answers.sum(axis=1, keepdims=True)
+
+    make = black_box if method == "weights" else language_model
+    for seed in range(3):
+        found = extract(make(answer, "ab"), **SIZES, seed=seed)
+        assert found.settings["noise"]["level"] > 0
+
+
 def test_noise_reaches_the_rank():
     calm = extract(black_box(MACHINE.weights, "ab"), **SIZES, method="paper")
     assert calm.settings["noise"]["level"] == 0
@@ -243,7 +313,7 @@ def test_asking_again_makes_it_better():
     words = ["", "a", "b", "ab", "ba", "bb", "bab"]
     errors = []
     for repeat in (1, 50):
-        box = black_box(noisy(3e-3), "ab")
+        box = black_box(noisy(3e-3), "ab", batch_size=50_000)
         found = extract(box, **SIZES, method="paper", repeat=repeat)
         assert found.settings["repeat"] == repeat
         errors.append(np.abs(found.best().weights(words) - MACHINE.weights(words)).max())
@@ -280,7 +350,7 @@ def test_a_box_of_ones_own_is_kept_counted_and_stopped_like_any_other(tmp_path):
     first, second = Own("mine"), Own("mine")
     store = tmp_path / "answers.sqlite"
     assert same(extract(first, **SIZES, store=store), extract(second, **SIZES, store=store))
-    assert len(second.asked) <= 8
+    assert len(second.asked) <= 8 + len(first.asked) / 250
     limited = Own()
     extract(limited, **SIZES, budget=1000)
     assert len(set(limited.asked)) <= 1000

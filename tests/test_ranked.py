@@ -45,24 +45,26 @@ def test_a_fitted_automaton_comes_before_one_that_is_cut():
 
 
 @pytest.mark.parametrize("fitted", [{}, {2: machine(2)}, {1: machine(1), 4: machine()}])
-def test_automata_come_back_to_the_bit(tmp_path, fitted):
+def test_automata_come_back_to_the_bit(fitted):
     automata = RankedAutomata(machine(), np.array([0.1, 1 / 3, 1e-17, -2]), fitted)
-    automata.save(tmp_path)
-    opened = RankedAutomata.load(tmp_path)
+    opened = RankedAutomata.from_files(automata.to_files())
     assert set(opened.fitted) == set(fitted)
     np.testing.assert_array_equal(opened.through, automata.through)
     for rank in range(1, 5):
         assert same(opened.automaton(rank), automata.automaton(rank))
 
 
-def test_blocks_leave_one_file(tmp_path):
-    RankedAutomata(machine()).save(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["automaton.npz"]
-    assert RankedAutomata.load(tmp_path).through is None
+def test_blocks_leave_one_file():
+    files = RankedAutomata(machine()).to_files()
+    assert list(files) == ["automaton.npz"]
+    assert RankedAutomata.from_files(files).through is None
 
 
-def test_damage_is_named(tmp_path):
-    RankedAutomata(machine(), np.ones(4)).save(tmp_path)
-    (tmp_path / "fitted.npz").write_bytes(b"noise")
-    with pytest.raises(FileError, match=r"fitted.npz: not a file of fitted automata, or damaged"):
-        RankedAutomata.load(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("fitted.npz", "a file of fitted automata"), ("automaton.npz", "a seqray automaton")],
+)
+def test_damage_is_named(name, what):
+    files = RankedAutomata(machine(), np.ones(4)).to_files()
+    with pytest.raises(FileError, match=rf"{name}: not {what}, or damaged"):
+        RankedAutomata.from_files({**files, name: b"noise"})

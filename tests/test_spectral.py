@@ -3,7 +3,16 @@ import itertools
 import numpy as np
 import pytest
 
-from seqray import Basis, WeightedAutomaton, black_box, decompose, fill, spectral, uniform_basis
+from seqray import (
+    Basis,
+    WeightedAutomaton,
+    black_box,
+    decompose,
+    extract,
+    fill,
+    spectral,
+    uniform_basis,
+)
 from seqray.algebra import add, minimise, scale
 from seqray.basis import uniform_words
 from seqray.data.generate import random_automaton
@@ -180,3 +189,15 @@ def test_a_large_block_gives_the_same_automaton_and_the_same_again(monkeypatch):
     np.testing.assert_allclose(one.singular_values, exact.singular_values, rtol=1e-9)
     assert one.largest.allclose(same.largest, rtol=0, atol=0)
     check_same_function(one.largest, wa)
+
+
+@pytest.mark.parametrize("size", [1e305, 1e299, 1e-305, 1e-310])
+def test_weights_at_the_limits_of_numbers_come_back(size):
+    box = black_box(
+        lambda words: [size * 0.5 ** len(word) * (1 + word.count("a")) for word in words], "ab"
+    )
+    found = extract(box, prefixes=20, suffixes=20)
+    words = ["", "a", "aab", "abab"]
+    assert found.best_rank() == 2
+    np.testing.assert_allclose(found.best().weights(words) / box.weights(words), 1, rtol=1e-9)
+    assert found.fidelity.at(2)["relative_error"] < 1e-9

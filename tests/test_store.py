@@ -2,6 +2,10 @@ import errno
 import json
 import os
 import shutil
+import stat
+import tempfile
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +22,14 @@ FILES = [
     *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
     "singular_values.csv",
 ]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory, monkeypatch):
+    """Where a run goes that cannot be saved in its place."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 def extracted(method):
@@ -39,6 +51,13 @@ def by_blocks():
 def run(found, tmp_path):
     save_run(found, tmp_path / "run")
     return tmp_path / "run"
+
+
+@pytest.fixture
+def old_run(run):
+    """A run of the first version, which had no checksums."""
+    change(run / "config.json", version=1, checksums="delete")
+    return run
 
 
 def content(folder):
@@ -231,44 +250,214 @@ def test_a_target_can_be_checked_before_the_work(run, tmp_path, monkeypatch):
     assert names(tmp_path) == ["run"]
 
 
+def fill_the_disk(patch, at, below=""):
+    """Let writing the file number ``at`` of a run fail, in folders with ``below`` in their path."""
+    write, written = Path.write_bytes, []
+
+    def full(path, content):
+        if below in str(path) and path.parent.name.startswith(".fresh."):
+            written.append(path)
+            if len(written) > at:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    patch.setattr(Path, "write_bytes", full)
+
+
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_full_disk_leaves_nothing_behind(found, tmp_path, monkeypatch, exists):
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_a_full_disk_leaves_nothing_behind(found, tmp_path, monkeypatch, exists, at):
     target = tmp_path / "run"
     before = {}
     if exists:
         save_run(found, target, rank=1)
         add_others(target)
         before = content(target)
-
-    def full(self, path):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(WeightedAutomaton, "save", full)
-        with pytest.raises(FileError, match="run: cannot be written: No space left on device"):
+        fill_the_disk(patch, at)
+        with pytest.raises(FileError, match=r"run: cannot .*: No space left on device"):
             save_run(found, target, rank=2)
     assert names(tmp_path) == (["run"] if exists else [])
     if exists:
         assert content(target) == before
-        assert open_run(target).settings["rank"] == 1
         check_same(found, open_run(target), rank=1)
 
 
-@pytest.mark.parametrize("name", ["copy2", "copytree"])
-def test_a_disk_that_fills_while_others_are_kept_leaves_the_old_run(found, run, monkeypatch, name):
-    add_others(run)
-    before = content(run)
-
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+def test_a_run_that_cannot_be_saved_is_saved_elsewhere(found, run, elsewhere, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, name, full)
-        with pytest.raises(FileError, match="run: cannot be written: No space left on device"):
+        fill_the_disk(patch, 3, below=str(run))
+        with pytest.raises(FileError, match="No space left on device; the run was saved in") as it:
             save_run(found, run, rank=2)
-    assert content(run) == before
-    assert names(run.parent) == ["run"]
+    (saved,) = elsewhere.glob("*/run")
+    assert f"the run was saved in {saved} instead" in str(it.value)
+    check_same(found, open_run(saved), rank=2)
+    assert stat.S_IMODE(saved.parent.stat().st_mode) == 0o700
+
+
+def test_a_run_whose_place_was_taken_meanwhile_is_saved_elsewhere(found, tmp_path, elsewhere):
+    (tmp_path / "run").write_text("precious")
+    with pytest.raises(ArgumentError, match=r"is no run folder: .* the run was saved in"):
+        save_run(found, tmp_path / "run")
+    check_same(found, open_run(next(elsewhere.glob("*/run"))))
+
+
+def test_where_nothing_can_be_written_both_errors_are_said(found, run, monkeypatch):
+    with monkeypatch.context() as patch:
+        fill_the_disk(patch, 1)
+        with pytest.raises(FileError, match=r"No space left .* nor can the run be saved elsewhere"):
+            save_run(found, run, rank=2)
     check_same(found, open_run(run))
+
+
+# Folders of every kind ----------------------------------------------------------------------------
+
+
+def test_the_current_folder_becomes_a_run(found, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rank in (1, 2):
+        check_run_target(".")
+        save_run(found, ".", rank=rank)
+        check_same(found, open_run("."), rank=rank)
+    assert names(tmp_path) == FILES
+
+
+def test_the_folder_itself_is_never_replaced(found, run):
+    os.chmod(run, 0o700)  # it may be a mount point, or have permissions of its own
+    os.chmod(run / "config.json", 0o600)
+    before = run.stat()
+    check_run_target(run)
+    save_run(found, run, rank=1)
+    assert run.stat().st_ino == before.st_ino
+    assert stat.S_IMODE(run.stat().st_mode) == 0o700
+    assert stat.S_IMODE((run / "config.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_run_is_saved_through_a_link(found, tmp_path, exists):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to("disk/run", target_is_directory=True)
+    if exists:
+        save_run(found, tmp_path / "disk" / "run", rank=1)
+    check_run_target(tmp_path / "run")
+    save_run(found, tmp_path / "run", rank=2)
+    assert os.readlink(tmp_path / "run") == "disk/run"
+    check_same(found, open_run(tmp_path / "disk" / "run"), rank=2)
+
+
+def test_a_link_to_nowhere_is_refused_before_the_work(tmp_path):
+    (tmp_path / "run").symlink_to("missing/run")
+    with pytest.raises(ArgumentError, match=r"run: there is no folder .*missing to put it in"):
+        check_run_target(tmp_path / "run")
+
+
+def test_a_pipe_in_a_run_folder_is_left_alone(found, run):
+    os.mkfifo(run / "pipe")
+    check_run_target(run)
+    save_run(found, run, rank=1)
+    assert stat.S_ISFIFO((run / "pipe").stat().st_mode)
+    check_same(found, open_run(run), rank=1)
+
+
+def test_a_read_only_run_folder_is_refused_before_the_work(run, monkeypatch):
+    mkdir = os.mkdir
+
+    def refuse(path, *mode):  # chmod does not stop root
+        if Path(path).parent == run:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        mkdir(path, *mode)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(FileError, match=r"run: cannot write here: Permission denied$"):
+        check_run_target(run)
+
+
+def test_a_folder_in_the_place_of_a_runs_file_is_refused_before_the_work(run):
+    (run / "fidelity.csv").unlink()
+    (run / "fidelity.csv").mkdir()
+    with pytest.raises(FileError, match=r"cannot write here: fidelity\.csv is a folder: remove"):
+        check_run_target(run)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\ud800"])
+def test_names_that_no_folder_can_have_are_refused(name, tmp_path):
+    with pytest.raises(FileError, match="cannot write here"):
+        check_run_target(tmp_path / name)
+    with pytest.raises(FileError):
+        open_run(tmp_path / name)
+
+
+# Kills and readers --------------------------------------------------------------------------------
+
+
+def killed_states(by_blocks, found, tmp_path):
+    """Yield copies of a run folder as kills at every step of a save over it leave them."""
+    target = tmp_path / "run"
+    save_run(found, target, rank=1)
+    steps, calls = [], {name: getattr(os, name) for name in ("rename", "replace", "unlink")}
+
+    def copied(name):
+        def step(*arguments, **options):
+            steps.append(shutil.copytree(target, tmp_path / f"killed{len(steps)}"))
+            return calls[name](*arguments, **options)
+
+        return step
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in calls:
+            patch.setattr(os, name, copied(name))
+        save_run(by_blocks, target, rank=2)
+    return steps
+
+
+def test_a_kill_at_any_moment_leaves_one_of_the_runs(found, by_blocks, tmp_path):
+    old, new = found.automaton(1), by_blocks.automaton(2)
+    states = killed_states(by_blocks, found, tmp_path)
+    ranks = [open_run(state).best_rank() for state in states]
+    assert ranks == sorted(ranks)
+    assert set(ranks) == {1, 2}
+    for state, rank in zip(states, ranks, strict=True):
+        check_same(*((found, open_run(state)) if rank == 1 else (by_blocks, open_run(state))), rank)
+        opened = seqray.open_black_box(f"wa:{state}")
+        np.testing.assert_array_equal(opened.initial, (old if rank == 1 else new).initial)
+
+
+def test_a_save_after_a_kill_finishes_what_was_left(found, by_blocks, tmp_path):
+    for state in killed_states(by_blocks, found, tmp_path):
+        check_run_target(state)
+        save_run(by_blocks, state, rank=3)
+        check_same(by_blocks, open_run(state), rank=3)
+        left = [name for name in names(state) if name not in FILES]
+        assert all(name.startswith(".fresh.") for name in left)  # young: maybe of another process
+        for name in left:
+            os.utime(state / name, (0, 0))
+        save_run(by_blocks, state)
+        assert names(state) == [name for name in FILES if name != "fitted.npz"]
+
+
+def test_a_first_save_that_was_killed_is_no_obstacle(found, tmp_path):
+    (tmp_path / "run" / ".fresh.1").mkdir(parents=True)
+    check_run_target(tmp_path / "run")
+    save_run(found, tmp_path / "run")
+    check_same(found, open_run(tmp_path / "run"))
+
+
+def test_a_reader_beside_a_writer_sees_one_run(found, by_blocks, tmp_path):
+    save_run(found, tmp_path / "run", rank=1)
+    done = threading.Event()
+
+    def write():
+        for _ in range(10):
+            save_run(by_blocks, tmp_path / "run", rank=2)
+            save_run(found, tmp_path / "run", rank=1)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        opened = open_run(tmp_path / "run")
+        one = found if opened.best_rank() == 1 else by_blocks
+        check_same(one, opened, rank=opened.best_rank())
+    writer.join()
 
 
 # Damage -------------------------------------------------------------------------------------------
@@ -315,8 +504,50 @@ def test_a_file_of_noise_is_found_out(run, name):
     check_refused(run)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_single_flipped_bit_is_found_out(run, name):
+    whole, rng = (run / name).read_bytes(), np.random.default_rng(0)
+    for at in rng.choice(8 * len(whole), 25, replace=False).tolist():
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        (run / name).write_bytes(flipped)
+        check_refused(run)
+        with pytest.raises(FileError):
+            seqray.open_black_box(f"wa:{run}")
+
+
+def test_a_changed_file_is_one_clear_error(run):
+    (run / "fidelity.csv").write_text((run / "fidelity.csv").read_text().replace("1", "2", 1))
+    check_refused(run, r"run: damaged: fidelity\.csv is not what was saved .* extract again$")
+
+
+def test_line_ends_of_another_system_are_no_damage(found, run):
+    for name in FILES:
+        if not name.endswith(".npz"):
+            text = (run / name).read_bytes()
+            (run / name).write_bytes(text.replace(b"\n", b"\r\n"))
+    check_same(found, open_run(run))
+
+
+@pytest.mark.parametrize("sums", ["delete", [], {}, {"config.json": "0"}, {"../notes": "0"}])
+def test_checksums_cannot_be_left_out(run, sums):
+    change(run / "config.json", checksums=sums)
+    check_refused(run)
+
+
+def test_a_run_without_checksums_opens(found, old_run):
+    check_same(found, open_run(old_run))
+    assert isinstance(seqray.open_black_box(old_run), WeightedAutomaton)
+
+
+def test_checksums_are_no_setting_of_a_run(run, tmp_path):
+    assert "checksums" not in open_run(run).settings
+    save_run(open_run(run), tmp_path / "copy")
+    open_run(tmp_path / "copy")
+
+
 def test_a_run_of_a_newer_version_asks_for_a_newer_seqray(run):
-    change(run / "config.json", version=2)
+    change(run / "config.json", version=3)
     check_refused(run, r"written by a newer seqray .* pip install --upgrade seqray")
 
 
@@ -342,9 +573,9 @@ def test_a_config_of_another_format_is_refused(run):
         ("basis.json", {"suffixes": 3}, "not a run folder, or damaged: "),
     ],
 )
-def test_entries_that_cannot_be_are_found_out(run, name, entries, message):
-    change(run / name, **entries)
-    check_refused(run, f"run: .*{message}")
+def test_entries_that_cannot_be_are_found_out(old_run, name, entries, message):
+    change(old_run / name, **entries)
+    check_refused(old_run, f"run: .*{message}")
 
 
 @pytest.mark.parametrize(
@@ -361,31 +592,31 @@ def test_entries_that_cannot_be_are_found_out(run, name, entries, message):
         ({"ranks": [3], "initial_3": np.array([object()])}, "or damaged: "),
     ],
 )
-def test_damaged_fitted_automata_are_found_out(run, entries, message):
-    with np.load(run / "fitted.npz") as file:
+def test_damaged_fitted_automata_are_found_out(old_run, entries, message):
+    with np.load(old_run / "fitted.npz") as file:
         arrays = dict(file)
     rest = {f"{name}_3": np.ones((3, 3, 3)) for name in ("transitions", "final")}
     if "ranks" in entries:
         header = {"format": "seqray.fitted", "version": 1, "ranks": entries["ranks"]}
         arrays["header"] = np.array(json.dumps(header))
     arrays |= rest | {name: value for name, value in entries.items() if name != "ranks"}
-    np.savez(run / "fitted.npz", **{k: v for k, v in arrays.items() if v is not None})
-    check_refused(run, f"fitted.npz: .*{message}" if "fitted" not in message else message)
+    np.savez(old_run / "fitted.npz", **{k: v for k, v in arrays.items() if v is not None})
+    check_refused(old_run, f"fitted.npz: .*{message}" if "fitted" not in message else message)
 
 
-def test_a_fitted_automaton_has_the_states_of_its_rank(run):
+def test_a_fitted_automaton_has_the_states_of_its_rank(old_run):
     header = {"format": "seqray.fitted", "version": 1, "ranks": [2]}
     shapes = {"initial": 3, "transitions": (3, 3, 3), "final": 3}
     arrays = {f"{name}_2": np.ones(shape) for name, shape in shapes.items()}
-    np.savez(run / "fitted.npz", header=json.dumps(header), through=np.ones(4), **arrays)
-    check_refused(run, "damaged: 3 states at rank 2 of 1 … 4")
+    np.savez(old_run / "fitted.npz", header=json.dumps(header), through=np.ones(4), **arrays)
+    check_refused(old_run, "damaged: 3 states at rank 2 of 1 … 4")
 
 
 @pytest.mark.parametrize("name", ["singular_values.csv", "fidelity.csv"])
-def test_tables_must_fit_the_automaton(run, name):
-    lines = (run / name).read_text().splitlines()
-    (run / name).write_text("\n".join(lines[:-1]) + "\n")
-    check_refused(run, "expected them to fit an automaton of 4 states")
+def test_tables_must_fit_the_automaton(old_run, name):
+    lines = (old_run / name).read_text().splitlines()
+    (old_run / name).write_text("\n".join(lines[:-1]) + "\n")
+    check_refused(old_run, "expected them to fit an automaton of 4 states")
 
 
 def test_an_opened_run_is_an_extraction(run):

@@ -2,7 +2,8 @@
 
 One SQLite file holds the answers of many boxes. A box is known by its fingerprint, an answer by its
 word; what a box with states said is kept in blocks. The file is in WAL mode: several processes may
-use it at once, and one that is killed loses nothing that it has written.
+use it at once, and one that is killed loses nothing that it has written. Each answer and each block
+has a checksum, so that damage is found before it is used.
 """
 
 from __future__ import annotations
@@ -11,28 +12,26 @@ import json
 import os
 import sqlite3
 import time
-import weakref
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from seqray.arrays import BoolArray, FloatArray
-from seqray.errors import FileError
+from seqray.errors import FileError, SeqrayError
+from seqray.sqlite_file import AWAY, SqliteFile, number, transaction, write_ahead
 from seqray.words import Alphabet, Words
 
-APPLICATION, VERSION = 0x73657179, 1
+APPLICATION, VERSION = 0x73657179, 2
 """How SQLite knows the file (``seqy``), and the version of its tables."""
 
 AT_ONCE = 10_000
 """Words looked up in one statement; SQLite takes 32,766 at most."""
-
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
 
 TABLES = """
 CREATE TABLE boxes (
@@ -41,11 +40,19 @@ CREATE TABLE boxes (
     UNIQUE (fingerprint, kind, alphabet));
 CREATE TABLE answers (
     box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, word BLOB NOT NULL,
-    answer BLOB NOT NULL, PRIMARY KEY (box, word)) WITHOUT ROWID;
+    answer BLOB NOT NULL, crc INTEGER, PRIMARY KEY (box, word)) WITHOUT ROWID;
 CREATE TABLE blocks (
     box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, name BLOB NOT NULL,
-    answers BLOB NOT NULL, PRIMARY KEY (box, name));
+    answers BLOB NOT NULL, crc INTEGER, PRIMARY KEY (box, name));
 """
+
+SECOND_VERSION = (
+    "ALTER TABLE answers ADD COLUMN crc INTEGER",
+    "ALTER TABLE blocks ADD COLUMN crc INTEGER",
+    "UPDATE answers SET crc = checksum(box, word, answer)",
+    "UPDATE blocks SET crc = checksum(box, name, answers)",
+)
+"""What turns tables of the first version, which had no checksums, into those of the second."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ def default_store() -> Path:
     return Path(cache) / "seqray" / "answers.sqlite"
 
 
-class AnswerStore:
+class AnswerStore(SqliteFile):
     """A file of answers. Use it in a ``with`` block, or `close` it.
 
     Parameters
@@ -88,133 +95,96 @@ class AnswerStore:
     (array([ True,  True, False]), array([0.5 , 0.25]))
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = None if path is None else Path(path)
-        with self._telling():
-            if self.path is not None and self.path == default_store():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
-                self.path or "", timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-        weakref.finalize(self, self._db.close)
-        try:
-            with self._telling():
-                self._prepare()
-        except FileError:
-            self._db.close()
-            raise
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is not None and self.path == default_store():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        return super()._connect()
 
-    def _prepare(self) -> None:
-        db = self._db
+    def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA foreign_keys = ON")
-        if self._number("PRAGMA application_id") != APPLICATION:
-            if not self._number("SELECT count(*) FROM sqlite_master"):
-                self._write_ahead()
-            with self._transaction():  # another process may make the tables at the same time
-                if not self._number("SELECT count(*) FROM sqlite_master"):
+        if number(db, "PRAGMA application_id") != APPLICATION:
+            if not number(db, "SELECT count(*) FROM sqlite_master"):
+                write_ahead(db)
+            with transaction(db):  # another process may make the tables at the same time
+                if not number(db, "SELECT count(*) FROM sqlite_master"):
                     for statement in TABLES.split(";"):
                         db.execute(statement)
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
                     db.execute(f"PRAGMA user_version = {VERSION}")
-        if self._number("PRAGMA application_id") != APPLICATION:
+        if number(db, "PRAGMA application_id") != APPLICATION:
             raise FileError(f"{self.path}: a database of another program: choose another name")
-        if (version := self._number("PRAGMA user_version")) > VERSION:
+        if (version := number(db, "PRAGMA user_version")) > VERSION:
             raise FileError(
                 f"{self.path}: version {version} of the store, this seqray knows {VERSION}: "
                 "update seqray or keep answers elsewhere"
             )
+        if version < VERSION:
+            self._add_checksums(db)
         db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode a killed process loses nothing
 
-    def _write_ahead(self) -> None:
-        """Choose the journal; where another process does so right now, SQLite does not wait."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.02)
-            else:
+    def _add_checksums(self, db: sqlite3.Connection) -> None:
+        """Bring a store of the first version up to date."""
+        db.create_function("checksum", 3, _checksum, deterministic=True)
+        with transaction(db):
+            version = number(db, "PRAGMA user_version")
+            if version == VERSION:  # another process was faster
                 return
+            if version != 1:
+                raise FileError(
+                    f"{self.path}: damaged: {version} is not a version of the store; {AWAY}"
+                )
+            for statement in SECOND_VERSION:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _number(self, query: str) -> int:
-        return int(self._db.execute(query).fetchone()[0])
+    def _damaged(self, db: sqlite3.Connection, box: int, what: str) -> FileError:
+        """Return what to raise where a checksum does not match: what is damaged, what to do."""
+        row = db.execute("SELECT fingerprint FROM boxes WHERE id = ?", (box,)).fetchone()
+        where = self.path or "the temporary store"
+        prune = "" if row is None else f"seqray store prune --store '{where}' --box '{row[0]}', or "
+        return FileError(
+            f"{where}: damaged: {what} does not match its checksum. Delete what is cached of this "
+            f"box ({prune}{AWAY}); it will be queried again"
+        )
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def __enter__(self) -> AnswerStore:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Say in a `FileError` what is wrong with the file."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            hint = {
-                "unable to open database file": "; is there such a folder, may you write there?",
-                "database is locked": "; another process holds it",
-            }.get(str(error), "")
-            where = self.path or "the temporary store"
-            raise FileError(f"{where}: cannot be used as a store: {error}{hint}") from error
-        except sqlite3.IntegrityError as error:
-            raise FileError(
-                f"{self.path}: another process has forgotten this box meanwhile: start again"
-            ) from error
-        except sqlite3.ProgrammingError:  # closed already
-            raise
-        except sqlite3.DatabaseError as error:
-            raise FileError(
-                f"{self.path}: no store of seqray, or a damaged one: {error}; move it away, and "
-                "a new one will be made"
-            ) from error
-        except OSError as error:
-            raise FileError(f"{self.path}: cannot be used as a store: {error.strerror}") from error
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-            self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+    def _sound(
+        self, db: sqlite3.Connection, box: int, rows: list[tuple[Any, Any, Any]], what: str
+    ) -> dict[bytes, bytes]:
+        """Return rows of a name, content and checksum as a dictionary, or say that one is bad."""
+        for name, content, crc in rows:
+            if not isinstance(name, bytes) or not isinstance(content, bytes):
+                raise self._damaged(db, box, what)
+            if crc != _checksum(box, name, content):
+                raise self._damaged(db, box, what)
+        return {name: content for name, content, _ in rows}
 
     def box(self, fingerprint: str, kind: str, alphabet: Alphabet) -> int:
         """Return the number under which the store knows a box; it is used now."""
         key = (fingerprint, kind, json.dumps(alphabet.to_json(), ensure_ascii=False))
         now = time.time()
-        with self._telling(), self._transaction():
-            self._db.execute(
+        with self._using() as db, transaction(db):
+            db.execute(
                 "INSERT INTO boxes (fingerprint, kind, alphabet, created, used) "
                 "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used",
                 (*key, now, now),
             )
             find = "SELECT id FROM boxes WHERE fingerprint = ? AND kind = ? AND alphabet = ?"
-            return int(self._db.execute(find, key).fetchone()[0])
+            row = db.execute(find, key).fetchone()
+            if row is None:
+                raise FileError(f"{self.path}: damaged: its boxes cannot be found; {AWAY}")
+            return int(row[0])
 
     def find(self, box: int, words: Words) -> tuple[BoolArray, FloatArray]:
         """Return which words have an answer, and those answers in the order of the words."""
         keys = word_keys(words)
         found: dict[bytes, bytes] = {}
-        with self._telling():
+        with self._using() as db:
             for begin in range(0, len(keys), AT_ONCE):
                 some = keys[begin : begin + AT_ONCE]
                 marks = ",".join("?" * len(some))
-                query = f"SELECT word, answer FROM answers WHERE box = ? AND word IN ({marks})"
-                found.update(self._db.execute(query, (box, *some)))
+                query = f"SELECT word, answer, crc FROM answers WHERE box = ? AND word IN ({marks})"
+                rows = db.execute(query, (box, *some)).fetchall()
+                found.update(self._sound(db, box, rows, A_CACHED_ANSWER))
         known = np.fromiter((key in found for key in keys), bool, len(keys))
         joined = b"".join(found[key] for key in keys if key in found)
         answers = np.frombuffer(joined, "<f8").astype(float)
@@ -227,24 +197,27 @@ class AnswerStore:
         """Keep answers, an entry or a row a word; what is there already stays as it is."""
         data = np.ascontiguousarray(answers, "<f8").tobytes()
         size = len(data) // max(1, len(words))
-        rows = (
-            (box, key, data[i * size : (i + 1) * size]) for i, key in enumerate(word_keys(words))
-        )
-        with self._telling(), self._transaction():
-            self._db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
+        rows = []
+        for i, key in enumerate(word_keys(words)):
+            answer = data[i * size : (i + 1) * size]
+            rows.append((box, key, answer, _checksum(box, key, answer)))
+        with self._using() as db, transaction(db):
+            db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     def find_block(self, box: int, name: bytes) -> FloatArray | None:
         """Return the answers kept under a name, flat, or None."""
-        query = "SELECT answers FROM blocks WHERE box = ? AND name = ?"
-        with self._telling():
-            row = self._db.execute(query, (box, name)).fetchone()
-        return None if row is None else np.frombuffer(row[0], "<f8").astype(float)
+        query = "SELECT name, answers, crc FROM blocks WHERE box = ? AND name = ?"
+        with self._using() as db:
+            rows = db.execute(query, (box, name)).fetchall()
+            blocks = self._sound(db, box, rows, "a cached block of answers")
+        return np.frombuffer(blocks[name], "<f8").astype(float) if blocks else None
 
     def add_block(self, box: int, name: bytes, answers: FloatArray) -> None:
         """Keep many answers together under one name."""
         data = np.ascontiguousarray(answers, "<f8").tobytes()
-        with self._telling(), self._transaction():
-            self._db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?)", (box, name, data))
+        row = (box, name, data, _checksum(box, name, data))
+        with self._using() as db, transaction(db):
+            db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?, ?)", row)
 
     def boxes(self) -> list[KeptBox]:
         """Return what the store holds, the box that was used last first."""
@@ -253,41 +226,74 @@ class AnswerStore:
                 (SELECT count(*) FROM answers WHERE box = id),
                 (SELECT count(*) FROM blocks WHERE box = id)
             FROM boxes ORDER BY used DESC"""
-        with self._telling():
-            rows = self._db.execute(query).fetchall()
-        return [
-            KeptBox(number, name, kind, Alphabet(json.loads(alphabet)), *rest)
-            for number, name, kind, alphabet, *rest in rows
-        ]
+        with self._using() as db:
+            rows = db.execute(query).fetchall()
+        return [self._read_box(*row) for row in rows]
+
+    def _read_box(self, key: Any, name: Any, kind: Any, alphabet: Any, *rest: Any) -> KeptBox:
+        """Return a row of the table of boxes, if it is one that a store writes."""
+        try:
+            created, used = map(float, rest[:2])
+            symbols = Alphabet(json.loads(alphabet))
+            if isinstance(name, str) and isinstance(kind, str):
+                return KeptBox(key, name, kind, symbols, created, used, *rest[2:])
+        except (TypeError, ValueError, SeqrayError):
+            pass
+        raise FileError(f"{self.path}: damaged: what it says of box {key} makes no sense; {AWAY}")
 
     def some(self, box: int, n: int, alphabet: Alphabet) -> tuple[Words, FloatArray]:
-        """Return up to ``n`` words of a box with their answers."""
-        query = "SELECT word, answer FROM answers WHERE box = ? ORDER BY word LIMIT ?"
-        with self._telling():
-            rows = self._db.execute(query, (box, n)).fetchall()
-        answers = np.frombuffer(b"".join(answer for _, answer in rows), "<f8").astype(float)
-        if len(answers) != len(rows):
-            answers = answers.reshape(len(rows), -1)
-        return _words_of_keys(alphabet, [key for key, _ in rows]), answers
+        """Return up to ``n`` words of a box with their answers, from all over the store."""
+        rng, kind = np.random.default_rng(0), _code_type(len(alphabet))
+        query = (
+            "SELECT word, answer, crc FROM answers WHERE box = ? AND word >= ? ORDER BY word LIMIT "
+        )
+        found: dict[bytes, bytes] = {}
+        with self._using() as db:
+            for _ in range(4 * n):  # words at random places, and at last the first ones
+                codes = rng.integers(0, len(alphabet), rng.integers(1, 12))
+                row = db.execute(query + "1", (box, codes.astype(kind).tobytes())).fetchall()
+                found |= self._sound(db, box, row, A_CACHED_ANSWER)
+                if len(found) >= n:
+                    break
+            rows = db.execute(f"{query}{n}", (box, b"")).fetchall()
+            first = self._sound(db, box, rows, A_CACHED_ANSWER)
+        found = dict(islice({**found, **first}.items(), n))
+        answers = np.frombuffer(b"".join(found.values()), "<f8").astype(float)
+        if len(answers) != len(found):
+            answers = answers.reshape(len(found), -1)
+        return _words_of_keys(alphabet, [*found]), answers
 
     def answers(self, box: KeptBox) -> Iterator[tuple[Words, FloatArray]]:
         """Yield all words of a box with their answers, in batches, in the order of their codes."""
-        query = "SELECT word, answer FROM answers WHERE box = ? ORDER BY word"
-        with self._telling():
-            cursor = self._db.execute(query, (box.id,))
-            while rows := cursor.fetchmany(AT_ONCE):
-                keys = [key for key, _ in rows]
-                answers = np.frombuffer(b"".join(answer for _, answer in rows), "<f8")
-                words = _words_of_keys(box.alphabet, keys)
-                yield words, answers.reshape(len(words), -1)
+        query = (
+            "SELECT word, answer, crc FROM answers WHERE box = ? AND word {} ? ORDER BY word "
+            f"LIMIT {AT_ONCE}"
+        )
+        last, compared = b"", ">="
+        while True:
+            with self._using() as db:
+                rows = db.execute(query.format(compared), (box.id, last)).fetchall()
+                found = self._sound(db, box.id, rows, A_CACHED_ANSWER)
+            if not found:
+                return
+            last, compared = [*found][-1], ">"
+            answers = np.frombuffer(b"".join(found.values()), "<f8")
+            yield _words_of_keys(box.alphabet, [*found]), answers.reshape(len(found), -1)
 
     def forget(self, boxes: list[KeptBox]) -> None:
         """Remove all that is kept of some boxes, and give the room back."""
-        with self._telling():
-            with self._transaction():
-                self._db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])
-            self._db.execute("VACUUM")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._using() as db:
+            with transaction(db):
+                db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+A_CACHED_ANSWER = "a cached answer"
+
+
+def _checksum(box: int, name: bytes, content: bytes) -> int:
+    return zlib.crc32(content, zlib.crc32(name, box))
 
 
 @contextmanager

@@ -11,12 +11,9 @@ abilities. What a box can do decides how:
 from __future__ import annotations
 
 import dataclasses
-import math
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -24,95 +21,21 @@ from seqray.answers import AnswerStore, word_keys
 from seqray.arrays import BoolArray, FloatArray, IntArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.asked import AskedBox, AskedModel, gathered, halving
+from seqray.blackbox.guarded import guarded
 from seqray.blackbox.protocol import BlackBox, max_length_of, name_of
-from seqray.errors import ArgumentError, BlackBoxError, Stopped
+from seqray.blackbox.waiting import PatientAsker
+from seqray.cache_check import CHECKED_EVERY, N_CHECKED, check_cached
+from seqray.errors import ArgumentError, BlackBoxError
+from seqray.meter import Meter as Meter  # noqa: PLC0414 - commands import it from here
 from seqray.stepper import Stepper, predicts, read_each
 from seqray.tree import States
 from seqray.words import Alphabet, Word, Words
 
-N_CHECKED = 8
-"""Kept answers that are asked again, to see whether a box is still the one of before."""
-
-CHANGED = 1e-4
-"""By how much of itself an answer has to differ for that."""
-
-NOISE = b"noise"
+NOISE = b"noise, by other batches"
 """The block in which the store keeps how noisy a box is."""
 
-
-@dataclass
-class Meter:
-    """Counts questions, and says when to stop.
-
-    Parameters
-    ----------
-    budget
-        The most questions; None: any number.
-    seconds
-        The most time from now; None: any time.
-    stop
-        Asking ends soon after this event is set.
-    listener
-        Called with a number of answers when so many have come.
-
-    Examples
-    --------
-    >>> meter = Meter(budget=10)
-    >>> meter.allow(8), meter.allow(8)
-    (8, 2)
-    >>> meter.left
-    0
-    """
-
-    budget: int | None = None
-    seconds: float | None = None
-    stop: threading.Event | None = None
-    listener: Callable[[int], None] | None = None
-    n_asked: int = 0
-    began: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        if self.budget is not None:
-            self.budget = whole_number("budget", self.budget, 1)
-        if self.seconds is not None and not self.seconds > 0:
-            raise ArgumentError(f"seconds: expected more than 0, got {self.seconds}")
-
-    @property
-    def limits(self) -> bool:
-        """Whether asking can come to an end before all is asked."""
-        return not (self.budget is None and self.seconds is None and self.stop is None)
-
-    @property
-    def left(self) -> float:
-        """How many questions may still be asked."""
-        return math.inf if self.budget is None else self.budget - self.n_asked
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the meter was made."""
-        return time.monotonic() - self.began
-
-    def allow(self, n: int) -> int:
-        """Count ``n`` questions, or as many as are left, and return how many."""
-        allowed = int(min(n, self.left))
-        self.n_asked += allowed
-        return allowed
-
-    def answered(self, n: int) -> None:
-        """Tell the listener that so many answers have come."""
-        if self.listener is not None:
-            self.listener(n)
-
-    def refuse(self) -> NoReturn:
-        """Raise `Stopped`: more was asked than is left."""
-        raise Stopped(f"the budget of {self.budget:,} questions is used up")
-
-    def check(self) -> None:
-        """Raise `Stopped` where time is over, or somebody said stop."""
-        if self.stop is not None and self.stop.is_set():
-            raise Stopped("interrupted")
-        if self.seconds is not None and self.elapsed > self.seconds:
-            raise Stopped(f"the time of {self.seconds:g} s is over")
+CHECK_SHARE = 16
+"""A check of cached answers takes one in so many of a budget, at most."""
 
 
 def attended(
@@ -131,20 +54,39 @@ def attended(
     repeat
         How often to ask the same, to answer with the mean.
     """
-    repeat = whole_number("repeat", repeat, 1)
+    meter.repeat = repeat = whole_number("repeat", repeat, 1)
     if isinstance(box, WeightedAutomaton):
+        meter.repeat = 1
         return box
-    if not isinstance(box, AskedBox | AskedModel | Stepper):
-        box = AskedBox(_Whole(box), box.alphabet)
     if store is not None:
         fingerprint_of(box)  # before anything is asked
-    if repeat > 1:
-        box = _repeating(box, repeat)
+    if not isinstance(box, AskedBox | AskedModel) and (repeat > 1 or not isinstance(box, Stepper)):
+        box = _asked_whole(box)
     if isinstance(box, AskedBox | AskedModel):
         return _remembering(box, meter, store, repeat)
-    if not meter.limits:
-        return box
+    return metered(guarded(box), meter)
+
+
+def metered(box: Stepper, meter: Meter) -> MeteredBox:
+    """Return a box with states that answers the same, and whose steps are counted."""
     return (MeteredModel if predicts(box) else MeteredBox)(box, meter)
+
+
+def heeding(box: BlackBox, meter: Meter) -> BlackBox:
+    """Return a box that is not waited for when time is over, or somebody said stop.
+
+    A server that asks to be left alone for minutes and a program that hangs are given up then.
+    Boxes that are computed here are never waited for.
+    """
+    if isinstance(box, AskedBox | AskedModel) and isinstance(box.asker, PatientAsker):
+        return dataclasses.replace(box, asker=box.asker.heeding(meter.check))
+    return box
+
+
+def uncached(box: BlackBox) -> BlackBox:
+    """Return an attended box that queries anew what is known; what is sent is still counted."""
+    asker = getattr(box, "asker", None)
+    return asker.once if isinstance(asker, RememberingAsker) else box
 
 
 def way_of(box: BlackBox) -> str:
@@ -163,7 +105,7 @@ def way_of(box: BlackBox) -> str:
     return "states" if isinstance(box, Stepper) else "whole words"
 
 
-def fingerprint_of(box: BlackBox) -> str:
+def fingerprint_of(box: object) -> str:
     """Return what the answers of a box are kept under, or say how to give it a name."""
     found = _fingerprint(box)
     if found is None:
@@ -174,7 +116,7 @@ def fingerprint_of(box: BlackBox) -> str:
     return found
 
 
-def _fingerprint(box: BlackBox) -> str | None:
+def _fingerprint(box: object) -> str | None:
     found: str | None = getattr(getattr(box, "asker", box), "fingerprint", None)
     return found
 
@@ -200,6 +142,11 @@ class _Wrapper:
         """The length of the longest word that the box can read."""
         return max_length_of(self.box)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "box":  # while it is made or copied
+            raise AttributeError(name)
+        return getattr(getattr(self.box, "asker", self.box), name)
+
 
 # Boxes that are asked -----------------------------------------------------------------------------
 
@@ -207,57 +154,89 @@ class _Wrapper:
 def _remembering(
     box: AskedBox | AskedModel, meter: Meter, store: AnswerStore | None, repeat: int
 ) -> AskedBox | AskedModel:
-    kind = "value" if isinstance(box, AskedBox) else "next"
+    once: AskedBox | AskedModel = dataclasses.replace(box, asker=SendingAsker(box, meter))
+    means, kind = once, "value" if isinstance(box, AskedBox) else "next"
     if repeat > 1:
+        means = dataclasses.replace(box, asker=RepeatingAsker(once, repeat))
         kind += f", mean of {repeat}"
     if store is None:
         kept, codes = AnswerStore(), Alphabet(range(len(box.alphabet)))
         number = kept.box("this run", kind, codes)  # of symbols that need not fit into a file
     else:
         kept, number = store, store.box(fingerprint_of(box), kind, box.alphabet)
-    if store is not None and not box.asker.deterministic:
-        _check_kept(box, store, number)
-    return dataclasses.replace(box, asker=RememberingAsker(box, kept, number, meter))
+    asker = RememberingAsker(means, kept, number, meter, once)
+    hides = getattr(box.asker, "hides_secrets", False)
+    if store is not None and (hides or not getattr(box.asker, "proven", False)):
+        with meter.validating():
+            asker.check_sample()
+    return dataclasses.replace(box, asker=asker)
 
 
-def _check_kept(box: AskedBox | AskedModel, store: AnswerStore, number: int) -> None:
-    """Refuse kept answers that the box would not give any more: it has changed."""
-    words, kept = store.some(number, N_CHECKED, box.alphabet)
-    noise = KeptBlocks(store, number).find(NOISE)
-    if not len(words) or (noise is not None and noise[0] > 0):  # a noisy one always differs
-        return
+@dataclass(frozen=True, eq=False)
+class SendingAsker(_Wrapper):
+    """Counts what is sent to a box: here is where queries leave the library."""
 
-    def ask() -> FloatArray:
-        return gathered(box.answers(words), np.empty_like(kept), box.asker.who)
+    box: AskedBox | AskedModel
+    meter: Meter
 
-    now = ask()
-    apart = _differ(now, kept)
-    if apart.any() and not _differ(now, ask()).any():
-        at = np.argwhere(apart)[0]
-        raise BlackBoxError(
-            f"{box.asker.who} has changed: for the word {box.alphabet.show(words[int(at[0])])!r} "
-            f"it answers {now[tuple(at)]:g}, and {kept[tuple(at)]:g} was kept of it: forget the "
-            f"kept answers (seqray store prune --box {fingerprint_of(box)!r}), or ask without the "
-            "store"
-        )
+    @property
+    def deterministic(self) -> bool:
+        """Whether the box is known to give the same answer always."""
+        return self.box.asker.deterministic
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield what the box answers."""
+        for which, answers in self.box.answers(words):
+            self.meter.n_sent += len(which)
+            yield which, answers
 
 
-def _differ(one: FloatArray, other: FloatArray) -> BoolArray:
-    """Which answers differ by more than rounding, where they are small beside others, too."""
-    size = np.maximum(np.abs(one), np.abs(other))
-    floor = 1e-3 * size.max(axis=-1, keepdims=True) if (one < 0).any() or one.ndim > 1 else 0
-    return np.abs(one - other) > CHANGED * np.maximum(size, floor)
+class _Seen:
+    """The words that were counted, by a hash of each: millions of them fit into memory."""
+
+    def __init__(self) -> None:
+        self.old: IntArray = np.empty(0, np.int64)
+        self.recent: set[int] = set()
+
+    def new(self, keys: list[bytes]) -> BoolArray:
+        """Return which of some words were not counted yet."""
+        hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
+        is_new = np.fromiter((each not in self.recent for each in hashes.tolist()), bool, len(keys))
+        if len(self.old):
+            at = np.minimum(np.searchsorted(self.old, hashes), len(self.old) - 1)
+            is_new &= self.old[at] != hashes
+        return is_new
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Count words."""
+        self.recent.update(map(hash, keys))
+        if len(self.recent) > max(10_000, len(self.old) // 4):
+            self.old = np.union1d(self.old, np.fromiter(self.recent, np.int64, len(self.recent)))
+            self.recent.clear()
+
+
+@dataclass
+class _Trust:
+    """What checks of cached answers have shown: how many were used, and whether they can differ."""
+
+    n_used: int = 0
+    noisy: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class RememberingAsker(_Wrapper):
-    """Asks a box only what the store does not know, and keeps what it answers at once."""
+    """Asks a box only what the store does not know, and keeps what it answers at once.
+
+    ``once`` asks without the store, and without repetition.
+    """
 
     box: AskedBox | AskedModel
     store: AnswerStore
     number: int
     meter: Meter
-    seen: set[bytes] = field(default_factory=set)
+    once: AskedBox | AskedModel
+    seen: _Seen = field(default_factory=_Seen)
+    trust: _Trust = field(default_factory=_Trust)
 
     @property
     def deterministic(self) -> bool:
@@ -268,58 +247,87 @@ class RememberingAsker(_Wrapper):
         """Yield what is known, then what the box answers."""
         self.meter.check()
         unique, place = words.unique()
-        allowed = self._allowed(unique)
+        keys = word_keys(unique)
+        is_new = self.seen.new(keys)
+        n_left = int(min(self.meter.left, len(keys)))
+        allowed = np.union1d(np.flatnonzero(~is_new), np.flatnonzero(is_new)[:n_left])
         wanted = unique[allowed]
         known, answers = self.store.find(self.number, wanted)
 
-        def spread(which: IntArray, answers: FloatArray) -> tuple[IntArray, FloatArray]:
+        def handed_over(which: IntArray, answers: FloatArray) -> tuple[IntArray, FloatArray]:
+            self.meter.allow(int(is_new[which].sum()))
+            self.seen.add(keys[i] for i in which.tolist())
+            self.meter.answered(len(which))
             row = np.full(len(unique), -1)
             row[which] = np.arange(len(which))
             at = np.flatnonzero(row[place] >= 0)
             return at, answers[row[place[at]]]
 
         if known.any():
-            self.meter.answered(int(known.sum()))
-            yield spread(allowed[known], answers)
+            old = np.flatnonzero(known)
+            self._check_used(wanted[old], answers, is_new[allowed[old]])
+            yield handed_over(allowed[known], answers)
         missing = np.flatnonzero(~known)
-        for which, answers in self.box.answers(wanted[missing]):
+        for which, answers in self._answers(wanted[missing]):
             here = missing[which]
-            if not self._counts_seen:
-                self.meter.allow(len(here))
             self.store.add(self.number, wanted[here], answers)
-            self.meter.answered(len(here))
-            yield spread(allowed[here], answers)
+            yield handed_over(allowed[here], answers)
             if len(here) < len(missing):  # what is complete is handed over before the end
                 self.meter.check()
         if len(allowed) < len(unique):
             self.meter.refuse()
 
-    @property
-    def _counts_seen(self) -> bool:
-        """Whether kept answers count as questions too; else millions of words need not be known."""
-        return self.meter.budget is not None or isinstance(self.box, AskedModel)
+    def _answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Query the box; where that fails, say that nothing is lost."""
+        try:
+            yield from self.box.answers(words)
+        except BlackBoxError as error:
+            if self.store.path is None:
+                raise
+            raise BlackBoxError(
+                f"{error}; the answers until then are cached in {self.store.path}: run the same "
+                "again, and only what is missing is queried"
+            ) from error
 
-    def _allowed(self, words: Words) -> IntArray:
-        """Return which words the budget allows: those of before, and the first new ones."""
-        if not self._counts_seen:
-            return np.arange(len(words))
-        keys = word_keys(words)
-        is_new = np.fromiter((key not in self.seen for key in keys), bool, len(keys))
-        new = np.flatnonzero(is_new)[: self.meter.allow(int(is_new.sum()))]
-        self.seen.update(keys[i] for i in new.tolist())
-        return np.union1d(np.flatnonzero(~is_new), new)
+    def check_sample(self) -> None:
+        """Query some cached answers again, before any is used or added.
+
+        They are counted even where nothing is cached yet, so that a budget means the same later.
+        """
+        n_words, allowance = N_CHECKED, self.meter.allowance
+        if allowance is not None:
+            n_words = min(n_words, max(1, allowance // CHECK_SHARE))
+        self.meter.spend(n_words * self.meter.repeat)
+        words, cached = self.store.some(self.number, n_words, self.box.alphabet)
+        self._check(words, cached)
+
+    def _check_used(self, words: Words, cached: FloatArray, is_new: BoolArray) -> None:
+        """Query some of many cached answers again, which an earlier run has left."""
+        left = np.flatnonzero(is_new)
+        before, self.trust.n_used = self.trust.n_used, self.trust.n_used + len(left)
+        n = N_CHECKED * (self.trust.n_used // CHECKED_EVERY - before // CHECKED_EVERY)
+        if n and not getattr(self.box.asker, "proven", False):
+            some = left[np.unique(np.linspace(0, len(left) - 1, n).round().astype(np.int64))]
+            self._check(words[some], cached[some])
+
+    def _check(self, words: Words, cached: FloatArray) -> None:
+        n_asked = 0
+
+        def ask(some: Words) -> FloatArray:
+            nonlocal n_asked
+            if (n_asked := n_asked + len(some)) > len(words):  # the first time counts already
+                self.meter.spend(len(some) * self.meter.repeat)
+            shape = (len(some), *cached.shape[1:])
+            return gathered(self.box.answers(some), np.empty(shape), self.who)
+
+        self.trust.noisy |= check_cached(self.who, str(self.fingerprint), words, cached, ask)
 
 
-def _repeating(box: BlackBox, repeat: int) -> AskedBox | AskedModel:
-    """Return a box that is asked several times; one with states is asked about words then."""
-    whole: AskedBox | AskedModel
-    if isinstance(box, AskedBox | AskedModel):
-        whole = box
-    elif predicts(box):
-        whole = AskedModel(_Whole(box), box.alphabet, leaks=True)
-    else:
-        whole = AskedBox(_Whole(box), box.alphabet)
-    return dataclasses.replace(whole, asker=RepeatingAsker(whole, repeat))
+def _asked_whole(box: BlackBox) -> AskedBox | AskedModel:
+    """Return a box that is asked about words, or prefixes, though it may have states."""
+    if predicts(box):
+        return AskedModel(_Whole(box), box.alphabet, leaks=True)
+    return AskedBox(_Whole(box), box.alphabet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,9 +390,8 @@ class MeteredBox(_Wrapper):
         return alphabet
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return one real number a word."""
-        weights: FloatArray = self.box.weights(words)
-        return weights
+        """Return one real number a word; what words share is stepped, and counted, once."""
+        return read_each(self, self.alphabet.words(words), self.state_weights)
 
     def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
@@ -396,8 +403,14 @@ class MeteredBox(_Wrapper):
         if self.meter.allow(len(parents)) < len(parents):
             self.meter.refuse()
         states = self.box.step(states, parents, symbols)
+        self.meter.n_sent += len(parents)
         self.meter.answered(len(parents))
         return states
+
+    def skip(self, n_steps: int) -> None:
+        """Count steps that need not be taken, for what they lead to is cached."""
+        if self.meter.allow(n_steps) < n_steps:
+            self.meter.refuse()
 
     def state_weights(self, states: States) -> FloatArray:
         """Return the weight of the word that leads to each state."""
@@ -412,6 +425,10 @@ class MeteredModel(MeteredBox):
         """Return what follows each state, the end last."""
         chances: FloatArray = self.box.state_next_symbol(states)
         return chances
+
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return what follows each word as a prefix, the end last."""
+        return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,6 +453,14 @@ class KeptBlocks:
         if isinstance(asker, RememberingAsker):
             return cls(asker.store, asker.number)
         return cls(store, store.box(fingerprint_of(box), "blocks", box.alphabet))
+
+    def check(self, box: Stepper, words: Words, cached: FloatArray) -> None:
+        """Query a sample of the answers again; raise `BlackBoxError` if the box has changed."""
+
+        def ask(some: Words) -> FloatArray:
+            return read_each(box, some, box.state_weights)
+
+        check_cached(name_of(box), fingerprint_of(box), words, cached, ask)
 
     def find(self, name: bytes) -> FloatArray | None:
         """Return the answers that were kept under a name, flat, or None."""

@@ -6,14 +6,13 @@ The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from seqray.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
 from seqray.errors import ArgumentError, RankError
 from seqray.files import check_header, read_bytes, reading, writing
+from seqray.npz import NpzArrays, npz_bytes
 from seqray.precise import precise_log_weight, rescale, scaled, too_wide
 from seqray.stepper import read_each, sample
 from seqray.tree import grow, sort_codes
@@ -62,6 +62,10 @@ class WeightedAutomaton:
         Mσ, a matrix a symbol, from row to column, shape ``(n_symbols, n_states, n_states)``.
     final
         α∞, the weight with which a word ends in each state, shape ``(n_states,)``.
+    elsewhere
+        For a model that knows more symbols than the alphabet has: the weight with which a word goes
+        on to one of those in each state, shape ``(n_states,)``. No word's weight depends on it, but
+        predictions do: they sum to less than one. None: nothing goes elsewhere.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class WeightedAutomaton:
     initial: FloatArray
     transitions: FloatArray
     final: FloatArray
+    elsewhere: FloatArray | None
 
     def __init__(
         self,
@@ -101,6 +106,7 @@ class WeightedAutomaton:
         initial: ArrayLike,
         transitions: ArrayLike,
         final: ArrayLike,
+        elsewhere: ArrayLike | None = None,
     ) -> None:
         alphabet = Alphabet.of(alphabet)
         start = real_array("initial", initial, (None,))
@@ -113,6 +119,8 @@ class WeightedAutomaton:
             self, "transitions", real_array("transitions", transitions, (len(alphabet), n, n))
         )
         object.__setattr__(self, "final", real_array("final", final, (n,)))
+        leak = None if elsewhere is None else real_array("elsewhere", elsewhere, (n,))
+        object.__setattr__(self, "elsewhere", leak)
 
     # The graph ⟨Σ, Q, T, γ, ρ⟩ ------------------------------------------------------------------
 
@@ -172,22 +180,25 @@ class WeightedAutomaton:
     def prefix_final(self) -> FloatArray:
         """α̃∞, the summed weight of all that can follow each state: (I − ΣMσ)⁻¹ α∞.
 
+        What goes elsewhere follows, too: it is added to α∞.
         Below spectral radius 1 it is the limit of the sum over all continuations. Above, that sum
         does not exist and this is its analytic continuation, the solution of the same linear
         equation. Where I − ΣMσ is singular (states that never stop) the never-stopping part
         counts nothing: that is again the limit of the sum, if there is one.
         """
-        gap = np.eye(self.n_states) - self.transitions.sum(axis=0)
+        gap, final = np.eye(self.n_states) - self.transitions.sum(axis=0), self.final
+        if self.elsewhere is not None:
+            final = final + self.elsewhere
         left, sizes, right = np.linalg.svd(gap)
         lost = sizes <= 16 * self.n_states * np.finfo(float).eps * max(1.0, sizes[0])
         if not lost.any():
-            return read_only(np.linalg.solve(gap, self.final))
+            return read_only(np.linalg.solve(gap, final))
         kernel, cokernel = right[lost].T, left[:, lost].T
         core = cokernel @ kernel
         if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
-            return read_only(np.linalg.lstsq(gap, self.final, rcond=None)[0])
+            return read_only(np.linalg.lstsq(gap, final, rcond=None)[0])
         never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
-        found = np.linalg.solve(gap + never, self.final - never @ self.final)
+        found = np.linalg.solve(gap + never, final - never @ final)
         # What never stops weighs nothing; its rounding errors must not be read as weights.
         found[np.abs(found) <= 16 * self.n_states * np.finfo(float).eps * np.abs(found).max()] = 0
         return read_only(found)
@@ -195,7 +206,20 @@ class WeightedAutomaton:
     @cached_property
     def total(self) -> float:
         """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
+        if self.elsewhere is not None:
+            return self.within.total
         return float(self.initial @ self.prefix_final)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The numbers, by name; ``elsewhere`` only where there is one."""
+        arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
+        return arrays if self.elsewhere is None else {**arrays, "elsewhere": self.elsewhere}
+
+    @property
+    def within(self) -> WeightedAutomaton:
+        """The same weights of words, and nothing that goes elsewhere."""
+        return WeightedAutomaton(self.alphabet, self.initial, self.transitions, self.final)
 
     @cached_property
     def mirror(self) -> WeightedAutomaton:
@@ -205,8 +229,8 @@ class WeightedAutomaton:
 
     @property
     def is_distribution(self) -> bool:
-        """Whether the weights of all words sum to about 1: only then do predictions make sense."""
-        return bool(abs(self.total - 1) < 0.1)
+        """Whether all words, and what goes elsewhere, weigh about 1: only then can it predict."""
+        return bool(abs(float(self.initial @ self.prefix_final) - 1) < 0.1)
 
     # Scoring ------------------------------------------------------------------------------------
 
@@ -312,9 +336,9 @@ class WeightedAutomaton:
         """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``.
 
         Row ``i`` is ``state·Mσ·α̃∞ / state·α̃∞`` for each symbol, then ``state·α∞ / state·α̃∞``,
-        with α̃∞ = `prefix_final`. Rows sum to one. They are probabilities where the automaton is
-        stochastic; an automaton that is only close to one may give entries below 0. A prefix whose
-        own weight ``state·α̃∞`` is 0 gets the uniform distribution.
+        with α̃∞ = `prefix_final`. Rows sum to one, less what goes elsewhere. They are probabilities
+        where the automaton is stochastic; one that is only close to that may give entries below 0.
+        A prefix whose own weight ``state·α̃∞`` is 0 gets the uniform distribution.
         """
         return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
@@ -399,7 +423,8 @@ class WeightedAutomaton:
     def _readers(self) -> FloatArray:
         """Rows that read a state: one a symbol, the end, and all these together."""
         readers = np.concatenate([self.transitions @ self.prefix_final, [self.final]])
-        return np.concatenate([readers, [readers.sum(axis=0)]])
+        total = readers.sum(axis=0)
+        return np.concatenate([readers, [total if self.elsewhere is None else self.prefix_final]])
 
     def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
@@ -424,9 +449,9 @@ class WeightedAutomaton:
         """
         if not 1 <= n_states <= self.n_states:
             raise RankError(f"rank {n_states} is outside 1 … {self.n_states}")
-        n = n_states
+        n, leak = n_states, None if self.elsewhere is None else self.elsewhere[:n_states]
         return WeightedAutomaton(
-            self.alphabet, self.initial[:n], self.transitions[:, :n, :n], self.final[:n]
+            self.alphabet, self.initial[:n], self.transitions[:, :n, :n], self.final[:n], leak
         )
 
     def allclose(
@@ -436,9 +461,11 @@ class WeightedAutomaton:
         return (
             self.alphabet == other.alphabet
             and self.n_states == other.n_states
-            and np.allclose(self.initial, other.initial, rtol=rtol, atol=atol)
-            and np.allclose(self.transitions, other.transitions, rtol=rtol, atol=atol)
-            and np.allclose(self.final, other.final, rtol=rtol, atol=atol)
+            and self.arrays.keys() == other.arrays.keys()
+            and all(
+                np.allclose(array, other.arrays[name], rtol=rtol, atol=atol)
+                for name, array in self.arrays.items()
+            )
         )
 
     def __repr__(self) -> str:
@@ -448,33 +475,45 @@ class WeightedAutomaton:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
-        header = {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
-        arrays = {name: getattr(self, name) for name in ("initial", "transitions", "final")}
-        suffix = _suffix(path)
-        with writing(path) as fresh, fresh.open("wb") as file:
-            if suffix == ".json":
-                lists = {name: array.tolist() for name, array in arrays.items()}
-                file.write(json.dumps({**header, **lists}, ensure_ascii=False).encode())
-            else:
-                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        content = self.to_npz() if _suffix(path) == ".npz" else self._to_json()
+        with writing(path) as fresh:
+            fresh.write_bytes(content)
+
+    def to_npz(self) -> bytes:
+        """Return what a ``.npz`` file holds."""
+        return npz_bytes({"header": np.array(json.dumps(self._header())), **self.arrays})
+
+    def _to_json(self) -> bytes:
+        lists = {name: array.tolist() for name, array in self.arrays.items()}
+        return json.dumps({**self._header(), **lists}, ensure_ascii=False).encode()
+
+    def _header(self) -> dict[str, object]:
+        return {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
         suffix, content = _suffix(path), read_bytes(path)
         with reading(path, "a seqray automaton"):
-            if suffix == ".json":
-                document = json.loads(content)
-            else:
-                with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                    document = {**json.loads(str(arrays["header"])), **arrays}
+            if suffix == ".npz":
+                return WeightedAutomaton.from_npz(content)
+            document = json.loads(content)
             check_header(document, FORMAT, VERSION)
-            return WeightedAutomaton(
-                Alphabet(document["alphabet"]),
-                document["initial"],
-                document["transitions"],
-                document["final"],
-            )
+            return _built(document["alphabet"], document)
+
+    @staticmethod
+    def from_npz(content: bytes) -> WeightedAutomaton:
+        """Return the automaton that `to_npz` wrote."""
+        arrays = NpzArrays(content)
+        document = json.loads(str(arrays["header"]))
+        check_header(document, FORMAT, VERSION)
+        return _built(document["alphabet"], arrays)
+
+
+def _built(symbols: Iterable[Symbol], arrays: Mapping[str, Any] | NpzArrays) -> WeightedAutomaton:
+    initial, transitions, final = (arrays[name] for name in ("initial", "transitions", "final"))
+    elsewhere = arrays.get("elsewhere")
+    return WeightedAutomaton(Alphabet(symbols), initial, transitions, final, elsewhere)
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:

@@ -27,6 +27,12 @@ from seqray.words import Alphabet, Word, Words
 
 logger = logging.getLogger(__name__)
 
+CUT = (
+    "%d of the sampled words had not ended and were cut at %d symbols: "
+    "--max-length (max_length) allows longer ones"
+)
+"""What is said of words that were cut."""
+
 SPLITS = ("whole", "halves")
 """What is taken of a drawn word: all its prefixes and suffixes, or those of its two parts."""
 
@@ -133,9 +139,14 @@ def piece_lengths(limit: int | None) -> tuple[int, int]:
 
 
 def uniform_words(
-    alphabet: Alphabet, n_words: int, *, rng: np.random.Generator, max_length: int
+    alphabet: Alphabet,
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+    max_length: int,
+    min_length: int = 1,
 ) -> Words:
-    """Draw words of uniform length from 1 to ``max_length`` and uniform symbols.
+    """Draw words of uniform length from ``min_length`` to ``max_length`` and uniform symbols.
 
     Examples
     --------
@@ -143,7 +154,7 @@ def uniform_words(
     Words(3 words over 2 symbols: aaaa, aab, bbb)
     """
     whole_number("max_length", max_length, 1)
-    lengths = rng.integers(1, max_length + 1, n_words)
+    lengths = rng.integers(min_length, max_length + 1, n_words)
     codes = rng.integers(0, len(alphabet), int(lengths.sum()), dtype=np.int32)
     return Words(alphabet, codes, np.concatenate([[0], np.cumsum(lengths)]))
 
@@ -221,9 +232,11 @@ def sampled_basis(
     def draw() -> tuple[Words, int]:
         return sample(box, _DRAW, rng=rng, max_length=max_length)
 
-    source = "sampled from the box"
-    sizes = (n_prefixes, n_suffixes)
-    return basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    sizes, source = (n_prefixes, n_suffixes), "sampled from the box"
+    found = basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    if found.n_cut:
+        logger.warning(CUT, found.n_cut, max_length)
+    return found
 
 
 def data_basis(
@@ -310,8 +323,6 @@ def basis_from(
             _add(prefixes, n_prefixes, (front[:n] for n in range(1, last + 1)))
             _add(suffixes, n_suffixes, (back[n:] for n in range(len(back) - 1, first - 1, -1)))
         idle = idle + 1 if before == len(prefixes) + len(suffixes) else 0
-    if n_cut:
-        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
     for name, found, wanted in (
         ("prefixes", prefixes, n_prefixes),
         ("suffixes", suffixes, n_suffixes),

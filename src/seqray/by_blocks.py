@@ -6,37 +6,26 @@ import dataclasses
 import logging
 import math
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray
-from seqray.asking import KeptBlocks, Meter, MeteredBox, MeteredModel, way_of
+from seqray.asking import KeptBlocks, way_of
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis, uniform_words
+from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import TOLERANCE, FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import (
-    SMALL,
-    WAYS,
-    WRONG,
-    counterexamples,
-    grown_basis,
-    heavy_words,
-    sizes_up_to,
-    typical_words,
-)
+from seqray.growing import SMALL, WRONG, counterexamples, grown_basis, sizes_up_to
 from seqray.hankel import HankelBlocks
-from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import N_PROBED, Found, Job, announce, note_unused, probe_noise
+from seqray.meter import Meter
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
-from seqray.stepper import Stepper, predicts
-from seqray.tree import PrefixTree
-from seqray.words import Words
+from seqray.stepper import predicts
+from seqray.validation import ValidationWords, above_noise, known_words, validation_words
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +46,7 @@ class Round(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A basis to fill, and how it was grown: the largest blocks before it, rounds, the cost.
+    """A basis to fill, and how it was grown: the largest blocks before it, and the rounds.
 
     Where these blocks are to be the last, ``why`` says what ended the growth.
     """
@@ -65,30 +54,28 @@ class _Way(NamedTuple):
     basis: Basis
     known: HankelBlocks | None = None
     rounds: tuple[Round, ...] = ()
-    n_asked: int = 0
     why: str | None = None
 
 
 def by_blocks(job: Job) -> Found:
     """Extract automata of every rank from blocks of the Hankel matrix."""
-    if grows := _grows(job):
-        job = _counted(job)
-    box, meter = job.asked, job.meter
+    box, meter, grows = job.asked, job.meter, _grows(job)
     by_states = way_of(box) == "states"
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
+    n_rows, n_columns = _affordable_sizes(job)
+    n_cells = n_rows * n_columns * len(box.alphabet)
+    announce(job, n_cells, 2 * n_cells if grows else n_cells)
     with job.timing("basis"):
         way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
-    reference, noise, n_asked = None, SURE, way.n_asked
+    reference, noise = None, SURE
     try:
-        with job.timing("choose"):
-            held_out = _held_out(job, way.basis, way.known, held_out_rng)
-            reference = Reference.ask(box, _in_time(box, held_out, meter))
-            noise = probe_noise(job, _some_words(way.basis))
-        n_before = meter.n_asked
+        with job.timing("choose"), meter.validating():
+            held_out = validation_words(job, way.basis, way.known, held_out_rng)
+            reference = _in_time(box, held_out, meter).ask(box)
+            noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, cut = _filled(job, way, blocks_kept)
-        n_asked += meter.n_asked - n_before  # kept answers are not counted
     except Stopped as stopped:
         if way.known is None:
             raise _enough(stopped, job) from None
@@ -98,22 +85,40 @@ def by_blocks(job: Job) -> Found:
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
+    elif way.why is None:
+        note_unused(meter, "{} × {} prefixes and suffixes".format(*_sizes(blocks.basis)))
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
-    reference = reference or _heaviest(blocks)
+    if reference is None or _says_nothing(reference, blocks):
+        reference = known_words(blocks)
+    reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    by_words = isinstance(box, AskedBox)
     settings = {
         "weighting": weighting,
-        "questions": max(blocks.n_questions, n_asked) if by_words else blocks.n_questions,
-        "steps": max(blocks.n_steps, n_asked) if grows and not by_words else blocks.n_steps,
+        **_counts(job, blocks),
         "stopped": cut,
         "noise": dataclasses.asdict(noise),
     }
     if grows:
-        rounds = way.rounds if way.why == "" else (*way.rounds, _round(n_asked, blocks, table))
+        rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
         settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
+
+
+def _counts(job: Job, blocks: HankelBlocks) -> dict[str, int]:
+    """Return what was asked, in words, prefixes or steps; an automaton's words are free."""
+    counts, steps = job.meter.counts(), 0
+    if isinstance(job.asked, WeightedAutomaton):
+        counts["questions"], steps = blocks.n_questions, blocks.n_steps
+    elif not isinstance(job.asked, AskedBox):
+        steps = counts["questions"]
+    return {**counts, "steps": steps}
+
+
+def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
+    """Whether nearly all words to compare on weigh 0, although some words of the blocks do not."""
+    n_weighing = np.count_nonzero(reference.weights)
+    return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
 
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:
@@ -157,9 +162,9 @@ def _decomposed(
     return best
 
 
-def _round(n_asked: int, blocks: HankelBlocks, table: FidelityTable) -> Round:
+def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> Round:
     nearest = max(each.closeness for each in table.fidelities)
-    return Round(max(n_asked, blocks.n_questions), *_sizes(blocks.basis), nearest)
+    return Round(_counts(job, blocks)["questions"], *_sizes(blocks.basis), nearest)
 
 
 # Which words to ask about -------------------------------------------------------------------------
@@ -170,16 +175,6 @@ def _grows(job: Job) -> bool:
     if job.basis is None:
         return job.method != "paper" and not predicts(job.asked)
     return isinstance(job.basis, str) and job.basis == "grown"
-
-
-def _counted(job: Job) -> Job:
-    """Count the steps of a box with states, too."""
-    box = job.asked
-    if isinstance(box, WeightedAutomaton | AskedModel | MeteredBox) or not isinstance(box, Stepper):
-        return job
-    return dataclasses.replace(
-        job, asked=(MeteredModel if predicts(box) else MeteredBox)(box, job.meter)
-    )
 
 
 def _drawn(job: Job, rng: np.random.Generator) -> Basis:
@@ -228,7 +223,6 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     limit, alphabet = job.limit, job.asked.alphabet
     basis = uniform_basis(alphabet, *first, rng=rng, max_length=job.max_length, limit=limit)
     rounds: list[Round] = []
-    n_judged = 0
     why: str | None = None
     for size in larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
@@ -240,12 +234,10 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
             if job.target is None:
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
-                n_asked = meter.n_asked
-                reference = Reference.ask(job.asked, _held_out(job, basis, known, held_out_rng))
-                n_judged += meter.n_asked - n_asked
+                with meter.validating():
+                    reference = validation_words(job, basis, known, held_out_rng).ask(job.asked)
                 svd, table, _ = _decomposed(job, known, reference, SURE)
-                this = _round(meter.n_asked - n_judged, known, table)
-                rounds.append(this)
+                rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:
                     why = ""
                     break
@@ -262,7 +254,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
             break
     if known is not None and why is not None:
         basis = known.basis
-    return _Way(basis, known, tuple(rounds), meter.n_asked - n_judged, why)
+    return _Way(basis, known, tuple(rounds), why)
 
 
 def _affordable_sizes(job: Job) -> tuple[int, int]:
@@ -272,9 +264,9 @@ def _affordable_sizes(job: Job) -> tuple[int, int]:
     be found first, which costs questions itself where the box is sampled.
     """
     n_prefixes, n_suffixes = _wanted_sizes(job)
-    if job.meter.budget is None or isinstance(job.asked, WeightedAutomaton):
+    if job.meter.allowance is None or isinstance(job.asked, WeightedAutomaton):
         return n_prefixes, n_suffixes
-    cells = job.meter.budget / max(1, len(job.asked.alphabet) - 1)
+    cells = job.meter.allowance / max(1, len(job.asked.alphabet) - 1)
 
     def sizes(share: float) -> tuple[int, int]:
         share = min(1.0, math.sqrt(share * cells / (n_prefixes * n_suffixes)))
@@ -303,83 +295,15 @@ def _sizes(basis: Basis) -> tuple[int, int]:
 # Which words to compare on, and to probe ----------------------------------------------------------
 
 
-def _held_out(
-    job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator
-) -> Words:
-    """Draw words to choose the rank on: from the box where it predicts, else like known ones.
-
-    Words that the blocks hold are left out, unless there are hardly any others.
-    """
-    box, n_drawn = job.asked, 4 * N_HELD_OUT
-    if job.meter.budget is not None:  # a quarter of it, at most
-        length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
-        n_drawn = min(n_drawn, max(20, int(job.meter.budget / 4 / length)))
-    if predicts(box):
-        words = draw_within(box, n_drawn, job.longest, rng, job.meter).words
-    elif known is not None and len(typical := _typical(job, known, rng)):
-        words = typical
-    else:
-        longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
-        words = uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max(1, longest))
-    new = words[np.flatnonzero(~_asked_before(words, basis))]
-    if len(new) >= min(100, len(words) // 10) > 0:
-        words = new
-    elif known is not None:  # those that weigh much are known, nearly all
-        words = Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
-    return words[:N_HELD_OUT]
-
-
-def _typical(job: Job, known: HankelBlocks, rng: np.random.Generator) -> Words:
-    """Draw words like those that weigh much, for an eighth of the budget; fewer for a target."""
-    n_words = 2 * N_HELD_OUT
-    if job.meter.budget is not None:
-        n_words = min(n_words, job.meter.budget // (8 * WAYS))
-    if job.target is not None:  # no more than were asked to learn from
-        n_words = min(n_words, max(256, known.n_questions // WAYS))
-    try:
-        ask = partial(ask_all, job.asked)
-        return typical_words(known, ask, n_words, rng=rng, limit=job.limit)
-    except Stopped:
-        return known.basis.suffixes[:0]
-
-
-def _heaviest(blocks: HankelBlocks) -> Reference:
-    """Return what is known already of the words that weigh most, where nothing may be asked."""
-    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")[:N_HELD_OUT]
-    rows, columns = np.unravel_index(order, blocks.values.shape)
-    words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
-    return Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
-
-
-def _asked_before(words: Words, basis: Basis) -> BoolArray:
-    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
-    suffixes = set(basis.suffixes)
-    rows = set(basis.prefixes)
-    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
-    return np.array(
-        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
-    )
-
-
-def _in_time(box: BlackBox, words: Words, meter: Meter) -> Words:
+def _in_time(box: BlackBox, held_out: ValidationWords, meter: Meter) -> ValidationWords:
     """Return the words that can be asked in a quarter of the time; their answers are kept."""
     if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
-        return words
-    for end in range(25, len(words), 25):
-        box.weights(words[end - 25 : end])
+        return held_out
+    for end in range(25, len(held_out.words), 25):
+        box.weights(held_out.words[end - 25 : end])
         if meter.elapsed > meter.seconds / 4:
-            return words[:end]
-    return words
-
-
-def _some_words(basis: Basis) -> Words:
-    """Return a few words of the blocks of a basis."""
-    rng = np.random.default_rng(0)
-    n = min(N_PROBED, *_sizes(basis))
-    fronts, backs = (
-        rng.choice(len(words), n, replace=False) for words in (basis.prefixes, basis.suffixes)
-    )
-    return basis.prefixes.joined(fronts, basis.suffixes, backs)
+            return held_out.first(end)
+    return held_out
 
 
 def _heard(noise: Noise, repeat: int) -> Noise:

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.asking import Meter, MeteredModel
+from seqray.asking import MeteredModel
 from seqray.automaton import WeightedAutomaton
-from seqray.basis import Basis
+from seqray.basis import CUT, Basis
 from seqray.blackbox.asked import AskedModel
 from seqray.conditional import (
     N_COLUMNS,
@@ -41,7 +41,17 @@ from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import Fidelity, FidelityTable, Reference
 from seqray.filling import Progress
 from seqray.fitting import fit, reachable
-from seqray.job import FEWEST, N_HELD_OUT, N_PROBED, Found, Job, draw_within, probe_noise
+from seqray.job import (
+    FEWEST,
+    N_HELD_OUT,
+    Found,
+    Job,
+    draw_within,
+    note_unused,
+    probe_noise,
+    words_that_fit,
+)
+from seqray.meter import Meter
 from seqray.spectral import Decomposition
 from seqray.words import Symbol, Words
 
@@ -150,10 +160,11 @@ def by_contexts(job: Job) -> Found:
     words = _data_set(job, rng)
     longest = job.longest
     try:
-        with job.timing("choose"), _reported(job, meter, "drawing words to compare on", N_HELD_OUT):
+        said = _reported(job, meter, "drawing words to compare on", N_HELD_OUT)
+        with job.timing("choose"), said, meter.validating():
             held_out = draw_within(box, N_HELD_OUT, longest, held_out_rng, meter)
             longest = min(longest, 2 * held_out.n_prefixes // len(held_out.weights))
-            noise = probe_noise(job, held_out.words[:N_PROBED])
+            noise = probe_noise(job, held_out)
         search = _Search(job, box, meter, held_out, words, rng)
         part = search.ask()
         part = search.go_on(part)
@@ -167,8 +178,9 @@ def by_contexts(job: Job) -> Found:
         search.warn(table.best_rank())
     settings = {
         "columns": part.blocks.features.shape[1],
-        "questions": search.n_questions,
-        "steps": search.n_questions,
+        "fitted_ranks": search.fitted_ranks,
+        **meter.counts(),
+        "steps": meter.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
         "counterexamples": [each._asdict() for each in search.searches],
         "stopped": search.stopped,
@@ -219,7 +231,7 @@ def _basis(job: Job, part: _Part, words: Words | None) -> Basis:
     blocks, learnt = part.blocks, part.known.words
     n_cut = int((learnt.lengths >= job.longest).sum()) if words is None else 0
     if n_cut:
-        logger.warning("%d of the sampled words had not ended and were cut", n_cut)
+        logger.warning(CUT, n_cut, job.longest)
     source = f"words {'drawn from the box' if words is None else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
@@ -288,23 +300,21 @@ class _Search:
         n_words = math.ceil(WORDS_A_CONTEXT * n_contexts)
         if words is not None:
             n_words = min(n_words, len(words))
+        if n_words > (fit := words_that_fit(len(box.alphabet), self.length)):
+            logger.warning("only %d words of %d to learn from fit into memory", fit, n_words)
+            n_words = fit
         self.sizes = Sizes(n_words, n_contexts, job.n_suffixes or N_COLUMNS)
         self.known: Reference | None = None
-        self.n_before = meter.n_asked
         self.n_followed = 0  # questions about how contexts go on
         self.besides: Reference | None = None  # on which both disagreed, to learn from
         self.telling: Words | None = None  # what leads there
         self.judged: Reference | None = None  # and to compare on
         self.fitted: WeightedAutomaton | None = None  # of the largest rank
+        self.fitted_ranks: list[int] = []  # whether the fitted automaton was nearer or not
         self.searches: list[Search] = []
         self.ended = ""  # why there are no more of them
         self.rounds: list[Round] = []
         self.stopped = ""
-
-    @property
-    def n_questions(self) -> int:
-        """How many were asked to learn from, besides those to compare on."""
-        return self.meter.n_asked - self.n_before
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -323,6 +333,8 @@ class _Search:
                 self._stop(reason, part)
                 break
             enough = judges and self._round(part) >= (job.target or np.inf)
+            if share == 1 and not (enough or self.stopped):
+                note_unused(meter, f"{self.sizes.contexts:,} contexts")
             if enough or share == 1 or self.stopped:
                 break
             share = self._next_share(part, meter.elapsed - began)
@@ -335,7 +347,7 @@ class _Search:
         """Return how near the automata of the largest rank come, and add a round."""
         best = self._judge(part).closeness
         n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
-        self.rounds.append(Round(self.n_questions, n_words, n_contexts, best))
+        self.rounds.append(Round(self.meter.n_questions, n_words, n_contexts, best))
         return best
 
     def _stop(self, reason: object, part: _Part) -> None:
@@ -359,7 +371,7 @@ class _Search:
     @property
     def _left(self) -> float:
         """How many questions are left for the first asking."""
-        return self.meter.left - (1 - self._first) * (self.meter.budget or 0)
+        return self.meter.left - (1 - self._first) * (self.meter.allowance or 0)
 
     def _first_share(self) -> float:
         first, _ = self._pace
@@ -457,7 +469,7 @@ class _Search:
         if self.judged is None:
             return found
         apart = mean_apart(self.judged, automaton)
-        return dataclasses.replace(found, values={**found.values, "apart": apart})
+        return dataclasses.replace(found, metrics={**found, "apart": apart})
 
     def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
         """Fit an automaton, unless one has to stop."""
@@ -551,7 +563,7 @@ class _Search:
         words = [word for word in apart if apart[word] > max(most / 2, SMALL)]
         then = "stays" if words else "nothing to learn"
         after = self.box.alphabet.show(worst)
-        where = (self.n_questions, automaton.n_states, apart[worst], after)
+        where = (self.meter.n_questions, automaton.n_states, apart[worst], after)
         self.searches.append(Search(*where, len(words), then))
         return words
 
@@ -595,6 +607,7 @@ class _Search:
 
         def offer(automaton: WeightedAutomaton) -> None:
             rank, fidelity = automaton.n_states, self._compare(automaton)
+            self.fitted_ranks = sorted({*self.fitted_ranks, rank})
             if rank in table and fidelity.closeness > table[rank].closeness:
                 kept[rank], table[rank] = automaton, fidelity
 

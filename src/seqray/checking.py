@@ -13,6 +13,7 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.asking import way_of
 from seqray.basis import uniform_basis, uniform_words
+from seqray.blackbox.guarded import blamed
 from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.by_blocks import N_PREFIXES, N_SUFFIXES
 from seqray.by_contexts import WORDS_A_CONTEXT
@@ -115,7 +116,8 @@ def _checks(box: BlackBox) -> dict[str, Check]:
 
 def _attempt(name: str, each: Check, box: BlackBox, words: Words) -> Finding:
     try:
-        return each(box, words)
+        with blamed(name_of(box)):
+            return each(box, words)
     except SeqrayError as error:
         return Finding(name, False, str(error), FAILS)
 
@@ -206,12 +208,13 @@ def _sums(box: BlackBox, words: Words) -> Finding:
     low, high = chances.sum(axis=1).min(), chances.sum(axis=1).max()
     negative = chances.min() < -1e-9
     ok: bool | None = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
-    if getattr(box, "leaks", False) and high < 1 + 1e-3 and not negative:
-        ok = None  # it never promised more
+    therefore = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
+    promised = not getattr(box, "leaks", getattr(box, "elsewhere", None) is not None)
+    if not (ok or promised or negative) and high < 1 + 1e-3:
+        ok, therefore = None, "the rest belongs to symbols outside the alphabet, and is kept"
     found = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
     if negative:
         found += f", the least is {chances.min():.3g}"
-    therefore = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
     return Finding("Σp = 1", ok, found, therefore)
 
 

@@ -8,10 +8,16 @@ fills as many of them as there are symbols, and one more.
 From such blocks comes an automaton of every rank, as from others, with one difference: states are
 scaled so that state(u)·1̂ = 1 for one vector 1̂. The weight of all that can follow a state is then
 known without a sum over all words, and the end is what no symbol takes: α∞ = (I − ΣMσ) 1̂.
+
+A box may leak: it knows symbols outside the alphabet, and its probabilities sum to less than 1. The
+step to such a symbol is then an outcome of its own, *elsewhere*, beside the symbols and the end,
+and nothing follows it: elsewhere goes (I − ΣMσ) 1̂ − α∞. What is rare is judged by how words go on
+that stay within the alphabet.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -26,17 +32,30 @@ from seqray.batches import Corpus
 from seqray.blackbox.protocol import max_length_of
 from seqray.fidelity import Reference
 from seqray.filling import Progress
+from seqray.memory import memory_limit
 from seqray.ranked import ending
 from seqray.spectral import Decomposition, truncated_svd
-from seqray.stepper import PredictingStepper
+from seqray.stepper import PredictingStepper, leak_of, with_elsewhere
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Words
+
+logger = logging.getLogger(__name__)
 
 N_CONTEXTS, N_COLUMNS = 1500, 250
 """How many contexts, and columns of their blocks, are enough for most boxes."""
 
 RARE = 1e-3
 """What follows with less than this chance is not looked at: it counts as nothing."""
+
+MANY_SYMBOLS = 33
+"""With more symbols than this, only the most frequent parts of words are futures: the columns are
+a number for each future and each symbol, so that all symbols as futures would be too many."""
+
+FEWEST_FUTURES = 4
+"""How many futures there are at least, with that many symbols."""
+
+COPIES = 3
+"""How many times as much memory as the blocks themselves is needed to work with them."""
 
 LANES = 256
 """Contexts whose futures are read together, so that memory is bounded."""
@@ -63,10 +82,15 @@ class ConditionalBlocks:
     futures
         What may follow, closed under prefixes.
     values
-        P(v σ…|u), and last P(v⋊|u), of each row u and future v, shape ``(n_rows, n_futures,
-        n_symbols + 1)``; 0 where v is rare after u.
+        P(v σ…|u), and then P(v⋊|u), of each row u and future v, shape ``(n_rows, n_futures,
+        n_outcomes)``; 0 where v is rare after u. There are n_symbols + 1 outcomes, and of a box
+        that leaks one more, elsewhere.
     n_steps
         How many symbols the box read.
+    stays
+        Of a box that leaks: the largest probability to stay within the alphabet. Blocks are those
+        of a box whose next-symbol probabilities are divided by it, and elsewhere goes the rest: so
+        values of long futures are not tiny. 1 for a box that does not leak.
 
     Examples
     --------
@@ -88,11 +112,17 @@ class ConditionalBlocks:
     futures: Words
     values: FloatArray
     n_steps: int
+    stays: float = 1.0
 
     @cached_property
     def chances(self) -> FloatArray:
-        """What comes next after each context, the end last, ``(n_contexts, n_symbols + 1)``."""
+        """What comes next after each context, the end and elsewhere last, ``(n_contexts, …)``."""
         return read_only(self.values[self.contexts, 0])
+
+    @property
+    def leaks(self) -> bool:
+        """Whether there is an outcome elsewhere."""
+        return bool(self.values.shape[2] > len(self.rows.alphabet) + 1)
 
     @cached_property
     def children(self) -> IntArray:
@@ -101,7 +131,7 @@ class ConditionalBlocks:
         found = np.full((len(self.rows), n_symbols), -1)
         found[self.rows.parent[1:], self.rows.symbol[1:]] = np.arange(1, len(self.rows))
         found = found[self.contexts]
-        found[self.chances[:, :n_symbols] <= RARE] = -1
+        found[_within(self.chances[:, : n_symbols + 1])[:, :n_symbols] <= RARE] = -1
         return read_only(found)
 
     @cached_property
@@ -155,6 +185,7 @@ def fill_conditional(
     """
     n_symbols = len(box.alphabet)
     longest_context, longest_future = _longest(max_length_of(box))
+    n_contexts = _that_fit(known, n_contexts, n_columns)
     first = first_words(known.words.cut(longest_context), n_contexts)
     others = first[:0] if besides is None else besides.words.cut(longest_context)
     if besides is not None:
@@ -162,25 +193,25 @@ def fill_conditional(
     assert known.next_symbol is not None
     chosen = PrefixTree.of(Words.concatenate([first, others]))
     contexts = chosen.words()
-    chances = known.next_symbol[:n_symbols, known.tree.find(chosen)].T
-    parents, symbols = np.nonzero(chances > RARE)
+    chances = known.next_symbol[:, known.tree.find(chosen)].T
+    parents, symbols = np.nonzero(_within(chances)[:, :n_symbols] > RARE)
+    reader = _Reader.of(box, known)
     rows = PrefixTree.of(Words.concatenate([contexts, contexts[parents].extended(symbols)]))
-    # Every symbol is a future: a rare one may be all that tells two contexts apart.
-    every = contexts[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
-    often = frequent_parts(known.words, max(1, n_columns // (n_symbols + 1)))
-    forced = PrefixTree.of((every[:0] if telling is None else telling).cut(longest_future))
-    futures = PrefixTree.of(Words.concatenate([every, often, forced.words()]).cut(longest_future))
+    forced = PrefixTree.of((contexts[:0] if telling is None else telling).cut(longest_future))
+    often = _futures(known.words, n_columns)
+    futures = PrefixTree.of(Words.concatenate([often, forced.words()]).cut(longest_future))
     rare = np.full(len(futures), RARE)
     rare[futures.find(forced)] = 0
-    values = np.zeros((len(rows), len(futures), n_symbols + 1))
+    values = np.zeros((len(rows), len(futures), n_symbols + 1 + reader.leaks))
     n_steps, n_filled = len(rows) - 1, 0
     widest = int(np.diff(futures.levels).max())
     lanes = max(1, min(LANES, (getattr(box, "max_states", None) or LANES * widest) // widest))
     for nodes, states in walk(box, rows, box.start()):
-        values[nodes, 0] = box.state_next_symbol(states)
+        values[nodes, 0] = reader.read(states)
         for begin in range(nodes.start, nodes.stop, lanes):
             here: IntArray = np.arange(begin, min(begin + lanes, nodes.stop))
-            n_steps += _read_futures(box, states, here - nodes.start, here, futures, rare, values)
+            lanes_of = here - nodes.start
+            n_steps += _read_futures(reader, states, lanes_of, here, futures, rare, values)
             n_filled += len(here)
             if progress is not None:
                 progress(n_filled, len(rows))
@@ -191,6 +222,7 @@ def fill_conditional(
         futures.words(),
         read_only(values),
         n_steps,
+        reader.stays,
     )
 
 
@@ -201,6 +233,77 @@ def _longest(limit: int | None) -> tuple[int, int]:
     _, longest_future = piece_lengths(limit)
     longest_future = min(LONGEST, longest_future)
     return limit - 1 - longest_future, longest_future
+
+
+def _within(chances: FloatArray) -> FloatArray:
+    """Return what comes next given that it stays within the alphabet; the end is last."""
+    leak = leak_of(chances)
+    return np.asarray(chances / np.where(leak > 0, 1 - leak, 1.0)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.stays`."""
+
+    box: PredictingStepper
+    stays: float
+    leaks: bool
+
+    @classmethod
+    def of(cls, box: PredictingStepper, known: Reference) -> _Reader:
+        assert known.next_symbol is not None
+        if not known.leaks:
+            return cls(box, 1.0, leaks=False)
+        stays = float(1 - leak_of(known.next_symbol.T).min())
+        return cls(box, max(stays, np.finfo(float).tiny), leaks=True)
+
+    def read(self, states: States) -> FloatArray:
+        """Return the outcomes of each state."""
+        chances = self.box.state_next_symbol(states)
+        return with_elsewhere(chances / self.stays) if self.leaks else chances
+
+    def kept(self, outcomes: FloatArray) -> FloatArray | float:
+        """Return what is left of 1 within the alphabet; long ways of a leaking box keep little."""
+        return outcomes[:, :-1].sum(axis=1) if self.leaks else 1.0
+
+
+def _futures(words: Words, n_columns: int) -> Words:
+    """Return what is looked at after every context, for about so many columns."""
+    n_symbols = len(words.alphabet)
+    n_parts = n_columns // (n_symbols + 1)
+    if n_symbols > MANY_SYMBOLS:
+        return frequent_parts(words, max(FEWEST_FUTURES, n_parts))
+    # Every symbol is a future: a rare one may be all that tells two contexts apart.
+    empty = words.alphabet.words([()])
+    every = empty[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
+    return Words.concatenate([every, frequent_parts(words, max(1, n_parts))])
+
+
+def _that_fit(known: Reference, n_contexts: int, n_columns: int) -> int:
+    """Return how many contexts, of those wanted, have blocks that fit into half of the limit."""
+    assert known.next_symbol is not None
+    n_symbols, limit = len(known.tree.alphabet), memory_limit() // 2
+    n_futures = len(PrefixTree.of(_futures(known.words, n_columns)))
+    row = 8 * COPIES * n_futures * (n_symbols + 2)
+    n_children = (known.next_symbol[:n_symbols] > RARE).sum(axis=0)
+    n_fit = n_contexts
+    while True:
+        chosen = known.tree.find(PrefixTree.of(first_words(known.words, n_fit)))
+        n_rows = len(chosen) + int(n_children[chosen].sum())
+        n_bytes = row * n_rows
+        if n_bytes <= limit or n_fit == 1:
+            break
+        n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
+    logger.info(
+        "up to %s prefixes are asked about; blocks of %s rows take up to %.2g GB",
+        *(f"{n_rows * n_futures:,}", f"{n_rows:,}", n_bytes / 1e9),
+    )
+    if n_fit < n_contexts:
+        logger.warning(
+            "only %d contexts of %d fit into %.2g GB of memory with %d symbols",
+            *(n_fit, n_contexts, limit / 1e9, n_symbols),
+        )
+    return n_fit
 
 
 def first_words(words: Words, n_prefixes: int) -> Words:
@@ -246,7 +349,7 @@ def _met(chosen: PrefixTree, words: Words) -> FloatArray:
 
 
 def _read_futures(
-    box: PredictingStepper,
+    reader: _Reader,
     states: States,
     lanes: IntArray,
     rows: IntArray,
@@ -256,6 +359,7 @@ def _read_futures(
 ) -> int:
     """Read all futures that are not rare after some rows; return how many steps that took."""
     n_steps = 0
+    kept = reader.kept(values[rows, 0]) * np.ones(len(rows))
     at: IntArray = np.zeros(len(rows), np.int64)  # the future that each state has read
     while True:
         n_children = np.diff(futures.first_child)[at]
@@ -264,13 +368,15 @@ def _read_futures(
         child = first + np.arange(len(parents))
         symbols = futures.symbol[child]
         reach = values[rows[parents], at[parents], symbols]
-        goes_on = reach > rare[child]
+        goes_on = reach > rare[child] * kept[parents]
         if not goes_on.any():
             return n_steps
         parents, at, reach = parents[goes_on], child[goes_on], reach[goes_on]
-        states = box.step(states, lanes[parents], symbols[goes_on])
+        states = reader.box.step(states, lanes[parents], symbols[goes_on])
         rows, lanes = rows[parents], np.arange(len(parents))
-        values[rows, at] = reach[:, None] * box.state_next_symbol(states)
+        outcomes = reader.read(states)
+        kept = kept[parents] * reader.kept(outcomes)
+        values[rows, at] = reach[:, None] * outcomes
         n_steps += len(parents)
 
 
@@ -339,5 +445,9 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
         transitions[symbol] = before[known].T @ after
     through = before.sum(axis=0)
     start = states[blocks.contexts[0]]
-    open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, np.zeros(len(sizes)))
+    final, elsewhere = np.zeros(len(sizes)), None
+    if blocks.leaks:  # what goes there is counted by `ending`
+        transitions *= blocks.stays
+        final, elsewhere = blocks.stays * (before.T @ blocks.chances[:, n_symbols]), final
+    open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
     return Decomposition(read_only(sizes), ending(open_end, through), read_only(through))

@@ -17,11 +17,20 @@ from seqray.arrays import FloatArray, whole_number
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
 from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.filling import ask_all
 from seqray.repairing import clipped
-from seqray.stepper import PredictingStepper, collect, predicts, read_each, sample
+from seqray.stepper import (
+    PredictingStepper,
+    collect,
+    leak_of,
+    predicts,
+    read_each,
+    sample,
+    with_elsewhere,
+)
 from seqray.tree import PrefixTree
 from seqray.words import Symbol, Words
 
@@ -54,7 +63,7 @@ class Disagreement(NamedTuple):
 
 def disagreements(
     box: BlackBox,
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     n_words: int = 10,
     n_drawn: int = 500,
@@ -100,6 +109,7 @@ def disagreements(
     if max_length is not None:
         whole_number("max_length", max_length, 1)
     max_length = allowed_length(box, max_length, MAX_LENGTH)
+    automaton = as_automaton(automaton)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "
@@ -143,8 +153,16 @@ def chance_apart(reference: Reference, automaton: WeightedAutomaton) -> FloatArr
     assert reference.next_symbol is not None
     read = clipped(automaton)
     said = collect(read, reference.tree, read.state_next_symbol)
-    apart: FloatArray = np.abs(reference.next_symbol.T - said).sum(axis=1) / 2
+    box, said = _outcomes(reference.next_symbol.T, said)
+    apart: FloatArray = np.abs(box - said).sum(axis=1) / 2
     return apart
+
+
+def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what both say comes next, with the outcome elsewhere where one of them leaks."""
+    if any(leak_of(side).any() for side in (box, automaton)):
+        return with_elsewhere(box), with_elsewhere(automaton)
+    return box, automaton
 
 
 def mean_apart(reference: Reference, automaton: WeightedAutomaton) -> float:
@@ -187,11 +205,12 @@ class _Compare:
         if not len(words):
             return []
         if self.by_next:
-            one, other = (_next(side, words) for side in (self.box, clipped(self.automaton)))
+            sides = self.box, clipped(self.automaton)
+            one, other = _outcomes(*(_next(side, words) for side in sides))
             apart = np.abs(one - other).sum(axis=1) / 2
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
-            every = [*map(str, words.alphabet.symbols), "end"]
+            every = [*map(str, words.alphabet.symbols), "end", "elsewhere"]
             names = [every[code] for code in most[:, 0].tolist()]
         else:
             names = [""] * len(words)

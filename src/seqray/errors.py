@@ -6,7 +6,9 @@
     ├── ArgumentError (ValueError)  something passed in cannot be used
     │   ├── SymbolError             a symbol or alphabet
     │   ├── BasisError              a set of prefixes or suffixes
-    │   └── RankError               a number of states
+    │   ├── RankError               a number of states
+    │   │   └── MissingRankError    one that was not compared (also a KeyError)
+    │   └── MissingMetricError      a metric that was not measured (also a KeyError)
     ├── FileError                   a file is damaged, cut short, newer or cannot be written
     │   └── MissingFileError        there is none (also an ArgumentError)
     ├── BlackBoxError               the box failed, or gave an answer that cannot be used
@@ -33,6 +35,18 @@ class BasisError(ArgumentError):
 
 class RankError(ArgumentError):
     """A number of states cannot be used."""
+
+
+class MissingRankError(RankError, KeyError):
+    """A rank that a table of fidelities does not have."""
+
+    __str__ = Exception.__str__  # a KeyError would put its message in quotes
+
+
+class MissingMetricError(ArgumentError, KeyError):
+    """A metric that was not measured."""
+
+    __str__ = Exception.__str__
 
 
 class FileError(SeqrayError):

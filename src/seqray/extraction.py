@@ -14,13 +14,13 @@ import numpy as np
 
 from seqray.answers import AnswerStore, opened_store
 from seqray.arrays import FloatArray, whole_number
-from seqray.asking import Meter, attended, way_of
+from seqray.asking import Meter, attended, heeding, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.by_blocks import by_blocks
 from seqray.by_contexts import by_contexts
-from seqray.errors import ArgumentError
+from seqray.errors import ArgumentError, SeqrayError
 from seqray.fidelity import TOLERANCE, FidelityTable
 from seqray.filling import Progress
 from seqray.job import Job
@@ -220,13 +220,20 @@ def extract(
             "seqray.disagreements (seqray evaluate --worst) shows what is left"
         )
     meter = Meter(budget, seconds, stop)
+    box = heeding(box, meter)
     with opened_store(store) as kept:
         asked = attended(box, meter, store=kept, repeat=repeat)
         job = Job(
             *(box, asked, method, basis, prefixes, suffixes, max_rank, max_length, target),
             *(counterexamples, repeat, seed, meter, kept, progress),
         )
-        found = by_contexts(job) if method == "conditional" else by_blocks(job)
+        try:
+            found = by_contexts(job) if method == "conditional" else by_blocks(job)
+        except MemoryError as error:
+            raise SeqrayError(
+                f"there is not enough memory for {len(box.alphabet)} symbols and {max_rank} states:"
+                " ask about fewer prefixes, or for a smaller max_rank (--prefixes, --max-rank)"
+            ) from error
     if target is not None:
         *_, nearest = found.settings["rounds"][-1].values()
         if nearest < target:

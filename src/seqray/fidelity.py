@@ -6,18 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from seqray import metrics
 from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
-from seqray.errors import ArgumentError, RankError
+from seqray.blackbox.protocol import (
+    BlackBox,
+    check_lengths,
+    checked_answers,
+    max_length_of,
+    name_of,
+)
+from seqray.blackbox.wa import AutomatonLike, as_automaton
+from seqray.errors import ArgumentError, MissingMetricError, MissingRankError
 from seqray.filling import ask_all
-from seqray.intervals import Interval, bootstrap, next_estimates, word_estimates
-from seqray.stepper import PredictingStepper, Stepper, collect, predicts, sample
+from seqray.intervals import Interval, confidence_intervals, next_estimates, word_estimates
+from seqray.stepper import PredictingStepper, Stepper, collect, leak_of, predicts, sample
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Word, Words
 
@@ -32,12 +39,14 @@ MEANINGS = {
     "max_error": "largest difference on one word",
     "correlation": "Pearson correlation of the two weights",
     "sign_agreement": "share of words whose two weights have the same sign",
+    "weight_agreement": "how nearly the two weights agree, geometric mean; words of weight 0 count",
     "ndcg1": "how good the automaton's first next symbol is by the box's probabilities",
     "ndcg5": "the same for its first five; 1 is the box's own order",
     "wer": "share of next symbols that are not the automaton's first choice",
     "wer_box": "share of next symbols that are not the box's first choice",
     "disagreement": "share of prefixes after which the two first choices differ",
     "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
+    "elsewhere": "difference of the probabilities to leave the alphabet, mean over prefixes",
     "apart": "share of chance given to different next symbols, after words on which both disagreed",
 }
 """What each metric says, in the order in which they are shown."""
@@ -45,23 +54,23 @@ MEANINGS = {
 TOLERANCE = 1e-4
 """How much worse than the best rank a smaller one may be, to be chosen instead."""
 
-HUGE = 1e300
-"""Weights of an automaton are cut here: at a high rank it may explode."""
+MAX_WEIGHT = np.finfo(float).max
+"""Weights of an automaton are cut here: at a high rank it may overflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity:
-    """What `compare` measured: a number for each metric, by name.
+class Fidelity(Mapping[str, float]):
+    """What `compare` measured: a mapping from the name of each metric to its value.
 
     Parameters
     ----------
-    values
+    metrics
         The metrics. Those that make no sense for this box are left out.
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
     intervals
-        Where a metric would lie with other words like these, in 95 of 100 cases; see
-        `seqray.intervals`. Empty where it was not asked for.
+        95 % confidence intervals, of the metrics that have one; see `seqray.intervals`. Empty where
+        they were not asked for.
 
     Examples
     --------
@@ -71,55 +80,58 @@ class Fidelity:
     2 words, 9 prefixes
     """
 
-    values: Mapping[str, float]
+    metrics: Mapping[str, float]
     n_words: int
     n_prefixes: int
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
-        _check_name(name, self.values)
-        return self.values[name]
+        _check_name(name, self.metrics)
+        return self.metrics[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.values
+    def __len__(self) -> int:
+        return len(self.metrics)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.values)
+        return iter(self.metrics)
 
     @property
     def closeness(self) -> float:
-        """How near, in one number to choose a rank and to stop by; 1 is nearest.
+        """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
         NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
-        searched for on which box and automaton disagree. Where it does not predict, 0.9 means that
-        weights are off by a tenth: in their logarithms, on average (2 to the power of minus
-        ``log_error``), or, if some of them are negative, in size (1 minus ``relative_error``).
+        searched for on which box and automaton disagree, and a tenth of ``elsewhere`` where the
+        box leaks. Where it does not predict, ``weight_agreement`` (see
+        `seqray.metrics.weight_agreement`): 0.9 means that weights are off by a tenth, on average.
 
-        >>> Fidelity({"log_error": 1.0, "relative_error": 0.2}, 2, 9).closeness
+        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).closeness
+        0.9
+        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).closeness
         0.5
-        >>> Fidelity({"relative_error": 0.2}, 2, 9).closeness
-        0.8
         """
-        if "ndcg5" in self.values:
-            return self.values["ndcg5"] - self.values.get("apart", 0.0) / 10
+        if "ndcg5" in self.metrics:
+            apart, elsewhere = (self.metrics.get(name, 0.0) for name in ("apart", "elsewhere"))
+            return self.metrics["ndcg5"] - apart / 10 - elsewhere / 10
         return self.closeness_of_weights
 
     @property
     def closeness_of_weights(self) -> float:
         """The same by the weights of words alone, whether the box predicts or not."""
-        if "log_error" in self.values:
-            return float(2 ** -self.values["log_error"])
-        return 1 - self.values["relative_error"]
+        if "weight_agreement" in self.metrics:
+            return self.metrics["weight_agreement"]
+        if "log_error" in self.metrics:  # runs that were saved before there was an agreement
+            return float(2 ** -self.metrics["log_error"])
+        return 1 - self.metrics["relative_error"]
 
     def as_dict(self) -> dict[str, float]:
         """Return the metrics as a new dictionary."""
-        return dict(self.values)
+        return dict(self.metrics)
 
     def __repr__(self) -> str:
         columns = [
-            [*self.values],
-            [f"{value:.6g}" for value in self.values.values()],
-            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.values],
+            [*self],
+            [f"{value:.6g}" for value in self.values()],
+            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.metrics],
         ]
         columns = [column for column in columns if any(column)]
         widths = [max(map(len, column)) for column in columns]
@@ -131,8 +143,12 @@ class Fidelity:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FidelityTable:
-    """The fidelity of several ranks: a column a metric, a row a rank.
+class FidelityTable(Mapping[int, Fidelity]):
+    """The fidelity of several ranks: one column per metric, one row per rank.
+
+    It is a mapping from ranks: ``table[5]`` is the fidelity of rank 5, and iterating gives the
+    ranks. With the name of a metric, ``table["ndcg5"]`` is its column: an array with one value per
+    rank.
 
     Parameters
     ----------
@@ -146,21 +162,32 @@ class FidelityTable:
     >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
     >>> table = compare_ranks(Reference.ask(wa, ["", "a"]), wa, [1, 2])
     >>> table
-    FidelityTable(ranks 1 … 2, 16 metrics)
-    >>> table["max_error"], table.at(2)["max_error"]
+    FidelityTable(ranks 1 … 2, 17 metrics)
+    >>> table["max_error"], table[2]["max_error"]
     (array([0., 0.]), 0.0)
+    >>> [(rank, fidelity["max_error"]) for rank, fidelity in table.items()]
+    [(1, 0.0), (2, 0.0)]
     """
 
     ranks: tuple[int, ...]
     fidelities: tuple[Fidelity, ...]
 
-    def __getitem__(self, name: str) -> FloatArray:
-        return np.array([fidelity[name] for fidelity in self.fidelities])
+    @overload
+    def __getitem__(self, key: int) -> Fidelity: ...
+    @overload
+    def __getitem__(self, key: str) -> FloatArray: ...
+    def __getitem__(self, key: int | str) -> Fidelity | FloatArray:
+        if isinstance(key, str):
+            return np.array([fidelity[key] for fidelity in self.fidelities])
+        return self.at(key)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ranks)
 
     def at(self, rank: int) -> Fidelity:
         """Return what was measured at one rank."""
         if rank not in self.ranks:
-            raise RankError(f"rank {rank} was not compared: expected one of {self.ranks}")
+            raise MissingRankError(f"rank {rank} was not compared: expected one of {self.ranks}")
         return self.fidelities[self.ranks.index(rank)]
 
     def best_rank(self, tolerance: float = TOLERANCE) -> int:
@@ -171,14 +198,14 @@ class FidelityTable:
     def rows(self) -> list[dict[str, float]]:
         """Return one dictionary a rank, with the rank first, as writers of tables take them."""
         pairs = zip(self.ranks, self.fidelities, strict=True)
-        return [{"rank": rank, **fidelity.values} for rank, fidelity in pairs]
+        return [{"rank": rank, **fidelity} for rank, fidelity in pairs]
 
     def __len__(self) -> int:
         return len(self.ranks)
 
     def __repr__(self) -> str:
         shown = f"ranks {self.ranks[0]} … {self.ranks[-1]}" if self.ranks else "no ranks"
-        n_metrics = len(self.fidelities[0].values) if self.fidelities else 0
+        n_metrics = len(self.fidelities[0]) if self.fidelities else 0
         return f"FidelityTable({shown}, {n_metrics} metrics)"
 
 
@@ -199,6 +226,9 @@ class Reference:
     next_symbol
         What the box says comes next at each node of the tree, shape ``(n_symbols + 1, n_nodes)``,
         or None for a box that does not say.
+    negligible
+        s of `seqray.metrics.weight_agreement`, shape ``(n_words,)``; None: the size that 99 of 100
+        of these words exceed, of those that have the same length and do not weigh 0.
 
     Examples
     --------
@@ -214,15 +244,22 @@ class Reference:
     weights: FloatArray
     target: FloatArray | None
     next_symbol: FloatArray | None
+    negligible: FloatArray | None = None
 
     @classmethod
     def ask(
-        cls, box: BlackBox, words: Words | Iterable[Word], target: BlackBox | None = None
+        cls,
+        box: BlackBox | AutomatonLike,
+        words: Words | Iterable[Word],
+        target: BlackBox | None = None,
     ) -> Reference:
         """Ask a box, and a target if there is one, about words."""
+        if not isinstance(box, BlackBox | Stepper):
+            box = as_automaton(box, "box")
         words = box.alphabet.words(words)
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")
+        check_lengths(words, max_length_of(box), name_of(box))  # before the first query
         tree = PrefixTree.of(words)
         weights, chances = _answers(box, tree, predicts(box))
         aim = None
@@ -274,28 +311,43 @@ class Reference:
         return self.tree.words(self.tree.node_of_word)
 
     @cached_property
+    def leaks(self) -> bool:
+        """Whether the box gives probability to symbols outside the alphabet."""
+        return self.next_symbol is not None and bool(leak_of(self.next_symbol.T).any())
+
+    @cached_property
     def n_prefixes(self) -> int:
         """The number of prefixes of all words, λ and the whole words included."""
         return int(self.tree.depth[self.tree.node_of_word].sum()) + len(self.weights)
 
-    def compare(self, automaton: BlackBox | Stepper, *, intervals: bool = False) -> Fidelity:
+    @cached_property
+    def _negligible(self) -> FloatArray:
+        if self.negligible is not None:
+            return self.negligible
+        lengths = self.tree.depth[self.tree.node_of_word]
+        return metrics.sizes_by_length(self.weights, lengths, lengths)
+
+    def compare(
+        self, automaton: BlackBox | Stepper | AutomatonLike, *, intervals: bool = False
+    ) -> Fidelity:
         """Measure how near an automaton is to the box; see `seqray.compare`.
 
         With ``intervals``, also how sure that is.
         """
         if not isinstance(automaton, BlackBox | Stepper):
-            hint = ": write .best() for its automaton" if hasattr(automaton, "best") else ""
-            raise ArgumentError(
-                f"automaton: expected something that weighs words, got {automaton!r}{hint}"
-            )
+            automaton = as_automaton(automaton)
         if automaton.alphabet != self.tree.alphabet:
             raise ArgumentError(
                 f"the box reads {self.tree.alphabet}, the automaton {automaton.alphabet}: "
                 "expected the same symbols in the same order"
             )
-        answers = _answers(automaton, self.tree, self.next_symbol is not None)
+        # Weights that leak, without what goes elsewhere, do not say how probable a next symbol is.
+        needed = self.next_symbol is not None and (not self.leaks or predicts(automaton))
+        answers = _answers(automaton, self.tree, needed)
         found = self._measure(*answers)
-        return replace(found, intervals=self._intervals(*answers)) if intervals else found
+        if not intervals:
+            return found
+        return replace(found, intervals=self._intervals(*answers, _is_positive(automaton)))
 
     @cached_property
     def _next(self) -> metrics.NextReference | None:
@@ -310,11 +362,14 @@ class Reference:
         ordered = {name: float(values[name]) for name in MEANINGS if name in values}
         return Fidelity(ordered, len(self.weights), self.n_prefixes)
 
-    def _intervals(self, weights: FloatArray, chances: FloatArray | None) -> dict[str, Interval]:
+    def _intervals(
+        self, weights: FloatArray, chances: FloatArray | None, positive: bool
+    ) -> dict[str, Interval]:
         estimates = word_estimates(self.weights, weights, self._distribution)
         if self.next_symbol is not None and chances is not None:
             estimates |= next_estimates(self.tree, self.next_symbol, chances)
-        found = bootstrap(estimates, len(weights))
+        n_zeros = None if self._distribution is None else int(np.sum(~(weights > 0)))
+        found = confidence_intervals(estimates, len(weights), n_zeros=n_zeros, positive=positive)
         return {name: found[name] for name in MEANINGS if name in found}
 
     @property
@@ -330,6 +385,7 @@ class Reference:
             name: getattr(metrics, name)(box, weights)
             for name in ("relative_error", "max_error", "correlation", "sign_agreement")
         }
+        values["weight_agreement"] = metrics.weight_agreement(box, weights, self._negligible)
         reference = self._distribution
         if reference is not None:
             values["perplexity"] = metrics.perplexity(reference, weights)
@@ -342,8 +398,8 @@ class Reference:
 
 
 def compare(
-    box: BlackBox,
-    automaton: BlackBox | Stepper,
+    box: BlackBox | AutomatonLike,
+    automaton: BlackBox | Stepper | AutomatonLike,
     words: Words | Iterable[Word],
     *,
     target: BlackBox | None = None,
@@ -355,7 +411,8 @@ def compare(
     box
         What the automaton stands in for.
     automaton
-        A `WeightedAutomaton`, or anything else over the same alphabet that weighs words.
+        A `WeightedAutomaton`, what one is in (an extraction, a named automaton, the path of a run
+        folder), or anything else over the same alphabet that weighs words.
     words
         The evaluation words. A word that stands there twice counts twice.
     target
@@ -462,7 +519,7 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         distinct, which = np.unique(tree.node_of_word, return_inverse=True)
         return _Answers(ask_all(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
-        return _Answers(np.clip(weights, -HUGE, HUGE), chances)
+        return _Answers(np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), chances)
     return _Answers(_checked(box, tree, weights, chances), chances)
 
 
@@ -476,6 +533,14 @@ def _checked(
     return checked_answers(weights, words, (len(words),), who)
 
 
+def _is_positive(automaton: object) -> bool:
+    """Whether an automaton can give no weight below 0; other models say what is one."""
+    if not isinstance(automaton, WeightedAutomaton):
+        return True
+    arrays = (automaton.initial, automaton.transitions, automaton.final)
+    return all(array.min() >= 0 for array in arrays)
+
+
 def _can_be_distribution(weights: FloatArray) -> bool:
     return bool(weights.min() >= 0 and weights.max() > 0)
 
@@ -483,6 +548,6 @@ def _can_be_distribution(weights: FloatArray) -> bool:
 def _check_name(name: str, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
-        near = get_close_matches(name, known, n=3, cutoff=0.5) or known
+        near = get_close_matches(str(name), known, n=3, cutoff=0.5) or known
         left_out = " (it makes no sense for this box)" if name in MEANINGS else ""
-        raise ArgumentError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")
+        raise MissingMetricError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")

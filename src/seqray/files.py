@@ -1,11 +1,13 @@
-"""Writing files so that a failure leaves nothing half-written behind."""
+"""Reading and writing files: whole or not at all, with errors that name the file."""
 
 import csv
+import errno
 import hashlib
 import os
 import shutil
 import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -15,51 +17,88 @@ from typing import Any
 
 from seqray.errors import FileError, MissingFileError
 
+MAX_NUMBERS = 2**26
+"""The most numbers, 512 MiB, that a small file may make seqray keep: a few lines or zipped bytes
+can promise any size. Files that are really as large as their numbers may hold more."""
+
+
+def too_many_numbers(what: str, n_numbers: int) -> FileError:
+    """Return the error for something that would need more than `MAX_NUMBERS`."""
+    return FileError(
+        f"{what} would need {n_numbers:,} numbers, more than the limit of {MAX_NUMBERS:,} "
+        "(docs/files.md): the file is damaged, or needs fewer states or symbols"
+    )
+
+
+def why(error: Exception) -> str:
+    """Return what the system says about an error, without the path that a message names anyway."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; move it there only if the block succeeds.
+    """Yield a temporary path for a file; move it to ``path`` only if the block succeeds.
 
-    The block may create a file or a folder at the temporary path. An existing folder at ``path``
-    is replaced as a whole. ``OSError`` (no permission, disk full) becomes a `FileError` that
-    names ``path``.
+    A link at ``path`` stays, and the file that it leads to is replaced. An existing file's
+    permissions are kept. A device or pipe is written to. What the system refuses (no permission,
+    disk full) becomes a `FileError` that names ``path``.
     """
-    target = Path(path)
     try:
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise FileError(f"{target}: cannot write here: {error.strerror or error}") from error
+        target = Path(os.path.realpath(path))
+        is_special = target.exists() and not target.is_file() and not target.is_dir()
+        scratch = _scratch(None if is_special else target.parent)
+    except (OSError, ValueError) as error:  # ValueError: a name that the system cannot have
+        raise FileError(f"{path}: cannot write here: {why(error)}") from error
     try:
         fresh = scratch / target.name
         yield fresh
-        if target.is_dir() and fresh.is_dir():
-            _replace_folder(fresh, target, scratch / f"{target.name}.old")
+        if is_special:
+            target.write_bytes(fresh.read_bytes())
         else:
+            keep_mode(target, fresh)
             os.replace(fresh, target)
-    except OSError as error:
-        raise FileError(f"{target}: cannot be written: {error.strerror or error}") from error
+    except (OSError, UnicodeEncodeError) as error:  # text with half a character cannot be UTF-8
+        raise FileError(f"{path}: cannot be written: {why(error)}") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _replace_folder(fresh: Path, target: Path, aside: Path) -> None:
-    """Put one folder in the place of another, or the old one back if that fails."""
-    os.replace(target, aside)
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that `writing` could not write, before any work is done for it."""
     try:
-        os.replace(fresh, target)
-    except OSError:
-        os.replace(aside, target)
-        raise
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():
+            return
+        scratch = _scratch(target.parent)
+        try:
+            (scratch / target.name).write_bytes(b"seqray")
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: cannot write here: {why(error)}") from error
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file, or a `FileError` that names it."""
+def _scratch(folder: Path | None) -> Path:
+    return Path(tempfile.mkdtemp(prefix=".seqray.", dir=folder))
+
+
+def keep_mode(old: Path, fresh: Path) -> None:
+    """Give a new file the permissions of the one whose place it takes, if there is one."""
+    if old.is_file() and not old.is_symlink():
+        shutil.copymode(old, fresh)
+
+
+def read_bytes(path: str | os.PathLike[str], n_bytes: int = -1) -> bytes:
+    """Return the content of a file, or its first bytes, or a `FileError` that names it."""
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            return file.read(n_bytes)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: there is no such file") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError, MemoryError) as error:
+        raise FileError(f"{path}: cannot be read: {why(error)}") from error
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -73,6 +112,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 DAMAGE = (
     *(ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError),
     *(EOFError, OSError, zipfile.BadZipFile, zlib.error, struct.error, csv.Error),
+    *(MemoryError, SyntaxError, tokenize.TokenError),  # of the parser of NumPy's headers
 )
 """What reading a damaged JSON, npz or CSV file may raise."""
 

@@ -17,13 +17,14 @@ import numpy as np
 from seqray.algebra import reverse
 from seqray.answers import word_keys
 from seqray.arrays import FloatArray, IntArray
-from seqray.asking import KeptBlocks, Meter
+from seqray.asking import KeptBlocks, MeteredBox
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.protocol import BlackBox, checked_answers, name_of
 from seqray.errors import BlackBoxError, Stopped
 from seqray.hankel import HankelBlocks, row_tree
+from seqray.meter import Meter
 from seqray.stepper import Stepper, collect, read_each
 from seqray.tree import PrefixTree, States, walk
 from seqray.words import Words
@@ -51,6 +52,9 @@ STATES = 4096
 
 QUESTIONS = 16_384
 """Words in one question to a box without states."""
+
+CHECK_SHARE, FEWEST_CHECKED = 16, 4
+"""A check of a cached block takes one in so many of its steps, and at least so many words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +331,9 @@ def _fill_by_states(
             lanes = slice(begin, begin + LANES)
             leaves = below[parents[lanes], symbols[lanes]]
             name = b"" if kept is None else _block_name(tree.words(leaves), basis.suffixes)
-            found = None if kept is None else kept.find(name)
+            found = (
+                None if kept is None else _cached(box, plan, leaves, len(suffix_tree), kept, name)
+            )
             if found is None:
                 roots = box.step(states, parents[lanes], symbols[lanes])
                 found = _read_suffixes(box, roots, len(leaves), suffix_tree)
@@ -342,6 +348,32 @@ def _fill_by_states(
         _checked(box, extra, plan.extra)
         answered(len(extra))
     return extra
+
+
+def _cached(
+    box: Stepper, plan: Plan, leaves: IntArray, n_nodes: int, kept: KeptBlocks, name: bytes
+) -> FloatArray | None:
+    """Return a cached block if a sample of it is still what the box answers.
+
+    The sample is spread over the rows and columns. It costs a sixteenth of the block or less; a
+    block so small that this is hardly anything is not looked for: it is as well filled anew.
+    """
+    rows, suffixes = plan.tree.words(leaves), plan.basis.suffixes
+    n_steps = len(leaves) * n_nodes
+    length = 1 + rows.lengths.mean() + suffixes.lengths.mean()
+    n_words = min(len(leaves), int(n_steps / (CHECK_SHARE * length)))
+    found = None if n_words < FEWEST_CHECKED else kept.find(name)
+    if found is None:
+        return None
+    which = np.linspace(0, len(leaves) - 1, n_words).round().astype(np.int64)
+    rng = np.random.default_rng([*name[:8]])  # in each block other columns
+    columns = np.resize(rng.permutation(len(suffixes)), n_words)
+    words = rows.joined(which, suffixes, columns)
+    n_sent = box.meter.n_sent if isinstance(box, MeteredBox) else 0
+    kept.check(box, words, found.reshape(len(leaves), -1)[which, columns])
+    if isinstance(box, MeteredBox):
+        box.skip(max(0, n_steps - (box.meter.n_sent - n_sent)))
+    return found
 
 
 def _block_name(rows: Words, suffixes: Words) -> bytes:

@@ -22,6 +22,7 @@ from seqray.conditional import SHARE, ConditionalBlocks
 from seqray.fidelity import Reference
 from seqray.filling import Progress
 from seqray.ranked import NEVER_ENDS
+from seqray.stepper import with_elsewhere
 from seqray.words import Alphabet
 
 BATCH, EPOCHS, STEPS, RATE = 512, 6, 200, 0.4
@@ -41,7 +42,8 @@ FEW = 2**17
 
 Parameters = tuple[FloatArray, FloatArray]
 """Logarithms: of how a word begins, ``(n_states,)``; of what comes next, ``(n_states, n_symbols ×
-n_states + 1)``, with each symbol and into each state, and last the end."""
+n_states + 1)``, with each symbol and into each state, and then the end; of a box that leaks there
+is one more column, elsewhere, which leads nowhere."""
 
 
 class Level(NamedTuple):
@@ -107,9 +109,11 @@ def fit(
     """
     rng = np.random.default_rng(seed)
     parameters = first_guess(blocks, n_states, rng)
-    lessons = lessons_of(known, len(known.weights) if n_words is None else n_words, rng)
+    stays = blocks.stays if blocks.leaks else None
+    n_words = len(known.weights) if n_words is None else n_words
+    lessons = lessons_of(known, n_words, rng, stays=stays)
     if besides is not None:
-        more = lessons_of(besides, len(besides.weights), rng)
+        more = lessons_of(besides, len(besides.weights), rng, stays=stays)
         lessons += more * max(1, round(SHARE * len(lessons) / len(more)))
     n_epochs = max(EPOCHS, -(-STEPS // len(lessons)))
     adam = _Adam(len(lessons) * n_epochs)
@@ -118,17 +122,27 @@ def fit(
             parameters = adam.step(parameters, gradient(parameters, lessons[at])[1])
             if progress is not None:
                 progress(adam.n_done, adam.n_steps)
-    return to_automaton(blocks.rows.alphabet, parameters)
+    return to_automaton(blocks.rows.alphabet, parameters, stays=stays)
 
 
-def to_automaton(alphabet: Alphabet, parameters: Parameters) -> WeightedAutomaton:
-    """Return the automaton of some parameters; every state ends, if hardly ever."""
+def to_automaton(
+    alphabet: Alphabet, parameters: Parameters, *, stays: float | None = None
+) -> WeightedAutomaton:
+    """Return the automaton of some parameters; every state ends, if hardly ever.
+
+    ``stays`` is that of the conditional blocks where the box leaks.
+    """
     begin, goes_on = (_chances(each.astype(np.float64)) for each in parameters)
-    goes_on[:, -1] = np.maximum(goes_on[:, -1], NEVER_ENDS)
+    n, end = len(begin), len(begin) * len(alphabet)
+    goes_on[:, end] = np.maximum(goes_on[:, end], NEVER_ENDS)
     goes_on /= goes_on.sum(axis=1, keepdims=True)
-    n = len(begin)
-    transitions = goes_on[:, :-1].reshape(n, len(alphabet), n).transpose(1, 0, 2)
-    return WeightedAutomaton(alphabet, begin, transitions, goes_on[:, -1])
+    transitions = goes_on[:, :end].reshape(n, len(alphabet), n).transpose(1, 0, 2)
+    if stays is None:
+        return WeightedAutomaton(alphabet, begin, transitions, goes_on[:, end])
+    elsewhere = 1 - stays * goes_on[:, : end + 1].sum(axis=1)
+    return WeightedAutomaton(
+        alphabet, begin, stays * transitions, stays * goes_on[:, end], elsewhere
+    )
 
 
 # The first guess ----------------------------------------------------------------------------------
@@ -146,9 +160,9 @@ def first_guess(blocks: ConditionalBlocks, n_states: int, rng: np.random.Generat
     target = state[blocks.children[context, symbol]]
     flow = visits[:, None] * blocks.chances
     np.add.at(goes_on, (origin[context], symbol, target), flow[context, symbol])
-    ends, symbols = np.zeros(n), np.zeros((n, n_symbols))
-    np.add.at(ends, origin, flow[:, -1])
-    np.add.at(symbols, origin, flow[:, :-1])
+    ends, symbols = np.zeros((n, flow.shape[1] - n_symbols)), np.zeros((n, n_symbols))
+    np.add.at(ends, origin, flow[:, n_symbols:])
+    np.add.at(symbols, origin, flow[:, :n_symbols])
     # A little of every symbol goes everywhere, so that any way can be learnt.
     mass = np.bincount(origin, visits, n) / visits.sum()
     goes_on += 0.05 * symbols[:, :, None] * (mass + 1 / n) / 2
@@ -192,8 +206,13 @@ def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
 # Learning -----------------------------------------------------------------------------------------
 
 
-def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list[Lesson]:
-    """Cut the first words into batches, each a tree with what the box says comes next."""
+def lessons_of(
+    known: Reference, n_words: int, rng: np.random.Generator, *, stays: float | None = None
+) -> list[Lesson]:
+    """Cut the first words into batches, each a tree with what the box says comes next.
+
+    ``stays`` is that of the conditional blocks where the box leaks.
+    """
     assert known.next_symbol is not None
     corpus = Corpus(known.words)
     possible = reachable(known)
@@ -203,7 +222,10 @@ def lessons_of(known: Reference, n_words: int, rng: np.random.Generator) -> list
     for begin in range(0, len(order), size):
         batch = corpus.batch(order[begin : begin + size])
         visits = batch.counts.sum(axis=1) * possible[batch.nodes]
-        follows = known.next_symbol[:, batch.nodes].T * (visits / batch.n_letters)[:, None]
+        follows = known.next_symbol[:, batch.nodes].T
+        if stays is not None:
+            follows = with_elsewhere(follows / stays)
+        follows = follows * (visits / batch.n_letters)[:, None]
         lessons.append(_lesson(batch, follows.astype(np.float32)))
     return lessons
 
@@ -228,7 +250,7 @@ def _lesson(batch: TreeBatch, follows: FloatArray) -> Lesson:
         families = np.flatnonzero(np.diff(parents, prepend=-1))
         levels.append(Level(slice(begin, end), parents, symbols, by_symbol, families))
     steps = []
-    for symbol in range(follows.shape[1] - 1):
+    for symbol in range(batch.counts.shape[1] - 1):
         children = np.flatnonzero(batch.symbols == symbol)
         steps.append((symbol, children, batch.parents[children]))
     return Lesson(levels, steps, follows)
@@ -237,9 +259,10 @@ def _lesson(batch: TreeBatch, follows: FloatArray) -> Lesson:
 def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]:
     """Return the cross-entropy of a batch, in nats a symbol, and its gradient."""
     begin, goes_on = (_chances(each) for each in parameters)
-    n, n_symbols = len(begin), lesson.follows.shape[1] - 1
-    matrices = np.ascontiguousarray(goes_on[:, :-1].reshape(n, n_symbols, n).transpose(1, 0, 2))
-    readers = np.column_stack([matrices.sum(axis=2).T, goes_on[:, -1]])
+    n, n_symbols = len(begin), len(lesson.steps)
+    moves, leaves = goes_on[:, : n * n_symbols], goes_on[:, n * n_symbols :]
+    matrices = np.ascontiguousarray(moves.reshape(n, n_symbols, n).transpose(1, 0, 2))
+    readers = np.column_stack([matrices.sum(axis=2).T, leaves])
     states = np.empty((len(lesson.follows), n), begin.dtype)
     chance = np.empty((len(states), 1), begin.dtype)
     states[0] = begin
@@ -262,10 +285,11 @@ def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]
         by_moved[level.nodes] = change
         back = np.add.reduceat(_moved(change, backwards, level), level.families, axis=0)
         by_state[level.parents[level.families]] += back
-    by_matrix = np.repeat(by_reader[:, :-1].T[:, :, None], n, axis=2)
+    by_matrix = np.repeat(by_reader[:, :n_symbols].T[:, :, None], n, axis=2)
     for symbol, children, parents in lesson.steps:
         by_matrix[symbol] += states[parents].T @ by_moved[children]
-    by_goes_on = np.column_stack([by_matrix.transpose(1, 0, 2).reshape(n, -1), by_reader[:, -1]])
+    by_moves = by_matrix.transpose(1, 0, 2).reshape(n, -1)
+    by_goes_on = np.column_stack([by_moves, by_reader[:, n_symbols:]])
     return loss, (_by_logarithm(begin, by_state[0]), _by_logarithm(goes_on, by_goes_on))
 
 

@@ -33,6 +33,9 @@ CANDIDATES = 3
 WAYS, RARE = 16, 1e-6
 """Ways to go on that are looked at, to draw one, and which share of a weight is next to none."""
 
+LONG_WAYS = 4
+"""The same for words that are made much longer."""
+
 WRONG = 10
 """Of how many prefixes one comes from a counterexample."""
 
@@ -211,11 +214,66 @@ def typical_words(
         some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
         if limit is not None:
             fronts = fronts[np.flatnonzero(fronts.lengths <= limit - some.lengths.max())]
-        sizes = np.abs(_block(ask, fronts, some))
-        columns = _one_a_row(sizes, rng)
-        goes_on = np.flatnonzero(sizes.sum(axis=1) > RARE * np.abs(ask(fronts)))
-        found.append(fronts.joined(goes_on, some, columns[goes_on]))
+        found.append(_gone_on(ask, fronts, some, rng))
     return Words.concatenate(found)[:n_words]
+
+
+def long_words(
+    words: Words,
+    ask: Callable[[Words], FloatArray],
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+    max_length: int,
+) -> Words:
+    """Draw words that are several times as long as given ones and still weigh something.
+
+    Words are joined to longer ones as `typical_words` does it, and these again, up to a length.
+
+    Parameters
+    ----------
+    words
+        Words to join.
+    ask
+        Returns the weights of words: `LONG_WAYS` times as many are asked about as are joined.
+    n_words
+        How many at most; there are fewer where most joined words weigh nothing.
+    rng
+        The random generator.
+    max_length
+        The length of the longest word to return.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.black_box(lambda words: ["b" not in word for word in words], "ab")
+    >>> words = box.alphabet.words(["a", "aa", "aaa"])
+    >>> found = long_words(words, box.weights, 3, rng=np.random.default_rng(0), max_length=50)
+    >>> found.lengths.min() > 3, "b" in {symbol for word in found for symbol in word}
+    (True, False)
+    """
+    longest = int(words.lengths.max(initial=0))
+    found = [words[:0]]
+    fronts = words[rng.permutation(len(words))[:n_words]]
+    for _ in range(max_length.bit_length()):  # each time about twice as long
+        if not len(fronts):
+            break
+        some = fronts[np.sort(rng.permutation(len(fronts))[:LONG_WAYS])]
+        fronts = fronts[np.flatnonzero(fronts.lengths + some.lengths.max() <= max_length)]
+        fronts = _gone_on(ask, fronts, some, rng)
+        found.append(fronts[np.flatnonzero(fronts.lengths > longest)])
+    longer = Words.concatenate(found)
+    return longer[np.sort(rng.permutation(len(longer))[:n_words])]
+
+
+def _gone_on(
+    ask: Callable[[Words], FloatArray], fronts: Words, some: Words, rng: np.random.Generator
+) -> Words:
+    """Join to each word one of a few others, the more often the more both weigh together."""
+    sizes = np.abs(_block(ask, fronts, some))
+    columns = _one_a_row(sizes, rng)
+    goes_on = np.flatnonzero(sizes.sum(axis=1) > RARE * np.abs(ask(fronts)))
+    return fronts.joined(goes_on, some, columns[goes_on])
 
 
 def counterexamples(

@@ -1,8 +1,20 @@
-"""How sure a measured fidelity is: bootstrap intervals, by drawing the evaluation words again.
+"""How sure a measured fidelity is: 95 % confidence intervals, from the evaluation words alone.
 
-The evaluation words are a sample. Drawing as many from them again, with repetition, and measuring
-anew, a few hundred times, shows how much a metric would move with another sample. Whole words are
-drawn, never single prefixes: those of one word belong together. Nothing is asked for that.
+The evaluation words are a sample. What is estimated is the value that a metric would have with
+infinitely many words like them; for metrics that are normalised over the evaluation words, such as
+``kl``, that is the limit of longer and longer samples. Whole words are drawn again or left out,
+never single prefixes: those of one word belong together. Three kinds of metrics:
+
+- means over prefixes (NDCG, WER, disagreement): the percentile bootstrap;
+- the share of words in ``zeros``: Wilson's interval, which holds for rare events, too;
+- skewed metrics above 0 (`SKEWED`): two intervals that are each a little short are joined,
+  the bootstrap's, and one that is normal in the logarithm, with the error of a jackknife over
+  groups of words.
+
+An automaton with negative weights may give a word or a next symbol a weight that is not positive.
+That counts about 100 bits, however rare it is, so a sample in which it does not occur says nothing
+of it: ``kl``, ``perplexity_ratio`` and ``kl_per_symbol`` have no interval there. Fewer than
+`MIN_WORDS` words have none at all.
 """
 
 from __future__ import annotations
@@ -14,6 +26,7 @@ import numpy as np
 
 from seqray import metrics
 from seqray.arrays import FloatArray
+from seqray.stepper import leak_of
 from seqray.tree import PrefixTree
 
 LEVEL = 0.95
@@ -22,11 +35,82 @@ LEVEL = 0.95
 SAMPLES = 400
 """How often words are drawn again."""
 
+MIN_WORDS = 20
+"""Fewer evaluation words than this say nothing about how sure a metric is."""
+
+GROUPS = 50
+"""Groups of words, each of which is left out once."""
+
+SKEWED = ("relative_error", "kl", "perplexity_ratio", "kl_per_symbol")
+"""Metrics above 0 whose logarithm is closer to normal than they are themselves."""
+
+NEEDS_POSITIVE = ("kl", "perplexity_ratio", "kl_per_symbol")
+"""Metrics in which one weight that is not positive counts about 100 bits."""
+
+_QUANTILE = 1.96  # of the normal distribution, for `LEVEL`
+_GROUPED_QUANTILE = 2.01  # of Student's distribution with `GROUPS` - 1 degrees of freedom
+
 _TOGETHER = 2**21  # numbers drawn at once, so that memory is bounded
 
 Interval: TypeAlias = tuple[float, float]
 Estimate: TypeAlias = Callable[[FloatArray], FloatArray]
 """Takes how often each word was drawn, ``(n_samples, n_words)``; returns the metric of each."""
+
+
+def confidence_intervals(
+    estimates: Mapping[str, Estimate], n_words: int, *, n_zeros: int | None, positive: bool
+) -> dict[str, Interval]:
+    """Return the interval of each metric that has one.
+
+    Parameters
+    ----------
+    estimates
+        By name, how to measure each.
+    n_words
+        How many evaluation words there are.
+    n_zeros
+        How many of them count for ``zeros``; None where that is not measured.
+    positive
+        Whether the automaton's weights are all at least 0.
+    """
+    if n_words < MIN_WORDS:
+        return {}
+    left_out = () if positive else NEEDS_POSITIVE
+    estimates = {name: e for name, e in estimates.items() if name not in left_out}
+    found = bootstrap(estimates, n_words)
+    for name in [name for name in SKEWED if name in found]:
+        ends, others = found.pop(name), _log_normal(estimates[name], n_words)
+        if others is not None:
+            found[name] = min(ends[0], others[0]), max(ends[1], others[1])
+    if n_zeros is not None:
+        found["zeros"] = wilson(n_zeros, n_words)
+    return found
+
+
+def wilson(n_hits: int, n_words: int) -> Interval:
+    """Return Wilson's interval of a share of words.
+
+    >>> [round(end, 4) for end in wilson(0, 500)]
+    [0.0, 0.0076]
+    """
+    share, square = n_hits / n_words, _QUANTILE**2
+    middle = share + square / (2 * n_words)
+    half = _QUANTILE * np.sqrt(share * (1 - share) / n_words + square / (4 * n_words**2))
+    low, high = (float((middle + sign * half) / (1 + square / n_words)) for sign in (-1, 1))
+    return (low if n_hits else 0.0), (high if n_hits < n_words else 1.0)
+
+
+def _log_normal(estimate: Estimate, n_words: int) -> Interval | None:
+    """Return an interval of a metric above 0 by its logarithm; None where it has none."""
+    group = np.random.default_rng(0).permutation(n_words) % GROUPS
+    left = (group != np.arange(min(GROUPS, n_words))[:, None]).astype(float)
+    value, values = estimate(np.ones((1, n_words)))[0], estimate(left)
+    if not (value > 0 and (values > 0).all() and np.isfinite(values).all()):
+        return None
+    logs = np.log(values)
+    error = np.sqrt((len(logs) - 1) * np.mean((logs - logs.mean()) ** 2))
+    low, high = (float(value * np.exp(sign * _GROUPED_QUANTILE * error)) for sign in (-1, 1))
+    return low, high
 
 
 def bootstrap(
@@ -110,6 +194,9 @@ def next_estimates(
     }
     by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
     by_node["kl_per_symbol"] = metrics.divergences(chances.T, predicted.T)
+    leak = leak_of(chances.T)
+    if leak.any():
+        by_node["elsewhere"] = metrics.elsewhere_errors(leak, predicted.T)
     n_prefixes = along_words(tree, np.ones(len(tree)))
     found = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
     # A wrong guess belongs to the node that comes next, and at the end of a word to the word.
@@ -132,17 +219,16 @@ def word_estimates(
     reference
         What perplexities are measured against, the box or a target; None: nothing.
     """
-    with np.errstate(over="ignore"):
-        error, size = (box - automaton) ** 2, box**2
+    largest = float(max(np.abs(box).max(), np.abs(automaton).max())) or 1.0
+    error, size = (box / largest - automaton / largest) ** 2, (box / largest) ** 2
 
     def relative_error(drawn: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            return np.sqrt((drawn @ error) / (drawn @ size))
+            return np.asarray(np.sqrt((drawn @ error) / (drawn @ size)))
 
     found: dict[str, Estimate] = {"relative_error": relative_error}
     if reference is not None:
         p, q, b = (metrics.log_distribution(each) for each in (reference, automaton, box))
-        found["zeros"] = ratio((automaton <= 0).astype(float), np.ones(len(box)))
         found["perplexity_ratio"] = lambda drawn: np.exp2(_bits(drawn, p, b) - _bits(drawn, p, q))
         found["kl"] = lambda drawn: _bits(drawn, p, q) - _bits(drawn, p, p)
     return found

@@ -10,20 +10,28 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seqray.answers import AnswerStore
-from seqray.asking import NOISE, KeptBlocks, Meter
+from seqray.arrays import FloatArray, IntArray
+from seqray.asking import NOISE, KeptBlocks, MeteredBox, RememberingAsker, uncached
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
+from seqray.blackbox.asked import AskedBox
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of, name_of
+from seqray.cache_check import ask_in_groups, mixed_groups
+from seqray.errors import ArgumentError
 from seqray.fidelity import FidelityTable, Reference
 from seqray.filling import PhasedProgress, Progress, ask_all
+from seqray.memory import memory_limit
+from seqray.meter import Meter
 from seqray.noise import SURE, Noise, measure_noise
 from seqray.spectral import Decomposition
 from seqray.stepper import PredictingStepper
+from seqray.tree import PrefixTree
 from seqray.words import Word, Words
 
 logger = logging.getLogger(__name__)
@@ -33,6 +41,12 @@ N_HELD_OUT = 1000
 
 N_PROBED = 16
 """Words that are asked once more, to see whether a box changes its mind."""
+
+PROBE_SHARE = 16
+"""They take one in so many of a budget, at most."""
+
+UNUSED = 0.5
+"""Where less than this share of a budget was used, it is said why."""
 
 FEWEST = 10
 """Words that are drawn from a box however little may be asked, and then twice as many."""
@@ -96,6 +110,48 @@ class Job:
             self.progress.phase(name, unit)
 
 
+MAX_QUERIES = 100_000_000
+"""How many words are asked about, at most, unless a budget allows more."""
+
+
+def announce(job: Job, n_cells: int, n_queries: int) -> None:
+    """Say how much is going to be asked, and refuse what is too much.
+
+    Parameters
+    ----------
+    job
+        The extraction.
+    n_cells, n_queries
+        About how many numbers the blocks hold, and how many words are asked about in all.
+    """
+    symbols = f"{len(job.box.alphabet):,} symbols"
+    advice = "ask about fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
+    limit = memory_limit()
+    if 16 * n_cells > limit:  # the numbers, and a copy of most of them
+        raise ArgumentError(
+            f"{symbols}: blocks of about {n_cells:,} numbers take {16 * n_cells / 1e9:,.3g} GB, "
+            f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
+            f"{advice}, or give a smaller budget"
+        )
+    if isinstance(job.box, WeightedAutomaton):
+        return
+    logger.info("about %s words are asked about (%s)", f"{n_queries:,}", symbols)
+    if job.meter.budget is None and n_queries > MAX_QUERIES:
+        raise ArgumentError(
+            f"{symbols}: about {n_queries:,} words would be asked about, more than "
+            f"{MAX_QUERIES:,}: {advice}, or say how many it may be (--budget, budget)"
+        )
+
+
+def words_that_fit(n_symbols: int, length: float) -> int:
+    """Return of how many words what a box says after each prefix fits into memory.
+
+    ``length`` is the mean number of prefixes of a word. Three copies are held at once, and half of
+    the memory is for other tables.
+    """
+    return max(FEWEST, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
+
+
 class Found(NamedTuple):
     """What came of it."""
 
@@ -113,9 +169,10 @@ def draw_within(
     n_asked, began = meter.n_asked, meter.elapsed
     known = Reference.draw(box, min(FEWEST, n_words), rng=rng, max_length=max_length)
     while (n := len(known.weights)) < n_words:
-        more = min(n, n_words - n)
+        fit = words_that_fit(len(box.alphabet), 4 * known.n_prefixes / n)  # more is measured there
+        more = min(n, n_words - n, fit - n)
         for limit, used in (
-            (meter.budget, meter.n_asked - n_asked),
+            (meter.allowance, meter.n_asked - n_asked),
             (meter.seconds, meter.elapsed - began),
         ):
             if limit is not None and used > 0:
@@ -127,25 +184,73 @@ def draw_within(
     return known
 
 
-def probe_noise(job: Job, words: Words) -> Noise:
-    """Ask a few words once more, to see whether the box says the same."""
+def probe_noise(job: Job, reference: Reference) -> Noise:
+    """Query a few words again, beside others than before, to see whether the box says the same."""
     asker = getattr(job.box, "asker", None)
     if isinstance(job.box, WeightedAutomaton) or getattr(asker, "deterministic", False):
         return SURE
     job.meter.check()
-    first = job.asked.weights(words)  # counted in every run, so that a budget means the same
-    kept = None if job.kept is None else KeptBlocks.of(job.asked, job.kept)
-    found = None if kept is None else kept.find(NOISE)
-    if found is not None:
-        noise = Noise(float(found[0]), relative=bool(found[1]))
+    which = _probed(job, reference)
+    words = reference.words[which]
+    if isinstance(job.asked, MeteredBox):
+        noise = measure_noise(reference.weights[which], ask_in_groups(job.asked.weights, words))
     else:
-        noise = measure_noise(first, ask_all(job.box, words), repeat=job.repeat)
-        if kept is not None:
-            kept.add(NOISE, np.array([noise.level, noise.relative]))
+        job.meter.spend(_cost_again(job, words))  # in every run, so that a budget means the same
+        noise = _cached_noise(job) or _measured(job, words, reference.weights[which])
     if noise.level > 0:
         logger.warning(
             "%s answers differently each time, by %s: ask more than once (repeat) for more",
             name_of(job.box),
             noise,
         )
+    return noise
+
+
+def note_unused(meter: Meter, known: str) -> None:
+    """Say why much of a budget was not used: what was to be asked is asked, all of it."""
+    if meter.budget is not None and meter.n_questions < UNUSED * meter.budget:
+        logger.warning(
+            "%s of the %s questions allowed were needed: %s are complete; ask for more of them to "
+            "use more",
+            *(f"{meter.n_questions:,}", f"{meter.budget:,}", known),
+        )
+
+
+def _probed(job: Job, reference: Reference) -> IntArray:
+    """Return which words to query again: some with a weight, from all over, that are affordable."""
+    some = np.flatnonzero(reference.weights)
+    if len(some) < min(N_PROBED, len(reference.weights)):
+        some = np.arange(len(reference.weights))
+    which = some[np.unique(np.linspace(0, len(some) - 1, N_PROBED).round().astype(np.int64))]
+    if job.meter.budget is None:
+        return which
+    limit = min(job.meter.budget / PROBE_SHARE, job.meter.left)
+    costs = np.array([_cost_again(job, reference.words[[i]]) for i in which.tolist()])
+    return which[: max(1, int((costs.cumsum() <= limit).sum()))]
+
+
+def _cost_again(job: Job, words: Words) -> int:
+    """Return what querying words again in groups costs: words, or else all their prefixes."""
+    if isinstance(job.asked, AskedBox):
+        return len(words)
+    return sum(len(PrefixTree.of(words[group])) for group in mixed_groups(len(words)))
+
+
+def _cached_noise(job: Job) -> Noise | None:
+    """Return the noise that an earlier run measured, unless the box is noisy only now."""
+    asker = getattr(job.asked, "asker", None)
+    if job.kept is None or not isinstance(asker, RememberingAsker):
+        return None
+    found = KeptBlocks.of(job.asked, job.kept).find(NOISE)
+    if found is None or (asker.trust.noisy and not found[0] > 0):
+        return None
+    return Noise(float(found[0]), relative=bool(found[1]))
+
+
+def _measured(job: Job, words: Words, first: FloatArray) -> Noise:
+    """Measure the noise of a box that is asked, and keep it."""
+    again = ask_in_groups(partial(ask_all, uncached(job.asked)), words)
+    noise = measure_noise(first, again, repeat=job.repeat)
+    if job.kept is not None:
+        KeptBlocks.of(job.asked, job.kept).add(NOISE, np.array([noise.level, noise.relative]))
     return noise

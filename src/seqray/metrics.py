@@ -16,6 +16,7 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.errors import ArgumentError
+from seqray.stepper import leak_of
 
 TINY = 1e-30
 """What a weight that is not positive counts as, where a logarithm is taken (paper, section 5.3)."""
@@ -83,10 +84,13 @@ def relative_error(reference: FloatArray, weights: FloatArray) -> float:
     0.2
     """
     _same_shape(reference, weights)
-    error, size = _norm(reference - weights), _norm(reference)
+    largest = max(np.abs(reference).max(), np.abs(weights).max()) or 1.0
+    error = _norm(reference / largest - weights / largest)  # no difference overflows
+    size = _norm(reference)
     if size == 0:
         return 0.0 if error == 0 else np.inf
-    return error / size
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.finfo(float).max, error * np.divide(largest, size)))
 
 
 FAR = 3.0
@@ -106,8 +110,64 @@ def log_error(reference: FloatArray, weights: FloatArray) -> float:
     if not positive.any():
         return float("nan")
     f, g = reference[positive], weights[positive]
-    apart = np.log2(np.where(g > 0, g, 0.5**FAR * f)) - np.log2(f)
-    return float(np.minimum(FAR, np.abs(apart)).mean())
+    apart = np.log2(np.where(g > 0, g, 1.0)) - np.log2(f)
+    return float(np.where(g > 0, np.minimum(FAR, np.abs(apart)), FAR).mean())
+
+
+def weight_agreement(
+    reference: FloatArray, weights: FloatArray, negligible: FloatArray | None = None
+) -> float:
+    """Return the geometric mean over all words of how nearly both weights agree, ⅛ … 1.
+
+    A word's agreement is 1 − |f − g| / max(|f|, |g|, s), and ⅛ at least. Where both weights are
+    positive and above s, it is the smaller one divided by the larger one, so that rare words count
+    as much as frequent ones. Where the box gives 0, it is 1 − |g| / s.
+
+    Parameters
+    ----------
+    reference, weights
+        f and g of the words.
+    negligible
+        s of the words, such as `sizes_by_length`; by default 0.
+
+    Examples
+    --------
+    >>> weight_agreement(np.array([0.5, 0.2]), np.array([0.25, 0.1])).__round__(12)
+    0.5
+    >>> weight_agreement(np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.ones(2)) ** 2
+    0.125
+    """
+    _same_shape(reference, weights)
+    floor = np.zeros(len(reference)) if negligible is None else negligible
+    largest = np.maximum(np.maximum(np.abs(reference), np.abs(weights)), floor)
+    largest[largest == 0] = 1.0
+    agreement = np.maximum(0.5**FAR, 1 - np.abs(reference / largest - weights / largest))
+    return float(np.exp2(np.log2(agreement).mean()))
+
+
+def sizes_by_length(
+    weights: FloatArray, lengths: IntArray, at: IntArray, share: float = 0.01
+) -> FloatArray:
+    """Return a size of weights for each of the lengths ``at``: a quantile of |f|.
+
+    Of the given words that have this length and do not weigh 0, a share is lighter. Between
+    lengths that have such words it is interpolated, beyond them it is that of the nearest one;
+    where all words weigh 0, it is 0.
+
+    >>> weights = np.array([0.0, -3.0, 4.0, 1.0])
+    >>> sizes_by_length(weights, np.array([1, 1, 1, 3]), np.array([0, 1, 3, 9]))
+    array([3., 3., 1., 1.])
+    """
+    _same_shape(weights, lengths)
+    sizes = np.abs(weights)
+    known = np.unique(lengths[sizes > 0])
+    if not len(known):
+        return np.zeros(len(at))
+    logs = [
+        np.quantile(np.log2(sizes[(lengths == n) & (sizes > 0)]), share, method="lower")
+        for n in known
+    ]
+    return np.asarray(np.exp2(np.interp(at, known, logs)))
 
 
 def max_error(reference: FloatArray, weights: FloatArray) -> float:
@@ -117,7 +177,8 @@ def max_error(reference: FloatArray, weights: FloatArray) -> float:
     0.5
     """
     _same_shape(reference, weights)
-    return float(np.abs(reference - weights).max())
+    with np.errstate(over="ignore"):
+        return float(np.minimum(np.finfo(float).max, np.abs(reference - weights).max()))
 
 
 def correlation(reference: FloatArray, weights: FloatArray) -> float:
@@ -253,15 +314,24 @@ def divergences(reference_next: FloatArray, chances: FloatArray) -> FloatArray:
 
     Predicted entries below `TINY` count as `TINY`; rows are not normalised again, because those
     of an automaton already sum to one with their negative entries. Reference entries that are not
-    positive add nothing.
+    positive add nothing. Where the reference leaks, what it lacks to sum to one is one more
+    outcome, and so is what the prediction lacks.
 
     >>> divergences(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]))
     array([2.])
+    >>> divergences(np.array([[0.5, 0.0]]), np.array([[0.25, 0.25]]))
+    array([0.5])
     """
     _same_shape(reference_next, chances)
     p = np.maximum(reference_next, 0)
     bits = np.log2(np.maximum(p, TINY)) - np.log2(np.maximum(chances, TINY))
-    return np.asarray((p * bits).sum(axis=1))
+    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), chances)
+
+
+def _leaked_bits(leak: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return p log₂(p / q) of the outcome elsewhere at each node, shape ``(n_nodes,)``."""
+    rest = np.maximum(1 - np.maximum(chances, 0).sum(axis=1), TINY)
+    return np.asarray(leak * (np.log2(np.maximum(leak, TINY)) - np.log2(rest)))
 
 
 def average(values: FloatArray, counts: FloatArray) -> float:
@@ -272,6 +342,15 @@ def average(values: FloatArray, counts: FloatArray) -> float:
     """
     _same_shape(values, counts)
     return float(values @ counts / counts.sum())
+
+
+def elsewhere_errors(leak: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return how much predictions leak more or less than the reference at each node.
+
+    >>> elsewhere_errors(np.array([0.5]), np.array([[0.25, 0.5]]))
+    array([0.25])
+    """
+    return np.asarray(np.abs(leak - (1 - chances.sum(axis=1))))
 
 
 class NextReference(NamedTuple):
@@ -296,6 +375,7 @@ class NextReference(NamedTuple):
     per_bit: FloatArray  # visits · p, what log₂ q is summed with
     entropy: float  # −Σ visits · p · log₂ p
     wer: float
+    leak: FloatArray  # the probability of symbols outside the alphabet
 
     @classmethod
     def of(cls, chances: FloatArray, follows: FloatArray) -> NextReference:
@@ -319,6 +399,7 @@ class NextReference(NamedTuple):
             per_bit,
             -float(np.vdot(per_bit, np.log2(np.maximum(chances, TINY)))),
             word_error_rate(chances.T, follows.T),
+            leak_of(chances.T),
         )
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
@@ -327,7 +408,7 @@ class NextReference(NamedTuple):
         cuts = range(0, n_nodes, CHUNK)
         sums = sum(self._sums(predicted, slice(cut, cut + CHUNK)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
-        return {
+        found = {
             "ndcg1": float(np.minimum(1, ndcg1 + self.no_gain[1])),  # it is, but for rounding
             "ndcg5": float(np.minimum(1, ndcg5 + self.no_gain[5])),
             "wer": 1 - right / float(self.follows.sum()),
@@ -335,6 +416,11 @@ class NextReference(NamedTuple):
             "disagreement": differ,
             "kl_per_symbol": -self.entropy - bits,
         }
+        if self.leak.any():
+            leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T))
+            found["kl_per_symbol"] = max(0.0, found["kl_per_symbol"] + leaked)
+            found["elsewhere"] = average(elsewhere_errors(self.leak, predicted.T), self.visits)
+        return found
 
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
         """Sum what each metric sums, over some nodes: few enough to stay in the cache."""

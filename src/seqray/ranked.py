@@ -9,20 +9,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from seqray.arrays import FloatArray, real_array
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import FileError, RankError
-from seqray.files import check_header, read_bytes, reading, writing
+from seqray.files import check_header, reading
+from seqray.npz import NpzArrays, npz_bytes
 
 FORMAT, VERSION = "seqray.fitted", 1
+
+LARGEST, FITTED = "automaton.npz", "fitted.npz"
+ARRAYS = ("initial", "transitions", "final")
 
 NEVER_ENDS = 1e-9
 """What a symbol leaves to the end where otherwise nothing would."""
@@ -33,12 +35,13 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
 
     The end is what no symbol takes, α∞ = (I − ΣMσ) 1̂, and all words together weigh 1. Where words
     hardly ever end, I − ΣMσ cannot be inverted, and what follows could not be found again: there
-    every symbol leaves a little to the end.
+    every symbol leaves a little to the end. Where the box leaks, so that something goes elsewhere,
+    the end is as it was, and elsewhere goes what neither it nor a symbol takes.
 
     Parameters
     ----------
     cut
-        The automaton; its own end does not count.
+        The automaton; its own end does not count, unless something goes elsewhere.
     through
         1̂, shape ``(n_states,)``.
 
@@ -51,8 +54,10 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
     start = cut.initial @ through or 1.0
     for kept in (1.0, 1 - NEVER_ENDS):
         transitions = kept * cut.transitions
-        final = through - transitions.sum(axis=0) @ through
-        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final)
+        final, elsewhere = through - transitions.sum(axis=0) @ through, None
+        if cut.elsewhere is not None:
+            final, elsewhere = cut.final, final - cut.final
+        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final, elsewhere)
         if np.allclose(found.prefix_final, through, rtol=1e-6, atol=1e-6 * np.abs(through).max()):
             break
     return found
@@ -88,40 +93,41 @@ class RankedAutomata:
         cut = self.largest.truncate(rank)
         return cut if self.through is None else ending(cut, self.through[:rank])
 
-    def save(self, folder: Path) -> None:
-        """Write the two files, or the one that is needed."""
-        self.largest.save(folder / "automaton.npz")
+    def to_files(self) -> dict[str, bytes]:
+        """Return the content of the two files by name, or of the one that is needed."""
+        files = {LARGEST: self.largest.to_npz()}
         if self.through is None:
-            return
+            return files
         header = {"format": FORMAT, "version": VERSION, "ranks": sorted(self.fitted)}
         arrays = {
-            f"{name}_{rank}": getattr(automaton, name)
+            f"{name}_{rank}": array
             for rank, automaton in self.fitted.items()
-            for name in ("initial", "transitions", "final")
+            for name, array in automaton.arrays.items()
         }
-        with writing(folder / "fitted.npz") as fresh, fresh.open("wb") as file:
-            np.savez_compressed(
-                file, header=np.array(json.dumps(header)), through=self.through, **arrays
-            )
+        named = {"header": np.array(json.dumps(header)), "through": self.through, **arrays}
+        return {**files, FITTED: npz_bytes(named)}
 
     @staticmethod
-    def load(folder: Path) -> RankedAutomata:
-        """Read what `save` wrote."""
-        largest = WeightedAutomaton.load(folder / "automaton.npz")
-        path = folder / "fitted.npz"
-        if not path.exists():
+    def from_files(files: Mapping[str, bytes]) -> RankedAutomata:
+        """Return the automata of what `to_files` returned."""
+        with reading(LARGEST, "a seqray automaton"):
+            largest = WeightedAutomaton.from_npz(files[LARGEST])
+        if FITTED not in files:
             return RankedAutomata(largest)
-        content, n = read_bytes(path), largest.n_states
-        with reading(path, "a file of fitted automata"):
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                document = {**json.loads(str(arrays["header"])), **arrays}
-            check_header(document, FORMAT, VERSION)
-            through = real_array("through", document["through"], (n,))
-            fitted = {}
-            for rank in document["ranks"]:
-                names = (f"{name}_{rank}" for name in ("initial", "transitions", "final"))
-                found = WeightedAutomaton(largest.alphabet, *(document[name] for name in names))
-                if found.n_states != rank or not 1 <= rank <= n:
-                    raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")
-                fitted[rank] = found
+        with reading(FITTED, "a file of fitted automata"):
+            arrays = NpzArrays(files[FITTED])
+            header = json.loads(str(arrays["header"]))
+            check_header(header, FORMAT, VERSION)
+            through = real_array("through", arrays["through"], (largest.n_states,))
+            fitted = {rank: _fitted(rank, largest, arrays) for rank in header["ranks"]}
             return RankedAutomata(largest, through, fitted)
+
+
+def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
+    initial, transitions, final = (arrays[f"{name}_{rank}"] for name in ARRAYS)
+    elsewhere = arrays.get(f"elsewhere_{rank}")
+    found = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
+    n = largest.n_states
+    if found.n_states != rank or not 1 <= rank <= n:
+        raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")
+    return found

@@ -16,10 +16,12 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray, whole_number
 from seqray.automaton import AutomatonStates, WeightedAutomaton
 from seqray.blackbox.reading import ReadsPredictions
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.conditional import fill_conditional
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
 from seqray.fitting import fit
+from seqray.stepper import as_probabilities
 from seqray.words import Alphabet
 
 
@@ -57,22 +59,19 @@ class ClippedAutomaton(ReadsPredictions):
         return ClippedStates(inner, log_weight, self._log_next(inner))
 
     def _log_next(self, inner: AutomatonStates) -> FloatArray:
-        chances = np.maximum(self.automaton.state_next_symbol(inner), 0)
-        total = chances.sum(axis=1, keepdims=True)
-        chances = np.divide(
-            chances, total, out=np.full_like(chances, 1 / chances.shape[1]), where=total > 0
-        )
+        chances = as_probabilities(self.automaton.state_next_symbol(inner))
         with np.errstate(divide="ignore"):
             logarithms: FloatArray = np.log(chances)
         return logarithms
 
 
-def clipped(automaton: WeightedAutomaton) -> ClippedAutomaton:
+def clipped(automaton: AutomatonLike) -> ClippedAutomaton:
     """Read an automaton as a distribution.
 
     After every prefix, next symbols whose weight is below 0 count as impossible, and the others
-    are scaled to sum to one. A word's weight is the product of what follows its prefixes, so none
-    is below 0 and all together sum to one, if words end at all.
+    are scaled to sum to one, less what goes elsewhere. A word's weight is the product of what
+    follows its prefixes, so none is below 0 and all together sum to one, if words end at all and
+    nothing goes elsewhere.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def clipped(automaton: WeightedAutomaton) -> ClippedAutomaton:
     >>> clipped(odd).next_symbol([""]).round(4)
     array([[0.5455, 0.    , 0.4545]])
     """
-    return ClippedAutomaton(automaton)
+    return ClippedAutomaton(as_automaton(automaton))
 
 
 class Repaired(NamedTuple):
@@ -107,7 +106,7 @@ class Repaired(NamedTuple):
 
 
 def repair(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     n_states: int | None = None,
     n_words: int = 10_000,
@@ -138,6 +137,7 @@ def repair(
     >>> found.fidelity["ndcg5"] > 0.99
     True
     """
+    automaton = as_automaton(automaton)
     n_states = automaton.n_states if n_states is None else whole_number("n_states", n_states, 1)
     whole_number("n_words", n_words, 1)
     if not automaton.is_distribution:

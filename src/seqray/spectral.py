@@ -9,7 +9,7 @@ The automaton of rank r is the leading block of that of any higher rank, so that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,14 @@ from seqray.errors import RankError
 from seqray.hankel import HankelBlocks
 from seqray.noise import Noise
 from seqray.ranked import RankedAutomata
+
+SAFE = 1e290
+"""Blocks whose largest value is above this, or below 1 / this, are scaled before they are factored.
+
+Weights of 1e-300 … 1e308 come out as exactly as others; smaller ones as exactly as float64 holds
+them: to about 1e-14 of themselves at 1e-310, three digits at 1e-320. Singular values are those of
+the scaled blocks.
+"""
 
 EXACT_UP_TO = 2000
 """Blocks with more rows and columns than this are factored by random projection."""
@@ -93,6 +101,9 @@ def decompose(
     """
     if max_rank < 1:
         raise RankError(f"max_rank: expected 1 or more, got {max_rank}")
+    largest_value = float(np.abs(blocks.values).max(initial=0))
+    if largest_value and not 1 / SAFE < largest_value < SAFE:
+        return _decompose_scaled(blocks, max_rank, weighting, noise, seed)
     rows, columns = blocks.weights(weighting)
     weighted = rows[:, None] * blocks.block() * columns
     left, sizes, right = truncated_svd(weighted, max_rank, rng=np.random.default_rng(seed))
@@ -118,6 +129,25 @@ def decompose(
         back @ blocks.values[nodes[0], blocks.empty_suffix],
     )
     return Decomposition(read_only(sizes), largest)
+
+
+def _decompose_scaled(
+    blocks: HankelBlocks, max_rank: int, weighting: str, noise: Noise | None, seed: int
+) -> Decomposition:
+    """Decompose blocks near the limits of float64: divide by a power of two, and multiply later."""
+    power = int(np.frexp(np.abs(blocks.values).max())[1])
+    scaled = replace(blocks, values=np.ldexp(blocks.values, -power))
+    if noise is not None and not noise.relative:
+        noise = replace(noise, level=float(np.ldexp(noise.level, -power)))
+    found = decompose(scaled, max_rank=max_rank, weighting=weighting, noise=noise, seed=seed)
+    wa, half = found.largest, power // 2
+    largest = WeightedAutomaton(
+        wa.alphabet,
+        np.ldexp(wa.initial, half),
+        wa.transitions,
+        np.ldexp(wa.final, power - half),
+    )
+    return Decomposition(found.singular_values, largest)
 
 
 def _draw_noise(blocks: HankelBlocks, noise: Noise, rng: np.random.Generator) -> FloatArray:

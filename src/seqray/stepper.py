@@ -16,6 +16,9 @@ from seqray.errors import ArgumentError
 from seqray.tree import PrefixTree, States, distinct_keys, sort_codes, walk
 from seqray.words import Alphabet, Words
 
+LEAK = 1e-5
+"""A box leaks where its next-symbol probabilities sum to less than 1 by more than this."""
+
 
 @runtime_checkable
 class Stepper(Protocol):
@@ -60,6 +63,44 @@ def predicts(box: object) -> TypeGuard[PredictingStepper]:
     False
     """
     return isinstance(box, PredictingStepper) and getattr(box, "is_distribution", True)
+
+
+def leak_of(chances: FloatArray) -> FloatArray:
+    """Return the probability of symbols outside the alphabet: what a row lacks to sum to 1.
+
+    ``chances`` have a row a state, the end last; a lack of up to `LEAK` is rounding.
+
+    >>> leak_of(np.array([[0.5, 0.3, 0.2], [0.4, 0.3, 0.1], [0.7, 0.6, -0.3]])).round(6)
+    array([0. , 0.2, 0. ])
+    """
+    lack = 1 - chances.sum(axis=1)
+    return np.where(lack > LEAK, lack, 0.0)
+
+
+def with_elsewhere(chances: FloatArray) -> FloatArray:
+    """Append what a row lacks to sum to 1 as one more outcome, see `leak_of`.
+
+    >>> with_elsewhere(np.array([[0.4, 0.3, 0.1]])).round(6)
+    array([[0.4, 0.3, 0.1, 0.2]])
+    """
+    return np.column_stack([chances, leak_of(chances)])
+
+
+def as_probabilities(rows: FloatArray) -> FloatArray:
+    """Read what an automaton says comes next as probabilities: none below 0, no sum above 1.
+
+    Rows keep what they leak, see `leak_of`. A row without any positive entry becomes uniform.
+
+    >>> as_probabilities(np.array([[0.5, 0.75, -0.25], [0, 0, 0], [0.4, 0.2, -0.1]])).round(3)
+    array([[0.4  , 0.6  , 0.   ],
+           [0.333, 0.333, 0.333],
+           [0.333, 0.167, 0.   ]])
+    """
+    positive = np.maximum(rows, 0)
+    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
+    found = np.divide(positive, total, out=uniform, where=total > 0)
+    leak = np.where(total[:, 0] > 0, leak_of(rows), 0.0)
+    return np.asarray(found * np.maximum(1 - leak, 0)[:, None])
 
 
 def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatArray]) -> FloatArray:
@@ -115,7 +156,8 @@ def sample(
     """Draw words symbol by symbol from the next-symbol distributions.
 
     Equal prefixes are stepped once. Negative probabilities count as 0; where nothing is left, the
-    word ends.
+    word ends. From a box that leaks, words are drawn as if every one of them stayed within the
+    alphabet: each next symbol in proportion to its probability.
 
     Parameters
     ----------
@@ -141,6 +183,11 @@ def sample(
     >>> len(words), float(words.lengths.mean().round(1)), n_cut
     (1000, 3.0, 0)
     """
+    if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):
+        hint = ": write .best() for its automaton" if hasattr(stepper, "best") else ""
+        raise ArgumentError(
+            f"stepper: expected something that predicts next symbols, got {stepper!r}{hint}"
+        )
     for name, number in (("n_words", n_words), ("max_length", max_length)):
         if number < 0:
             raise ArgumentError(f"{name}: expected 0 or more, got {number}")

@@ -3,7 +3,7 @@
 ::
 
     RUN/
-      config.json            how it was made, and the rank that was chosen
+      config.json            how it was made, the rank that was chosen, checksums of all files
       basis.json             the prefixes and suffixes that were asked about
       singular_values.csv    one a rank
       fidelity.csv           every metric on held-out words, one row a rank
@@ -14,9 +14,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,21 +25,16 @@ from typing import Any
 import numpy as np
 
 from seqray.basis import Basis
-from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.errors import FileError, MissingFileError, SeqrayError
 from seqray.extraction import Extraction
 from seqray.fidelity import Fidelity, FidelityTable
-from seqray.files import DAMAGE, check_header, read_text, reading, writing
+from seqray.files import reading
 from seqray.ranked import RankedAutomata
+from seqray.run_files import CONFIG, check_run_target, has_file, read_run, write_run
 from seqray.spectral import Decomposition
 from seqray.words import Alphabet
 
-FORMAT, VERSION = "seqray.run", 1
-
-OWN = (
-    *("config.json", "basis.json", "singular_values.csv", "fidelity.csv"),
-    *("automaton.npz", "fitted.npz"),
-)
-"""The files of a run; all else in its folder is the user's."""
+__all__ = ["check_run_target", "open_run", "save_run"]
 
 
 def save_run(
@@ -51,13 +46,17 @@ def save_run(
 ) -> None:
     """Write an extraction to a run folder, whole or not at all.
 
+    Where that fails, the run is saved in a new folder among the system's temporary files, and the
+    error says where: what a box answered is not lost.
+
     Parameters
     ----------
     found
         What `seqray.extract` returned.
     folder
-        Where to. In a run folder that is there already, the run is replaced and all else is kept;
-        any other folder is refused.
+        Where to, a folder or a link to one. In a run folder that is there already, the run is
+        replaced and all else is kept; any other folder that is not empty is refused. Call
+        `check_run_target` to find out before the work.
     rank
         The number of states that later commands use; by default the best.
     about
@@ -72,11 +71,8 @@ def save_run(
     >>> open_run(folder).best()
     WeightedAutomaton(1 states, 2 symbols)
     """
-    check_run_target(folder)
     chosen = found.automaton(found.best_rank() if rank is None else rank)
     config = {
-        "format": FORMAT,
-        "version": VERSION,
         **(about or {}),
         **found.settings,
         "rank": chosen.n_states,
@@ -92,68 +88,42 @@ def save_run(
     }
     values = [(i + 1, repr(float(v))) for i, v in enumerate(found.singular_values)]
     rows = found.fidelity.rows()
-    with writing(folder) as fresh:
-        fresh.mkdir()
-        (fresh / "config.json").write_text(json.dumps(config, indent=1), "utf-8")
-        (fresh / "basis.json").write_text(json.dumps(basis, ensure_ascii=False), "utf-8")
-        _write_csv(fresh / "singular_values.csv", ["rank", "value"], values)
-        _write_csv(fresh / "fidelity.csv", list(rows[0]), [list(row.values()) for row in rows])
-        found.automata.save(fresh)
-        _keep_others(Path(folder), fresh)
-
-
-def check_run_target(folder: str | os.PathLike[str]) -> None:
-    """Refuse a place where a run folder cannot go, before any work is done."""
-    target = Path(folder)
-    if target.exists() and not _is_run(target) and not _is_empty(target):
-        raise ArgumentError(f"{target}: is there already and is no run folder: choose another name")
-    if not target.absolute().parent.is_dir():
-        raise ArgumentError(f"{target}: there is no folder {target.parent} to put it in")
+    contents = {
+        "basis.json": json.dumps(basis, ensure_ascii=False).encode(),
+        "singular_values.csv": _csv_bytes(["rank", "value"], values),
+        "fidelity.csv": _csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
+        **found.automata.to_files(),
+    }
     try:
-        tempfile.TemporaryDirectory(prefix=".seqray.", dir=target.absolute().parent).cleanup()
-    except OSError as error:
-        raise FileError(f"{target}: cannot write here: {error.strerror or error}") from error
+        write_run(folder, config, contents)
+    except SeqrayError as error:
+        raise type(error)(f"{error}; {_save_elsewhere(config, contents)}") from error
 
 
-def _keep_others(old: Path, fresh: Path) -> None:
-    """Copy what a user put into an old run folder, such as drawings, into the new one."""
-    for entry in old.iterdir() if old.is_dir() else ():
-        if entry.name in OWN:
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.copytree(entry, fresh / entry.name, symlinks=True)
-        else:
-            shutil.copy2(entry, fresh / entry.name, follow_symlinks=False)
-
-
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
-
-
-def _is_run(folder: Path) -> bool:
-    """Whether a folder is a run, damaged or not: many another kind has a config.json too."""
+def _save_elsewhere(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> str:
+    """Save a run among the system's temporary files, and say where, or why not."""
     try:
-        config = json.loads(read_text(folder / "config.json"))
-    except (FileError, *DAMAGE):
-        return False
-    return isinstance(config, dict) and config.get("format") == FORMAT
+        folder = Path(tempfile.mkdtemp(prefix="seqray-"), "run")
+        write_run(folder, config, contents)
+    except (OSError, SeqrayError) as error:
+        return f"nor can the run be saved elsewhere: {error}"
+    return f"the run was saved in {folder} instead: move it from there"
 
 
 def open_run(folder: str | os.PathLike[str]) -> Extraction:
     """Read the extraction back from a run folder."""
     home = Path(folder)
-    if not home.exists():
+    if not os.path.exists(home):
         raise MissingFileError(f"{home}: there is no such folder")
-    if not (home / "config.json").is_file():
+    if not has_file(home, CONFIG):
         raise FileError(f"{home}: expected a run folder that `seqray extract` wrote")
     with reading(home, "a run folder"):
-        config = json.loads(read_text(home / "config.json"))
-        check_header(config, FORMAT, VERSION)
-        values = [float(row["value"]) for row in _read_csv(home / "singular_values.csv")]
-        automata = RankedAutomata.load(home)
+        config, contents = read_run(home)
+        values = [float(row["value"]) for row in _read_csv("singular_values.csv", contents)]
+        automata = RankedAutomata.from_files(contents)
         if config.get("method") == "conditional" and automata.through is None:
             raise FileError("damaged: fitted.npz is missing")
-        table = _read_fidelity(home, config["words"], config["word_prefixes"])
+        table = _read_fidelity(contents, config["words"], config["word_prefixes"])
         n = automata.largest.n_states
         if table.ranks != tuple(range(1, n + 1)) or len(values) != n:
             raise FileError(
@@ -164,32 +134,34 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         settings = {k: v for k, v in config.items() if k not in ("format", "version")}
         decomposition = Decomposition(np.array(values), automata.largest, automata.through)
-        return Extraction(decomposition, _read_basis(home), table, settings, automata.fitted)
+        basis = _read_basis(contents["basis.json"])
+        return Extraction(decomposition, basis, table, settings, automata.fitted)
 
 
-def _read_basis(home: Path) -> Basis:
-    basis = json.loads(read_text(home / "basis.json"))
+def _read_basis(content: bytes) -> Basis:
+    basis = json.loads(content)
     alphabet = Alphabet(basis["alphabet"])
     prefixes, suffixes = alphabet.words(basis["prefixes"]), alphabet.words(basis["suffixes"])
     return Basis(prefixes, suffixes, basis["source"], basis["n_cut"])
 
 
-def _read_fidelity(home: Path, n_words: int, n_prefixes: int) -> FidelityTable:
-    rows = _read_csv(home / "fidelity.csv")
+def _read_fidelity(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> FidelityTable:
+    rows = _read_csv("fidelity.csv", contents)
     values = [{name: float(x) for name, x in row.items() if name != "rank"} for row in rows]
     fidelities = tuple(Fidelity(v, n_words=n_words, n_prefixes=n_prefixes) for v in values)
     return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+def _csv_bytes(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return file.getvalue().encode()
 
 
-def _read_csv(path: Path) -> list[dict[str, str]]:
-    text = read_text(path)
+def _read_csv(name: str, contents: Mapping[str, bytes]) -> list[dict[str, str]]:
+    text = contents[name].decode("utf-8")
     if not text.endswith("\n"):
-        raise FileError(f"{path}: cut short: the last line does not end")
+        raise FileError(f"{name}: cut short: the last line does not end")
     return list(csv.DictReader(text.splitlines()))

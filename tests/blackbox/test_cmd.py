@@ -1,3 +1,4 @@
+import functools
 import gc
 import os
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import seqray
+from children import child_command, is_there, log_of, pid_of
 from seqray import open_black_box
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.cmd import cmd_box
@@ -18,59 +20,12 @@ from seqray.errors import ArgumentError, BlackBoxError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WORDS = ["a" * n for n in range(10)]
-CHILD = """
-import json, os, signal, sys, time
-
-def say(document):
-    print(json.dumps(document), flush=True)
-
-def answer(words):
-    say({{"answers": [len(word) for word in words]}})
-
-log = open({log!r}, "a", buffering=1)
-log.write("start %d\\n" % os.getpid())
-started = sum(line.startswith("start") for line in open({log!r}))
-about = {{"seqray": 1, "alphabet": ["a", "b"], "answers": "value"}}
-{before}
-say(about)
-for line in sys.stdin:
-    words = json.loads(line)["words"]
-    log.write("ask %d\\n" % len(words))
-    bad = ["a"] * 6 in words
-    {each}
-"""
 
 
 @pytest.fixture
 def child(tmp_path):
     """Make commands of children that differ in what they do at the start and with a line."""
-
-    def make(each="answer(words)", before=""):
-        log = str(tmp_path / "log")
-        script = tmp_path / "child.py"
-        script.write_text(CHILD.format(log=log, each=each, before=before))
-        return [sys.executable, "-S", str(script)]
-
-    return make
-
-
-def log_of(command):
-    lines = Path(command[-1]).with_name("log").read_text().splitlines()
-    sizes = [int(line.split()[1]) for line in lines if line.startswith("ask")]
-    return sum(line.startswith("start") for line in lines), sizes
-
-
-def pid_of(command):
-    lines = Path(command[-1]).with_name("log").read_text().splitlines()
-    return int([line.split()[1] for line in lines if line.startswith("start")][-1])
-
-
-def is_there(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return functools.partial(child_command, tmp_path)
 
 
 # What is said -----------------------------------------------------------------------------------
@@ -150,6 +105,17 @@ def test_a_box_is_known_by_its_command_its_files_and_its_description(child):
     with open(named[-1], "a", encoding="utf-8") as script:
         script.write("# changed, but it says that it is the same\n")
     assert cmd_box(named).asker.fingerprint in found
+
+
+def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
+    fate = "print('bad key', sys.argv[-1], file=sys.stderr, flush=True); sys.exit(1)"
+    command = child(f"answer(words) if not bad else ({fate.replace('; ', ') or (')})")
+    one, other = (cmd_box([*command, "--api-key", key]) for key in ("k3y-one", "k3y-two"))
+    assert one.asker.fingerprint == other.asker.fingerprint
+    with pytest.raises(BlackBoxError, match=r"it said last: 'bad key \*\*\*'") as caught:
+        cmd_box([*command, "--api-key", "k3y-one"], restarts=0).weights(["aaaaaa"])
+    asker = one.asker
+    assert "k3y" not in f"{caught.value} {asker.fingerprint} {asker.who} {one!r}"
 
 
 # A child that dies ------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+import json
 import shutil
 import socket
 import ssl
@@ -201,6 +202,60 @@ def test_a_token_goes_to_no_other_machine_without_tls(monkeypatch, caplog):
         with pytest.raises(BlackBoxError, match=r"SEQRAY_TOKEN was not sent, since .*use https://"):
             quick(f"http://box.example:{server.server_port}/")
     assert sent == [None, f"Bearer {TOKEN}", None]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (401, b'{"error": "bad \\u00733cr3t\\/v4lue"}'),
+        (401, b'{"who": ["s3cr3t/v4lue"]}'),
+        (403, b"bad s3cr3t%2Fv4lue"),
+        (302, b"", ("Content-Length", "0"), ("Location", "https://other/s3cr3t%2fv4lue/x")),
+        (307, b"", ("Content-Length", "0"), ("Location", "/s3cr3t/v4lue?key=1")),
+        (200, b"no box for s3cr3t/v4lue"),
+        (200, b'{"seqray": 1, "alphabet": "s3cr3t/v4lue"}'),
+        (200, b" " * 190 + b"x" * 190 + b"s3cr3t/v4lue"),
+    ],
+)
+@pytest.mark.parametrize("place", ["token", "address"])
+def test_a_secret_that_a_server_repeats_is_not_shown(monkeypatch, caplog, answer, place):
+    secret = "s3cr3t/v4lue"
+    if place == "token":
+        monkeypatch.setenv("SEQRAY_TOKEN", secret)
+    query = "?api_key=s3cr3t%2Fv4lue" if place == "address" else ""
+    with (
+        serving(LENGTHS, opening(*answer)) as server,
+        pytest.raises(BlackBoxError) as caught,
+    ):
+        quick(server.url + query, retries=0)
+    assert "s3cr" not in str(caught.value) + caplog.text
+    assert "v4lue" not in str(caught.value)
+
+
+def test_a_key_in_an_address_is_shown_nowhere_and_names_no_other_box():
+    with serving(LENGTHS, deterministic=True) as server:
+        one, other = (http_box(f"{server.url}?key={key}&n=5").asker for key in ("abcd", "efgh"))
+        assert one.fingerprint == other.fingerprint
+        assert one.fingerprint != http_box(f"{server.url}?key=abcd&n=6").asker.fingerprint
+        assert "abcd" not in one.fingerprint + one.who + repr(one)
+    with pytest.raises(ArgumentError) as caught:
+        http_box("http:box?key=abcd")
+    assert "abcd" not in str(caught.value)
+
+
+def test_answers_to_another_key_are_used_only_if_some_are_the_same(tmp_path):
+    store, sizes = tmp_path / "answers.sqlite", {"prefixes": 10, "suffixes": 10}
+
+    def trouble(self):
+        words = json.loads(self.body())["words"]
+        factor = 2 if "key=other" in self.path else 1
+        self.answer(200, {"answers": [factor * len(word) for word in words]})
+
+    with serving(LENGTHS, handler(trouble), deterministic=True) as server:
+        seqray.extract(http_box(f"{server.url}?key=first"), **sizes, store=store)
+        seqray.extract(http_box(f"{server.url}?key=second"), **sizes, store=store)
+        with pytest.raises(BlackBoxError, match="has changed"):
+            seqray.extract(http_box(f"{server.url}?key=other"), **sizes, store=store)
 
 
 # TLS --------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
     if config is not None:
         (run / "config.json").write_text(config)
     for spec in (f"wa:{run}", run):
-        with pytest.raises(FileError, match=r"run: .*(damaged|config\.json)"):
+        with pytest.raises(FileError, match=r"run: .*(damaged|config\.json|seqray\.run)"):
             open_black_box(spec)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from memory import peak_bytes
 from seqray.blackbox import rnn
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
@@ -444,3 +445,24 @@ def test_a_missing_cut_or_foreign_file_is_refused(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(FileError, match="nowhere"):
         network().save(tmp_path / "nowhere" / "box.safetensors")
+
+
+def test_one_hot_input_takes_no_more_memory_than_its_weights(tmp_path):
+    ids = 3000
+    first = RecurrentLayer("tanh", np.ones((1, ids)), np.ones((1, 1)), [0], [0])
+    box = RecurrentNetwork(range(ids), [first], [DenseLayer([[1]], [0])])
+    box.save(tmp_path / "wide.safetensors")
+
+    def use():
+        RecurrentNetwork.load(tmp_path / "wide.safetensors").weights([[0, ids - 1]])
+
+    assert peak_bytes(use) < 2**23  # ids² numbers would be 72 MB
+
+
+def test_tensors_that_nobody_needs_are_not_read(tmp_path):
+    path = tmp_path / "net.safetensors"
+    network().save(path)
+    with safe_open(path, "numpy") as file:
+        tensors, metadata = {n: file.get_tensor(n) for n in file.keys()}, file.metadata()  # noqa: SIM118
+    path.write_bytes(save({**tensors, "bomb": np.zeros(2**20, np.float32)}, metadata))
+    assert peak_bytes(lambda: RecurrentNetwork.load(path)) < 2**21

@@ -81,7 +81,8 @@ def test_columns_follow_the_symbols_around_the_end(tmp_path):
         ({"n_layers": 3}, r"it has no 'mach\[2\].weight_ih_l0'"),
         ({"n_layers": None}, "damaged"),
         ({"without": "dense.1.bias"}, "it has no 'dense.1.bias'"),
-        ({"alphabet": 9}, "outside the network's 3 input ids"),
+        ({"alphabet": 9}, "9 symbols: expected at most the network's 3 input ids"),
+        ({"alphabet": 2**31}, "2147483648 symbols: expected at most the network's 3 input ids"),
     ],
 )
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, changes, message):

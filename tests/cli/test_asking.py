@@ -254,11 +254,8 @@ def test_a_model_s_budget_that_is_too_small_says_what_is_enough(folder, fails):
 # Check --------------------------------------------------------------------------------------------
 
 
-def test_check_shows_what_it_found(folder, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        seqray.cli.main(["check", "machine.json"])
-    assert stopped.value.code == 0
-    text = " ".join(capsys.readouterr().out.split())
+def test_check_shows_what_it_found(folder, run):
+    text = " ".join(run("check", "machine.json").split())
     for part in ("batch = single", "padded = unpadded", "Σp = 1", "words a second", "✓"):
         assert part in text
 
@@ -273,3 +270,46 @@ def test_check_fails_where_a_box_does(folder, capsys, monkeypatch):
     findings = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert findings["deterministic"]["ok"] is False
     assert findings["empty word"]["ok"] is True
+
+
+# Boxes that end the program -----------------------------------------------------------------------
+
+LEAVING = """
+import sys
+import seqray
+
+def leave(words):
+    sys.exit(0)
+
+box = seqray.black_box(leave, "ab", name="mine")
+
+def factory():
+    sys.exit(0)
+
+"""
+
+
+@pytest.mark.parametrize("name", ["box", "factory"])
+@pytest.mark.parametrize("command", ["extract", "check", "evaluate", "explore", "explain"])
+def test_a_box_that_ends_the_program_is_no_success(folder, capsys, monkeypatch, command, name):
+    monkeypatch.delitem(sys.modules, "leaving", raising=False)
+    (folder / "leaving.py").write_text(LEAVING)
+    seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]).save("ab.json")
+    spec = f"python:leaving:{name}"
+    arguments = {
+        "extract": [spec, "-o", "run", *SMALL],
+        "check": [spec],
+        "evaluate": ["ab.json", "--against", spec],
+        "explore": ["ab.json", "-o", "page.html", "--against", spec],
+        "explain": ["ab.json", "ab", "--against", spec],
+    }
+    with pytest.raises(SystemExit) as stopped:
+        seqray.cli.main([command, *arguments[command]])
+    printed = capsys.readouterr()
+    assert stopped.value.code == 1
+    assert "SystemExit: 0" in " ".join((printed.out + printed.err).split())
+
+
+def test_whatever_ends_the_program_is_no_success(folder, fails, monkeypatch):
+    monkeypatch.setattr("seqray.cli.extract.open_box", lambda *_: sys.exit(0))
+    assert "called sys.exit(0)" in fails(1, "extract", "demo", "-o", "run")

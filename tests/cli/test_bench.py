@@ -55,7 +55,7 @@ def test_generated_problems_leave_tables_and_a_summary(folder, hear):
     assert lines[3].startswith("[4/4] problem 1: time and memory: ")
 
 
-def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypatch):
+def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypatch, hasty):
     monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
     shown = run("generated", *SMALL)
     (before,) = [line for line in shown.splitlines() if line.startswith("       1 ")]
@@ -72,7 +72,7 @@ def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypa
     assert own.ndcg5 <= best.ndcg5
 
 
-def test_seqrays_own_method_can_be_run_alone(folder, hear, monkeypatch):
+def test_seqrays_own_method_can_be_run_alone(folder, hear, monkeypatch, hasty):
     monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
     out, err = hear("generated", *BOTH, "--method", "auto")
     assert "[2/2] problem 1: seqray's own method: NDCG₅ 0." in err

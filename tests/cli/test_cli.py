@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -88,6 +89,10 @@ def test_the_ranks_shown_include_the_best_and_the_largest():
     assert common.some_ranks(1, 1) == [1]
 
 
+def test_ranks_at_which_an_automaton_was_fitted_are_shown():
+    assert common.some_ranks(40, 12, [2, 3, 5, 10, 20, 30, 40]) == [1, 2, 3, 5, 10, 12, 20, 30, 40]
+
+
 def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
     words = seqray.Alphabet("ab").words(["b", "a", "a", "", "ab" * 30])
     box = np.array([0.1, 0.4, 0.4, 0.3, 0.01])
@@ -112,3 +117,56 @@ def test_evaluate_says_when_the_alphabets_differ(tmp_path, fails):
 )
 def test_what_is_not_one_is_not_shown_as_one(value, text):
     assert common.show_number(value, 4) == text
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("data",)])
+def test_a_full_disk_behind_standard_output_is_a_clear_error(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "seqray", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write the output: No space left on device\n"
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("draw", LONG, "-o", "a.svg"),
+        ("draw", "machine.json", "-o", f"{LONG}.svg"),
+        ("convert", LONG, "a.json"),
+        ("explain", LONG, "ab"),
+        ("explore", LONG, "-o", "a.html"),
+        ("evaluate", LONG, "--against", "demo"),
+        ("check", f"torch:{LONG}"),
+        ("check", f"onnx:{LONG}"),
+        ("extract", "demo", "-o", LONG),
+        ("extract", "demo", "-o", "run", "--basis", LONG),
+        ("data", "check", "--data", LONG),
+        ("data", "generate", "-o", LONG),
+        ("store", "info", "--store", LONG),
+    ],
+    ids=lambda arguments: " ".join(each[:20] for each in arguments),
+)
+def test_a_path_that_is_too_long_is_a_clear_error(folder, fails, arguments):
+    assert "File name too long" in fails(1, *arguments)
+
+
+def test_a_name_that_is_no_text_can_be_printed(folder):
+    name = os.fsdecode(b"r\xff.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "seqray", "convert", "machine.json", name],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b"r\\udcff.json: 4 states, 3 symbols\n"
+    assert (folder / name).is_file()

@@ -28,10 +28,12 @@ def test_draw_writes_an_image(extracted, run, ending, begin):
 
 
 def test_draw_names_states_and_says_which_threshold_it_chose(extracted, run):
-    text = run("draw", "machine.json", "-o", "wa.svg")
+    transitions = [[[0.5, 0.001], [0.2, 0]]]
+    WeightedAutomaton("a", [1, 0], transitions, [0.499, 0.8]).save("uneven.json")
+    text = run("draw", "uneven.json", "-o", "wa.svg")
     drawn = (extracted / "wa.svg").read_text("utf-8")
     assert "words begin here" in drawn
-    limit = re.search(r"transitions below (\S+) are hidden, \S+% of all weight", text)[1]
+    limit = re.search(r"transitions below (\S+) are hidden, \S+ % of all weight", text)[1]
     assert f"|weight| &lt; {limit} is hidden" in drawn
     assert "By default at most 3 edges a state are drawn" in text
 
@@ -49,8 +51,8 @@ def test_draw_says_which_states_it_leaves_out(folder, run):
     transitions = [[[0.5, 0], [0.5, 0]]]  # no word comes to the second state
     WeightedAutomaton("a", [1, 0], transitions, [0.5, 0.5]).save("idle.json")
     text = run("draw", "idle.json", "-o", "wa.svg")
-    assert "1 of 2 states are left out: no word needs them." in text
-    assert "wa.svg: 1 states" in text
+    assert "1 of 2 states are drawn: no word needs the others." in text
+    assert "wa.svg: 1 state; all transitions are drawn" in text
 
 
 def test_draw_says_what_readable_coordinates_cost(folder, run, monkeypatch):

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -64,7 +65,7 @@ def test_a_run_that_does_not_say_what_it_is_of_is_named_after_its_folder(folder,
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
-        (2, ["run"], "say where the page goes, -o page.html"),
+        (2, ["run"], "add -o page.html, or --serve"),
         (2, ["run", "-o", "page.htm"], "page.htm ends in none of .html"),
         (2, ["run", "-o", "missing/page.html"], "there is no folder missing"),
         (2, ["run", "-o", "page.html", "--words", "words.txt"], "add --against"),
@@ -72,7 +73,7 @@ def test_a_run_that_does_not_say_what_it_is_of_is_named_after_its_folder(folder,
         (2, ["machine.json", "-o", "page.html", "--rank", "2"], "machine.json is no run folder"),
         (2, ["missing", "-o", "page.html"], "missing: there is no such file or folder"),
         (2, ["run", "-o", "page.html", "--against", "demo"], "expected the same symbols"),
-        (2, ["run", "--serve"], "say which, --against"),
+        (2, ["run", "--serve"], "--serve needs a box: add --against BOX"),
         (2, ["run", "--serve", "--against", "demo", "-o", "a.html"], "--serve writes no file"),
         (2, ["run", "--serve", "--port", "70000", "--against", "demo"], "--port"),
     ],
@@ -101,6 +102,27 @@ def test_serving_to_others_is_warned_of(extracted, hear, opened, monkeypatch):
     assert "Warning: at 0.0.0.0 everybody who reaches this computer" in said.err
     [address] = opened
     assert address.startswith("http://0.0.0.0:")
+
+
+def test_a_port_in_use_is_noticed_before_any_work(extracted, fails, monkeypatch):
+    pytest.importorskip("starlette")
+    monkeypatch.setattr(explore, "open_box", lambda *_: pytest.fail("the box was opened"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        error = fails(2, *SERVED, "--port", taken.getsockname()[1])
+    assert "cannot listen at 127.0.0.1" in error
+    assert "choose another --port" in error
+
+
+def test_a_page_has_the_name_that_was_given_to_its_box(folder, run):
+    small = ("--prefixes", "30", "--suffixes", "30", "--max-rank", "2")
+    run("extract", "machine.json", "-o", "run", *small, "--name", "Our model")
+    assert seqray.open_run("run").settings["name"] == "Our model"
+    assert seqray.open_run("run").settings["box"] == "machine.json"
+    run("explore", "run", "-o", "page.html")
+    assert content(folder / "page.html")["name"] == "Our model"
+    for subject in ("run", "machine.json"):
+        run("explore", subject, "-o", "page.html", "--name", "Another")
+        assert content(folder / "page.html")["name"] == "Another"
 
 
 def test_a_port_that_cannot_be_had_is_misuse(extracted, fails):

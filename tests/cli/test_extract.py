@@ -1,3 +1,6 @@
+import json
+import tempfile
+
 import numpy as np
 import pytest
 
@@ -38,7 +41,7 @@ def test_extract_by_blocks_says_what_it_asked(folder, run):
     text = run("extract", "demo", "-o", "run", "--method", "weighted", *SMALL)
     found = open_run("run")
     said = " ".join(text.split())
-    assert f"Asked {found.settings['questions']:,} words (60 prefixes × 60 suffixes" in said
+    assert f"Asked {found.settings['questions']:,} steps (60 prefixes × 60 suffixes" in said
     assert "sampled from the box) by states in " in said
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 
@@ -257,5 +260,31 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
     monkeypatch.setattr(seqray, "extract", interrupted)
     before = names(folder)
-    assert "Interrupted: nothing was written" in fails(130, "extract", "machine.json", "-o", "run")
+    shown = fails(130, "extract", "machine.json", "-o", "run")
+    assert "Interrupted. No output was written" in shown
     assert names(folder) == before
+
+
+def test_symbols_that_no_file_can_hold_are_refused_before_the_work(folder, fails):
+    document = {"format": "seqray.automaton", "version": 1, "alphabet": ["\ud800"]}
+    document |= {"initial": [1], "transitions": [[[0.5]]], "final": [0.5]}
+    (folder / "odd.json").write_text(json.dumps(document))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seqray, "extract", None)
+        assert "cannot be written to a file" in fails(2, "extract", "odd.json", "-o", "run")
+
+
+def test_a_run_that_cannot_be_saved_at_the_end_is_saved_elsewhere(folder, fails, monkeypatch):
+    (folder / "spare").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "spare"))
+    extract = seqray.extract
+
+    def replaced(*arguments, **options):
+        (folder / "run").write_text("somebody else's")
+        return extract(*arguments, **options)
+
+    monkeypatch.setattr(seqray, "extract", replaced)
+    error = fails(2, "extract", "machine.json", "-o", "run", *SMALL)
+    (saved,) = (folder / "spare").glob("*/run")
+    assert f"the run was saved in {saved} instead" in error
+    assert seqray.open_run(saved).max_rank == 4

@@ -116,3 +116,10 @@ def test_a_damaged_symbol_table_is_refused(table: str) -> None:
 
 def test_the_table_gives_the_alphabet_its_order() -> None:
     assert from_fst_text("0 1\n", "b 9\n<eps> 0\na 4\n").alphabet.symbols == ("a", "b")
+
+
+def test_more_states_than_the_limit_are_refused_with_the_limit() -> None:
+    text = "".join(f"{q} {q + 1} a a 0.5\n" for q in range(40_000))
+    message = "40,001 states and 2 symbols would need 3,200,160,002 numbers, more than the limit"
+    with pytest.raises(FileError, match=message):
+        from_fst_text(text, TABLE)

@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -123,3 +124,9 @@ def test_what_cannot_be_drawn_is_refused():
         random_machine("pfa", 2, 2, rng=rng, stop_chances=(0.5, 0.1))
     with pytest.raises(ArgumentError, match="density: expected a share from 0 to 1, got 2"):
         random_automaton(2, 2, rng=rng, density=2)
+
+
+def test_machines_that_no_file_could_be_read_with_are_refused():
+    for draw in (partial(random_machine, "pfa"), random_automaton):
+        with pytest.raises(ArgumentError, match="need 200,000,000 numbers, more than the limit"):
+            draw(10_000, 2, rng=np.random.default_rng(0))

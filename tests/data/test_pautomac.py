@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory import peak_bytes
 from seqray import WeightedAutomaton
 from seqray.data.generate import KINDS, random_machine
 from seqray.data.pautomac import read_machine, read_solution, write_machine
@@ -74,7 +75,7 @@ def test_a_state_that_always_stops_needs_no_symbols(path):
         ("(0,1) 0.6", "(0,1) 0.5", ":6: damaged or cut short: the probabilities of (state) = (0)"),
         ("\t(1,1,0) 1.0\n", "", ":10: damaged or cut short: the probabilities of (state,symbol) ="),
         ("(1) 0.5", "(2) 0.5", ":6: damaged or cut short: the probabilities of (state) = (2)"),
-        ("(1) 0.5", "(99999999) 0.5", ": damaged or too large: it names state 99999999"),
+        ("(1) 0.5", "(99999999) 0.5", ": 100,000,000 states and 2 symbols would need 20,0"),
     ],
 )
 def test_a_damaged_machine_is_refused_with_its_line(path, old, new, message):
@@ -170,3 +171,25 @@ def test_a_damaged_solution_is_refused_with_its_line(path, content, message):
     with pytest.raises(FileError) as caught:
         read_solution(path)
     assert str(caught.value).startswith(f"{path}{message}")
+
+
+def sparse_machine(n_states, n_symbols):
+    """Return a machine in which every state emits one symbol and leads to the next state."""
+    lines = ["I: (state)", "(0) 1", "F: (state)", *(f"({q}) 0.5" for q in range(n_states))]
+    lines += ["S: (state,symbol)", *(f"({q},{q % n_symbols}) 1" for q in range(n_states))]
+    steps = (f"({q},{q % n_symbols},{(q + 1) % n_states}) 1" for q in range(n_states))
+    return "\n".join([*lines, "T: (state,symbol,state)", *steps])
+
+
+def test_a_machine_beyond_the_limit_is_refused_with_the_limit(path):
+    path.write_text(sparse_machine(2000, 100))
+    message = "2,000 states and 100 symbols would need 400,000,000 numbers, more than the limit of"
+    with pytest.raises(FileError, match=message):
+        read_machine(path)
+
+
+def test_reading_a_sparse_machine_takes_little_more_than_its_matrices(path):
+    path.write_text(sparse_machine(200, 50))
+    machine = read_machine(path)
+    assert peak_bytes(lambda: read_machine(path)) < 2.5 * machine.transitions.nbytes
+    assert machine.weights([[0, 1, 2], [1]]).tolist() == [0.0625, 0]

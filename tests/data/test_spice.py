@@ -76,3 +76,11 @@ def test_the_published_files_are_read(data, problem, part, n_rows):
     found = read_prefixes_and_targets(f"{begin}.prefix.{part}", f"{begin}.target.{part}")
     assert len(found.prefixes) == len(found.chances) == n_rows
     np.testing.assert_allclose(found.chances.sum(axis=1), 1, atol=1e-9)
+
+
+def test_a_table_beyond_the_limit_is_refused_with_the_limit(pair):
+    prefixes, targets = pair
+    prefixes.write_text("1100 65536\n" + "0\n" * 1100)
+    targets.write_text("1.0 -1 1.0\n" * 1100)
+    with pytest.raises(FileError, match="1,100 × 65,537 would need 72,090,700 numbers, more than"):
+        read_prefixes_and_targets(prefixes, targets)

@@ -68,7 +68,7 @@ def test_the_caption_says_how_much_the_threshold_hides() -> None:
 
 def test_by_default_three_edges_a_state_are_left() -> None:
     rng = np.random.default_rng(2)
-    wa = WeightedAutomaton("ab", np.eye(8)[0], rng.random((2, 8, 8)) / 20, np.ones(8))
+    wa = WeightedAutomaton("ab", np.eye(8)[0], rng.random((2, 8, 8)) ** 12 / 20, np.ones(8))
     root = parse(wa, names=[f"after {q}" for q in range(8)])
     assert 12 < len(groups(root, "edge")) <= 24
 
@@ -86,7 +86,7 @@ def test_faint_beginnings_have_no_arrow_and_the_caption_counts_them() -> None:
     faint = WeightedAutomaton("ab", [0.99, 0.01], FIGURE_1.transitions, FIGURE_1.final)
     root = parse(faint, names=NAMES)
     assert len(groups(root, "entry")) == 1
-    assert caption(root).endswith("% of the weight, 1 % of the beginnings")
+    assert caption(root) == "all transitions are drawn; 1 % of the beginnings are hidden"
 
 
 def test_states_where_words_end_often_have_two_rims_and_the_legend_says_so() -> None:
@@ -213,3 +213,11 @@ def test_graphviz_text_dashes_negative_beginnings() -> None:
     dot = to_dot(signed(), names=NAMES, threshold=0)
     assert f'in1 -> 1 [color="{NEGATIVE}", style=dashed, label="−1"' in dot
     assert 'in0 -> 0 [label="2"' in dot
+
+
+def test_states_with_long_names_can_be_told_apart() -> None:
+    wa = WeightedAutomaton("a", np.eye(3)[0], [np.eye(3)[[1, 2, 0]] / 2], np.full(3, 0.5))
+    names = [f"mostly after 24 17 4 12 9 31 5 {last}" for last in (1, 2, 3)]
+    states = groups(parse(wa, names=names), "state")
+    lines = [tuple(text.text for text in state if text.tag.endswith("text")) for state in states]
+    assert len(set(lines)) == 3

@@ -56,6 +56,25 @@ def test_the_same_drawing_is_the_same_file(tmp_path: Path, ending: str) -> None:
     assert contents[0] == contents[1]
 
 
+ODD_STYLE = {
+    "text.usetex": True,
+    "savefig.bbox": "tight",
+    "savefig.transparent": True,
+    "path.sketch": (3, 100, 2),
+    "font.size": 30,
+}
+
+
+@plots
+def test_the_user_s_matplotlib_style_does_not_reach_a_drawing(tmp_path: Path) -> None:
+    matplotlib = importlib.import_module("matplotlib")
+    save_drawing(FIGURE_1, tmp_path / "one.png", names=NAMES)
+    with matplotlib.rc_context(ODD_STYLE):
+        save_drawing(FIGURE_1, tmp_path / "two.png", names=NAMES)
+        assert matplotlib.rcParams["text.usetex"]
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
 @plots
 def test_pdf_embeds_its_fonts_and_has_no_date(tmp_path: Path) -> None:
     save_drawing(FIGURE_1, tmp_path / "wa.pdf", names=NAMES)

@@ -210,7 +210,7 @@ def test_the_picture_is_the_same_every_time() -> None:
 
 
 def test_the_picture_explains_itself_and_refers_to_nothing_outside() -> None:
-    text = to_svg(FIGURE_1)
+    text = to_svg(FIGURE_1, threshold=0.2)
     root = ElementTree.fromstring(text)
     assert root.attrib["role"] == "img"
     assert root[0].text == "Weighted automaton, 2 states, 2 symbols"

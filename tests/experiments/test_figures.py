@@ -13,7 +13,7 @@ from seqray.experiments.own_figures import OWN_DRAWINGS
 from seqray.experiments.plots import NothingToDrawError, draw, save_figure
 from seqray.experiments.table import best, choose
 
-pytest.importorskip("matplotlib")
+matplotlib = pytest.importorskip("matplotlib")
 
 ALL = (*OWN_DRAWINGS, *DRAWINGS)
 
@@ -48,6 +48,14 @@ def test_a_figure_is_written_as_svg_and_png(found, tmp_path, name):
     save_figure(draw(drawing(name), found), tmp_path, name)
     assert (tmp_path / f"{name}.svg").read_text("utf-8").startswith("<?xml")
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_user_s_matplotlib_style_does_not_reach_a_figure(found, tmp_path):
+    save_figure(draw(drawing("basis"), found), tmp_path, "one")
+    style = {"text.usetex": True, "savefig.bbox": "tight", "font.size": 30}
+    with matplotlib.rc_context(style):
+        save_figure(draw(drawing("basis"), found), tmp_path, "two")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
 @pytest.mark.parametrize("name", [one.name for one in ALL])

@@ -57,3 +57,8 @@ def test_only_what_is_around_an_edit_is_shown():
     assert show_edit("a" * 100, Edit(0, 0, 1), alphabet, width=9) == "[a→b]aaa…"
     assert show_edit("a" * 100, Edit(50, 0, 1), alphabet, width=3) == "[a→b]"
     assert show_edit("", Edit(0, None, 0), alphabet) == "[+a]"
+
+
+def test_no_edit_makes_a_word_too_long():
+    longest = [max(one_edit("aba", Alphabet("ab"), max_length=n)[1].lengths) for n in (None, 4, 3)]
+    assert longest == [4, 4, 3]

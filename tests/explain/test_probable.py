@@ -12,6 +12,7 @@ from seqray.data.generate import random_automaton, random_machine
 from seqray.errors import ArgumentError
 from seqray.explain.probable import (
     LONGEST_PREFIX,
+    MAX_GROWN_LENGTH,
     SHORT,
     grown_prefixes,
     heaviest_words,
@@ -129,6 +130,11 @@ def test_prefixes_do_not_run_away():
     wa = WeightedAutomaton("ab", [1, 0], [[[0, 0], [0, 0]], [[2, 0], [0, 0]]], [-1, 0])
     assert wa.is_distribution
     assert grown_prefixes(wa, 100).lengths.max() <= LONGEST_PREFIX
+
+
+def test_prefixes_over_one_symbol_stay_short_enough_to_look_at():
+    flips = WeightedAutomaton("a", [1], [[[-1]]], [1])
+    assert grown_prefixes(flips, SHORT).lengths.max() == MAX_GROWN_LENGTH
 
 
 def test_few_words_are_all_there_is():

@@ -334,18 +334,112 @@ def test_names_that_are_code_are_shown_and_not_run(visit):
     assert opened.page.evaluate("window.hit") is None
 
 
+HASTE = "const wait = setTimeout; setTimeout = (f, ms) => wait(f, Math.min(ms, 300));"
+"""Nobody has to wait until the page has lost its patience."""
+
+
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
         ("window.Worker = class { constructor() { throw new Error('no workers here'); } };",
          "no workers here"),
-        ("window.Worker = class { postMessage() {} terminate() {} };", "it took too long"),
+        (f"{HASTE} window.Worker = class {{ postMessage() {{}} terminate() {{}} }};",
+         "it took too long"),
     ],
 )  # fmt: skip
 def test_without_graphviz_states_stand_on_a_circle(visit, page_of_chances, broken, why):
     opened = visit(page_of_chances, before=broken)
-    assert n_of(opened, "#graph .state") == 5
+    assert n_of(opened, "#graph .state") == 5  # the page came with their places
+    assert opened.text("#graph-status") == ""
+    opened.set_rank(4, range(1, 7))
+    assert n_of(opened, "#graph .state") == 4
     assert why in opened.text("#graph-status")
+    assert overlapping(opened, "#graph .label") == []
+
+
+def test_a_page_shows_its_graph_without_any_script(visit, page_of_chances):
+    opened = visit(page_of_chances, settle=False, java_script_enabled=False)
+    assert opened.text("h1") == "a machine, seen as 5 states"
+    assert n_of(opened, "#graph svg .state") == 5
+    assert n_of(opened, "#graph svg .arrow") > 5
+    frame = opened.page.locator("#graph-frame").bounding_box()
+    for state in opened.page.locator("#graph svg .disc").all():
+        disc = state.bounding_box()
+        assert frame["x"] <= disc["x"] < frame["x"] + frame["width"] - disc["width"]
+
+
+OVERLAPPING = """(selector) => {
+    const boxes = [...document.querySelectorAll(selector)].map((e) => {
+        const inside = document.createRange();  // what is shown, also beyond the element
+        inside.selectNodeContents(e);
+        return [e.textContent, inside.getBoundingClientRect()];
+    });
+    const pairs = [];
+    boxes.forEach(([text, a], at) => boxes.slice(at + 1).forEach(([other, b]) => {
+        if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 &&
+            b.top < a.bottom - 1) pairs.push([text, other]);
+    }));
+    return pairs;
+}"""
+
+
+def overlapping(opened, selector):
+    return opened.page.evaluate(OVERLAPPING, selector)
+
+
+def test_figures_on_top_have_room_at_any_width(visit):
+    def count(words):
+        return [1.0 + w.count("a") % 3 + 0.01 * len(w) for w in words]
+
+    box = seqray.black_box(count, "ab")
+    opened = visit(to_html(seqray.extract(box, prefixes=30, suffixes=30), box=box))
+    assert n_of(opened, ".tile") == 4
+    for width in (360, 560, 600, 800, 950, 1100, 1250, 1400, 1920):
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        assert overlapping(opened, ".tile-value, .tile-text") == []
+
+
+def test_a_counter_opens_with_most_of_its_weight(visit):
+    rng = np.random.default_rng(0)
+    counting = np.array([np.eye(9)[np.roll(np.arange(9), -by)] for by in (1, 3, 4, 7)])
+    nearly = counting * rng.uniform(0.97, 1.03, counting.shape) + 1e-4 * rng.random((9, 9))
+    html = to_html(seqray.WeightedAutomaton("abcd", np.eye(9)[0], nearly / 4, np.eye(9)[0]))
+    # By Python's opening, and by that of other sizes, which the page finds itself.
+    for page in (html, html.replace('"first":{', '"unknown":{')):
+        share = re.search(r"has (\S+) % of all", visit(page).text("#hidden-share"))
+        assert share is None or float(share[1]) <= 34
+
+
+def test_what_is_drawn_is_said_without_contradiction(visit):
+    one = seqray.WeightedAutomaton("ab", [1], [[[0.5 - 1e-5]], [[1e-5]]], [0.5])
+    opened = visit(to_html(one))
+    said = (
+        "The only arrow is drawn, without its lightest symbols, which have < 0.01 % of all weight."
+    )
+    assert opened.text("#hidden-share") == said
+    opened.set_slider("threshold", 0)
+    assert opened.text("#hidden-share") == "The only arrow is drawn."
+    assert "Words have 1 symbol on average" in opened.text("#facts-body")
+    opened.type_word("")
+    assert opened.text(".answer-note") == "50 % of all words"
+    opened.type_word("b" * 80)
+    assert opened.text(".answer-note").startswith("one in 2 × 10⁴⁰⁰ words")
+
+
+def test_states_with_long_names_can_be_told_apart(visit):
+    rng = np.random.default_rng(0)
+    n, names = 14, [f"symbol-number-{code}" for code in range(14)]
+    transitions = np.zeros((n, n, n))
+    transitions[np.arange(n), :, np.arange(n)] = rng.dirichlet(np.ones(n), size=n).T * 0.9
+    box = seqray.WeightedAutomaton(names, np.eye(n)[0], transitions, np.full(n, 0.1))
+    html = to_html(box)
+    opened = visit(html)
+    for texts in (
+        opened.page.locator("#graph .what").all_text_contents(),
+        re.findall(r'class="what[^"]*" y="[^"]*">([^<]*)<', html.split("<script")[0]),
+        opened.page.locator("#state-panel .bar-label").all_inner_texts(),
+    ):
+        assert len(texts) == len(set(texts)) == n
 
 
 def test_a_large_automaton_opens_and_stays_responsive(visit):

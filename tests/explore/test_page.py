@@ -11,6 +11,7 @@ import seqray
 from explore.subjects import NASTY, chances, large, machine
 from seqray.errors import ArgumentError, RankError
 from seqray.explore import to_html
+from seqray.explore.packing import pack, unpack
 from seqray.ranked import RankedAutomata
 
 
@@ -123,3 +124,74 @@ def extraction_of(automaton):
     found = seqray.Extraction(decomposition, basis, table, {"rank": 1, "method": "weighted"})
     assert isinstance(found.automata, RankedAutomata)
     return found
+
+
+# Pages that are too large -------------------------------------------------------------------------
+
+
+class Counting:
+    """A box that counts how often it is asked."""
+
+    def __init__(self, automaton):
+        self.alphabet, self.n_calls, self._automaton = automaton.alphabet, 0, automaton
+
+    def weights(self, words):
+        self.n_calls += 1
+        return self._automaton.weights(words)
+
+
+def dense(n_states, n_symbols):
+    rng = np.random.default_rng(0)
+    transitions = rng.normal(size=(n_symbols, n_states, n_states)) / n_states / n_symbols
+    return seqray.WeightedAutomaton(
+        range(n_symbols), rng.normal(size=n_states), transitions, rng.normal(size=n_states)
+    )
+
+
+def test_what_no_page_can_hold_is_refused_before_the_box_is_asked(monkeypatch):
+    monkeypatch.setattr("seqray.explore.page.LIMIT", 1_200_000)
+    wide = dense(64, 40)
+    box = Counting(wide)
+    with pytest.raises(ArgumentError, match="64 states and 40 symbols are too many for one page"):
+        to_html(wide, box=box)
+    assert box.n_calls == 0
+    with pytest.raises(ArgumentError, match=r"choose a smaller rank, up to \d+ \(--rank\)"):
+        to_html(extraction_of(wide), box=box, rank=64)
+    assert box.n_calls == 0
+
+
+def test_where_the_best_rank_is_too_large_a_smaller_one_is_shown_first(monkeypatch, caplog):
+    monkeypatch.setattr("seqray.explore.page.LIMIT", 1_200_000)
+    found = extraction_of(dense(64, 40))
+    monkeypatch.setattr(seqray.Extraction, "best_rank", lambda self: 64)
+    page = to_html(found)
+    assert len(page.encode()) < 1_200_000
+    assert 10 < content(page)["chosen"] < 64
+    assert "64 states and 40 symbols are too many for one page: it shows" in caplog.text
+
+
+def test_what_is_least_useful_is_left_out_and_the_page_says_so(monkeypatch, caplog):
+    wide = dense(50, 20)
+    full = to_html(wide, box=wide)
+    arrays = content(full)["arrays"]
+    least = sum(len(pack(unpack(each), 4)["data"]) for each in arrays.values())
+    limit = len(full.encode()) - sum(len(each["data"]) for each in arrays.values()) + least - 9_000
+    monkeypatch.setattr("seqray.explore.page.LIMIT", limit)
+    monkeypatch.setattr("seqray.explore.page.RESERVED", 50_000, raising=False)
+    page = to_html(wide, box=wide)
+    assert len(page.encode()) < limit + 10_000
+    told = content(page)
+    assert "words that both were compared on" in told["left_out"]
+    assert told["left_out"] in caplog.text
+    assert len(told["heard"]["words"]) < 1500
+    assert told["bytes"] == 4
+
+
+def test_a_page_carries_its_first_graph_as_a_picture(page):
+    picture = page.split("<svg class=")[1].split("</svg>")[0]
+    assert picture.count('class="state"') == 3
+    assert "style=" not in picture
+    told = content(page)["first"]
+    assert len(told["states"]) == 6
+    assert len(told["arrows"]) == picture.count('class="line"')
+    assert f"<title>{'black box in 3 states · seqray'}</title>" in page

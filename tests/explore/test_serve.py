@@ -2,6 +2,8 @@
 
 import builtins
 import contextlib
+import http.client
+import json
 import socket
 import threading
 import time
@@ -146,6 +148,14 @@ def test_long_words_and_large_questions_are_refused(client):
     assert got.status_code == 413
 
 
+def test_words_beyond_the_box_s_own_limit_are_refused():
+    short = client_of(seqray.black_box(lambda words: [1.0] * len(words), "ab", max_length=3))
+    assert ask(short, [0, 1, 0]).status_code == 200
+    got = ask(short, [0, 1, 0, 1])
+    assert got.status_code == 400
+    assert "a word of 4 symbols is too long to ask: 3 at most" in got.json()["error"]
+
+
 # Boxes that fail ----------------------------------------------------------------------------------
 
 
@@ -177,6 +187,25 @@ def test_a_box_that_breaks_its_own_rules_is_told_of():
     got = ask(client_of(Broken()), [0])
     assert got.status_code == 502
     assert "out of order" in got.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(SystemExit(0), r"sys.exit(0)"), (KeyboardInterrupt(), "KeyboardInterrupt")]
+)
+def test_a_box_that_ends_the_program_fails_on_that_word_alone(error, said):
+    class Leaving:
+        alphabet = machine().alphabet
+
+        def weights(self, words):
+            if words.lengths[0] == 1:
+                raise error
+            return [2.0] * len(words)
+
+    client = client_of(Leaving(), patience=2)
+    got = ask(client, [0])
+    assert got.status_code == 502
+    assert f"tried to end the program ({said})" in got.json()["error"]
+    assert ask(client, [0, 0]).json()["weight"] == 2.0
 
 
 def test_a_box_that_hangs_is_not_waited_for():
@@ -230,7 +259,7 @@ def test_a_port_that_is_taken_is_told_of():
 def served(app):
     """Serve as `serve.run` does, in a thread."""
     listening = serve.open_port("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+    server = serve.server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     while not server.started:
@@ -241,6 +270,39 @@ def served(app):
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        b"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b'Content-Length: 99\r\n\r\n{"word',
+    ],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_a_request_that_does_not_arrive_is_closed(monkeypatch, sent):
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 0.2)
+    with served(serve.application("the page", machine())) as address:
+        host, _, port = address.removeprefix("http://").strip("/").partition(":")
+        with socket.create_connection((host, int(port)), timeout=3) as connection:
+            for at in range(0, len(sent), 40):  # little by little
+                connection.sendall(sent[at : at + 40])
+            said = connection.makefile("rb").read()  # to the end, which has to come
+    assert (b"408" in said) == (b"word" in sent)
+
+
+def test_a_connection_may_be_used_for_several_requests(monkeypatch):
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 0.2)
+    slow = odd_box(lambda words: [float(time.sleep(0.3) or 1)] * len(words))
+    with served(serve.application("the page", slow)) as address:
+        connection = http.client.HTTPConnection(address.removeprefix("http://").strip("/"))
+        for _ in range(2):
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/ask", b'{"word": []}', headers)
+            assert json.loads(connection.getresponse().read())["weight"] == 1.0
+        connection.close()
 
 
 def test_a_live_page_asks_the_box_about_typed_words(browser):

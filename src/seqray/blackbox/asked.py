@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
+from seqray.blackbox.guarded import described
 from seqray.blackbox.protocol import Asker, check_lengths, checked_answers, max_length_of
 from seqray.errors import BlackBoxError, SeqrayError
 from seqray.stepper import read_each
@@ -185,10 +186,10 @@ def halving(
         answers = ask(which)
     except (SeqrayError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # SystemExit too: no box may end the program
         if len(which) == 1:
             told = isinstance(error, FailedError)
-            reason = str(error) if told else f"{type(error).__name__}: {error}"
+            reason = str(error) if told else described(error)
             word = words.alphabet.show(words[int(which[0])])
             raise BlackBoxError(f"{who} failed on the word {word!r}: {reason}") from error
         half = len(which) // 2

@@ -217,8 +217,11 @@ def tanh_of(gate: FloatArray, out: FloatArray) -> None:
     np.subtract(1, out, out=out)
 
 
-def prepare(layer: RecurrentLayer, symbols: FloatArray | None) -> Kernel:
-    """Prepare a layer; ``symbols`` is what each symbol shows to the first layer, one a row."""
+def prepare(layer: RecurrentLayer, symbols: FloatArray | IntArray | None) -> Kernel:
+    """Prepare a layer; ``symbols`` is what each symbol shows to the first layer, one a row.
+
+    Where the first layer reads one-hot vectors, it is the place of the one.
+    """
     factors = np.array(GATES[layer.cell])[:, None, None]
     n_gates, n_hidden = len(factors), layer.n_outputs
 
@@ -238,7 +241,8 @@ def prepare(layer: RecurrentLayer, symbols: FloatArray | None) -> Kernel:
         # Add them in the table, once and for all.
         input_bias[:n_sums] += recurrent_bias[:n_sums]
         recurrent_bias = recurrent_bias[n_sums:]
-        inputs = symbols @ inputs + input_bias
+        read = inputs[:, symbols] if symbols.dtype.kind == "i" else symbols @ inputs
+        inputs = read + input_bias
         reach = np.abs(recurrent).sum(axis=1) + np.abs(inputs).max(axis=1)  # hidden is in [-1, 1]
         in_exp = bool(reach[:n_sums].max() < _SAFE_EXPONENT)
         if in_exp:

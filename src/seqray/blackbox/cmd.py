@@ -6,27 +6,27 @@ is found that it dies of. docs/boxes/cmd.md says what a child has to do.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import os
-import queue
 import shlex
-import signal
-import subprocess
 import threading
 import weakref
-from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from seqray.arrays import IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError, halving
+from seqray.blackbox.child import GRACE, Child, DeadError, HungError
+from seqray.blackbox.forks import forget_in_forks
+from seqray.blackbox.waiting import Check, always
 from seqray.blackbox.wire import (
+    DESCRIPTION_SIZE,
     Description,
+    Hide,
     UnreadableError,
     read_answers,
     read_json,
@@ -35,13 +35,18 @@ from seqray.blackbox.wire import (
 )
 from seqray.errors import ArgumentError, BlackBoxError
 from seqray.files import fingerprint
+from seqray.redaction import (
+    environment_secrets,
+    hidden,
+    joined,
+    redacted,
+    redacted_arguments,
+    secrets_in_arguments,
+)
 from seqray.words import Words
 
-LAST_WORDS = 5
-"""Lines of standard error that are shown when a child fails."""
-
-GRACE, SETTLING = 2.0, 0.5
-"""Seconds that a child has to end after its input has, and after its output has."""
+LINE_ROOM = 2**20
+"""Bytes of a line that may be no answer, such as spaces."""
 
 
 def cmd_box(
@@ -89,20 +94,21 @@ def cmd_box(
     batch_size = whole_number("batch_size", batch_size, 1)
     restarts = whole_number("restarts", restarts, 0)
     seat = Seat(arguments, timeout)
+    forget_in_forks(seat)
+    weakref.finalize(seat, _end_all, seat.children)
     try:
-        description = seat.describe()
+        description = seat.describe(always)
     except DeadError as error:
         raise BlackBoxError(f"{seat.who} {error}: expected its description") from error
-    asker = CmdAsker(seat, description, description.batch(batch_size), restarts)
-    weakref.finalize(asker, seat.close)
-    return description.box(asker)
+    return description.box(CmdAsker(seat, description, description.batch(batch_size), restarts))
 
 
 def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
     try:
         split = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:
-        raise ArgumentError(f"the command {command!r} cannot be read: {error}") from error
+        text = redacted(str(command))
+        raise ArgumentError(f"the command {text!r} cannot be read: {error}") from error
     if not split or not split[0]:
         raise ArgumentError("command: expected a program and its arguments, got nothing")
     return tuple(split)
@@ -116,6 +122,7 @@ class CmdAsker:
     description: Description
     batch_size: int
     restarts: int
+    check: Check = always
 
     @property
     def who(self) -> str:
@@ -127,12 +134,17 @@ class CmdAsker:
         """The command, and a digest of it, of how the child describes itself, and of its files.
 
         The files that the command names, scripts or models, count where the child has no
-        fingerprint of its own.
+        fingerprint of its own. Keys in the command do not count, see `hides_secrets`.
         """
-        arguments = self.seat.arguments
-        files = [] if self.description.fingerprint else filter(_is_file, arguments)
+        files = [] if self.description.fingerprint else filter(_is_file, self.seat.arguments)
+        arguments = tuple(redacted_arguments(self.seat.arguments))
         about = repr([arguments, self.description.digest(), fingerprint(*files)])
-        return f"cmd:{shlex.join(arguments)} {hashlib.sha256(about.encode()).hexdigest()}"
+        return f"cmd:{joined(arguments)} {hashlib.sha256(about.encode()).hexdigest()}"
+
+    @property
+    def hides_secrets(self) -> bool:
+        """Whether the fingerprint leaves something out that may matter."""
+        return bool(secrets_in_arguments(self.seat.arguments))
 
     @property
     def deterministic(self) -> bool:
@@ -143,6 +155,15 @@ class CmdAsker:
     def max_length(self) -> int | None:
         """The length of the longest word that it says it can read."""
         return self.description.max_length
+
+    @property
+    def proven(self) -> bool:
+        """Whether the child has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
+    def heeding(self, check: Check) -> CmdAsker:
+        """Return an asker of the same child that stops waiting when ``check`` says so."""
+        return dataclasses.replace(self, check=check)
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""
@@ -158,10 +179,12 @@ class CmdAsker:
     def _answers(self, words: Words) -> list[Any]:
         """Ask about words, and again where the child dies: only once more if they are many."""
         message = words_message(words) + b"\n"
+        limit = LINE_ROOM + self.description.answer_size(words)
         tries = min(self.restarts, 1) if len(words) > 1 else self.restarts
         for attempt in range(tries + 1):
             try:
-                return read_answers(self.seat.ask(message, self.description), self.who)
+                line = self.seat.ask(message, limit, self.description, self.check)
+                return read_answers(line, self.who, self.seat.hide)
             except DeadError as error:
                 if attempt == tries:
                     times = f" ({attempt + 1} times)" if attempt else ""
@@ -178,34 +201,40 @@ class CmdAsker:
         raise AssertionError  # the last attempt returns or raises
 
 
-class DeadError(Exception):
-    """The child ended; the message says how, and what it said last."""
-
-
-class HungError(Exception):
-    """The child said nothing for too long, and was ended."""
-
-
 @dataclass(eq=False)
 class Seat:
     """Where a child sits: started when it is needed, and again when it has died."""
 
     arguments: tuple[str, ...]
     timeout: float
-    child: Child | None = None
+    children: list[Child] = field(default_factory=list, repr=False)
+    """The one that sits there, if any."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def who(self) -> str:
         """Who answers."""
-        return f"the command {shown(shlex.join(self.arguments))}"
+        return f"the command {shown(joined(redacted_arguments(self.arguments)))}"
 
-    def describe(self) -> Description:
+    @property
+    def child(self) -> Child | None:
+        """The child, if there is one."""
+        return self.children[0] if self.children else None
+
+    @property
+    def hide(self) -> Hide:
+        """What takes the keys in the command and in the environment out of what a child says."""
+        keys = secrets_in_arguments(self.arguments)  # the child must not hold on to its seat
+        return lambda text: hidden(text, [*keys, *environment_secrets()])
+
+    def describe(self, check: Check) -> Description:
         """Start a child and read how it describes itself."""
         self.close()
-        self.child = child = Child(self.arguments, self.who)
+        child = Child(self.arguments, self.who, self.hide)
+        self.children.append(child)
         try:
-            return Description.read(read_json(child.exchange(b"", self.timeout)), self.who)
+            line = child.exchange(b"", DESCRIPTION_SIZE, self.timeout, check)
+            return Description.read(read_json(line, self.hide), self.who, self.hide)
         except BaseException as error:
             said = child.last_words()
             self.close(grace=0)
@@ -218,11 +247,13 @@ class Seat:
                 raise self._junk(error, said) from error
             raise
 
-    def ask(self, message: bytes, expected: Description) -> bytes:
+    def ask(self, message: bytes, limit: int, expected: Description, check: Check) -> bytes:
         """Send a line and return the one that answers it; a child that is gone is replaced."""
         with self.lock:
+            if self.child is not None and self.child.flooded is not None:
+                raise self.junk(self.child.flooded)
             if self.child is None or not self.child.lives:
-                found = self.describe()
+                found = self.describe(check)
                 if found != expected:
                     self.close()
                     raise BlackBoxError(
@@ -231,9 +262,9 @@ class Seat:
                     )
             assert self.child is not None
             if line := self.child.unasked():
-                raise self.junk(UnreadableError(f"{shown(line)} answers nothing"))
+                raise self.junk(UnreadableError(f"{shown(line, self.hide)} answers nothing"))
             try:
-                return self.child.exchange(message, self.timeout)
+                return self.child.exchange(message, limit, self.timeout, check)
             except BaseException:
                 self.close(grace=0)  # it may be in the middle of an answer
                 raise
@@ -252,126 +283,18 @@ class Seat:
 
     def close(self, grace: float = GRACE) -> None:
         """End the child, if there is one."""
-        child, self.child = self.child, None
-        if child is not None:
-            child.end(grace)
+        _end_all(self.children, grace)
+
+    def forget(self) -> None:
+        """Leave the child to the process that this one was forked from; the next is its own."""
+        self.lock = threading.Lock()
+        while self.children:
+            self.children.pop().forget()
 
 
-class Child:
-    """A process, and the threads that read what it says."""
-
-    def __init__(self, arguments: tuple[str, ...], who: str) -> None:
-        try:
-            self.process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for seqray, which then ends the child
-            )
-        except FileNotFoundError as error:
-            raise ArgumentError(f"{who}: there is no program {arguments[0]!r}") from error
-        except (OSError, ValueError) as error:
-            raise ArgumentError(f"{who} cannot be started: {error}") from error
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.errors: deque[bytes] = deque(maxlen=LAST_WORDS)
-        self.hung = self.over = False
-        self.readers = [
-            threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True),
-            threading.Thread(target=self._overhear, args=(self.process.stderr,), daemon=True),
-        ]
-        for reader in self.readers:
-            reader.start()
-
-    def _read(self, output: IO[bytes]) -> None:
-        with output, suppress(OSError, ValueError):
-            for line in output:
-                self.lines.put(line)
-        self.over = True
-        self.lines.put(None)
-
-    def _overhear(self, errors: IO[bytes]) -> None:
-        with errors, suppress(OSError, ValueError):
-            self.errors.extend(line for line in errors if line.strip())
-
-    @property
-    def lives(self) -> bool:
-        """Whether it can be asked."""
-        return self.process.poll() is None and not self.hung and not self.over
-
-    def unasked(self) -> bytes:
-        """Return what it said without being asked."""
-        with suppress(queue.Empty):
-            line = self.lines.get_nowait()
-            if line is not None:
-                return line
-            self.lines.put(None)
-        return b""
-
-    def exchange(self, message: bytes, timeout: float) -> bytes:
-        """Write a line, if there is one, and return the next that comes back."""
-        watchdog = threading.Timer(timeout, self._expire)
-        watchdog.daemon = True
-        watchdog.start()
-        assert self.process.stdin is not None
-        try:
-            if message:
-                with suppress(OSError):  # it died: reading tells
-                    self.process.stdin.write(message)
-                    self.process.stdin.flush()
-            line = self.lines.get()
-        finally:
-            watchdog.cancel()
-        if line is not None:
-            return line
-        if self.hung:
-            raise HungError
-        raise DeadError(self._how_it_ended())
-
-    def _expire(self) -> None:
-        self.hung = True
-        self._kill()
-        self.lines.put(None)
-
-    def _how_it_ended(self) -> str:
-        try:
-            status = self.process.wait(SETTLING)
-        except subprocess.TimeoutExpired:
-            return f"closed its output{self.last_words()}"
-        if status < 0:
-            with suppress(ValueError):
-                return f"was killed by {signal.Signals(-status).name}{self.last_words()}"
-        return f"ended with exit status {status}{self.last_words()}"
-
-    def last_words(self) -> str:
-        """Return the end of what it wrote to standard error, for a message."""
-        self.readers[1].join(0.0 if self.process.poll() is None else SETTLING)
-        text = b"\n".join(list(self.errors)).decode("utf-8", errors="replace")
-        return f"; it said last: {shown(text[-150:])}" if text else ""
-
-    def _kill(self) -> None:
-        """Kill it with all that it has started."""
-        with suppress(OSError):
-            if self.process.poll() is not None:
-                return  # its number may be another's by now
-            if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-
-    def end(self, grace: float) -> None:
-        """Close its input, which asks it to end, and kill it where it does not."""
-        assert self.process.stdin is not None
-        if self.lives and grace:
-            with suppress(OSError, subprocess.TimeoutExpired):
-                self.process.stdin.close()
-                self.process.wait(grace)
-        self._kill()
-        self.process.wait()
-        with suppress(OSError):
-            self.process.stdin.close()
+def _end_all(children: list[Child], grace: float = GRACE) -> None:
+    while children:
+        children.pop().end(grace)
 
 
 def _is_file(argument: str) -> bool:

@@ -6,21 +6,27 @@ after a while, or in halves. docs/boxes/http.md says what a server has to do.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import logging
 import queue
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from seqray.arrays import IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError, halving
+from seqray.blackbox.forks import forget_in_forks
 from seqray.blackbox.http_line import Address, Line, RetryError, Turn
+from seqray.blackbox.waiting import Check, always, awaited
 from seqray.blackbox.wire import (
+    DESCRIPTION_SIZE,
     Description,
     UnreadableError,
     read_answers,
@@ -28,15 +34,10 @@ from seqray.blackbox.wire import (
     words_message,
 )
 from seqray.errors import ArgumentError, BlackBoxError
+from seqray.redaction import redacted
 from seqray.words import Words
 
 logger = logging.getLogger(__name__)
-
-DESCRIPTION_SIZE = 2**26
-"""The most bytes of a description."""
-
-ROOM, NUMBER_SIZE = 2**16, 64
-"""The most bytes of an answer: some, and for each number more than any takes."""
 
 OPENING_RETRIES = 3
 """While somebody waits for a box to open, no more is tried than this."""
@@ -69,7 +70,7 @@ def http_box(
     concurrency
         The most requests under way at once.
     timeout
-        The most seconds that an answer may take.
+        The most seconds that an answer may take, from the first byte sent to the last received.
     retries
         How often a question is asked again while the server fails, is busy or not there.
     backoff
@@ -90,6 +91,7 @@ def http_box(
     concurrency = whole_number("concurrency", concurrency, 1)
     retries = whole_number("retries", retries, 0)
     line = Line(Address.of(url), timeout, token_variable)
+    forget_in_forks(line)
     if line.token() and not line.address.is_private:
         logger.warning(
             "%s: the token in %s is not sent, since everybody on the way could read it: use "
@@ -105,8 +107,13 @@ def http_box(
     asker = HttpAsker(
         line, description, description.batch(batch_size), concurrency, retries, backoff
     )
-    weakref.finalize(asker, line.close)
+    weakref.finalize(line, _close_all, line.idle)
     return description.box(asker)
+
+
+def _close_all(connections: deque[HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _describe(line: Line, retries: int, backoff: float) -> Description:
@@ -115,7 +122,7 @@ def _describe(line: Line, retries: int, backoff: float) -> Description:
     while True:
         try:
             content = line.ask(b"", DESCRIPTION_SIZE, turn)
-            return Description.read(read_json(content), line.who)
+            return Description.read(read_json(content, line.hide), line.who, line.hide)
         except RetryError as failure:
             if attempt == retries:
                 raise BlackBoxError(f"{line.who} {failure} ({attempt + 1} times)") from failure
@@ -148,6 +155,7 @@ class HttpAsker:
     concurrency: int
     retries: int
     backoff: float
+    check: Check = always
 
     @property
     def who(self) -> str:
@@ -156,9 +164,17 @@ class HttpAsker:
 
     @property
     def fingerprint(self) -> str:
-        """The address, and a digest of all of it and of how the server describes itself."""
-        about = f"{self.line.address.target} {self.description.digest()}"
+        """The address, and a digest of it without its keys and of how the server describes itself.
+
+        Another key is no other box; that it answers the same is asked, see `hides_secrets`.
+        """
+        about = f"{redacted(self.line.address.target)} {self.description.digest()}"
         return f"{self.line.address.shown} {hashlib.sha256(about.encode()).hexdigest()}"
+
+    @property
+    def hides_secrets(self) -> bool:
+        """Whether the fingerprint leaves something out that may matter."""
+        return bool(self.line.address.secrets)
 
     @property
     def deterministic(self) -> bool:
@@ -169,6 +185,15 @@ class HttpAsker:
     def max_length(self) -> int | None:
         """The length of the longest word that it says it can read."""
         return self.description.max_length
+
+    @property
+    def proven(self) -> bool:
+        """Whether the server has a fingerprint of its own, which changes when its answers do."""
+        return self.description.fingerprint is not None
+
+    def heeding(self, check: Check) -> HttpAsker:
+        """Return an asker of the same server that stops waiting when ``check`` says so."""
+        return dataclasses.replace(self, check=check)
 
     def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.
@@ -188,7 +213,8 @@ class HttpAsker:
                 arguments = (words, turn, todo, done)
                 threading.Thread(None, self._work, "seqray-http", arguments, daemon=True).start()
             while working:
-                answer = done.get()
+                turn.check_process(self.who)
+                answer = awaited(done, self.check)
                 if isinstance(answer, tuple):
                     yield answer
                     continue
@@ -226,12 +252,12 @@ class HttpAsker:
         A failure that may be due to a word is not waited for long where there are several: halves
         of them are asked next.
         """
-        message, row = words_message(words), len(words.alphabet) + 1
-        limit = ROOM + len(words) * NUMBER_SIZE * (row if self.description.answers == "next" else 1)
+        message, limit = words_message(words), self.description.answer_size(words)
         attempt, seen = 0, turn.n_answered
         while True:
             try:
-                answers = read_answers(self.line.ask(message, limit, turn), self.who)
+                content = self.line.ask(message, limit, turn)
+                answers = read_answers(content, self.who, self.line.hide)
             except UnreadableError as error:  # cut short on its way, maybe
                 failure = RetryError(f"answered what cannot be read: {error}")
             except RetryError as error:

@@ -11,11 +11,14 @@ import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from seqray.blackbox.asked import AskedBox, AskedModel
+from seqray.blackbox.guarded import described
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
 from seqray.files import fingerprint
@@ -42,8 +45,9 @@ def open_python(where: str) -> BlackBox:
             f"python:{where}: expected python:MODULE:OBJECT, as in python:my_model:box"
         )
     module = _module(name)
-    box = _made(_object(module, attributes), f"python:{where}")
-    return _named(box, module, f"python:{where}")
+    with _placed(f"python:{where}"):
+        box = _made(_object(module, attributes), f"python:{where}")
+        return _named(box, module, f"python:{where}")
 
 
 def _module(name: str) -> ModuleType:
@@ -52,16 +56,13 @@ def _module(name: str) -> ModuleType:
     if not {"", here} & set(sys.path):
         sys.path.insert(0, here)
     importlib.invalidate_caches()  # it may have been written just now
-    try:
-        return importlib.import_module(name)
-    except SeqrayError:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise ArgumentError(_missing(name, here)) from error
-        raise BlackBoxError(_failed(f"importing the module {name!r}", error)) from error
-    except (Exception, SystemExit) as error:
-        raise BlackBoxError(_failed(f"importing the module {name!r}", error)) from error
+    with _placed(f"importing the module {name!r}"):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+                raise ArgumentError(_missing(name, here)) from error
+            raise
 
 
 def _missing(name: str, here: str) -> str:
@@ -80,12 +81,18 @@ def _missing(name: str, here: str) -> str:
     )
 
 
-def _failed(what: str, error: BaseException) -> str:
-    """Say what failed, how and where."""
-    own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    own = [f for f in own if "importlib" not in f.filename]
-    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-    return f"{what} failed: {type(error).__name__}: {error}{place}"
+@contextmanager
+def _placed(what: str) -> Iterator[None]:
+    """Say what failed, how and where, whatever the user's code raises."""
+    try:
+        yield
+    except (SeqrayError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        own = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+        own = [f for f in own if "importlib" not in f.filename]
+        place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        raise BlackBoxError(f"{what} failed: {described(error)}{place}") from error
 
 
 def _object(module: ModuleType, attributes: str) -> Any:
@@ -116,12 +123,7 @@ def _made(found: Any, spec: str) -> BlackBox:
         raise ArgumentError(f"{_no_box(spec, found)} ({error})") from error
     except ValueError:
         pass  # it does not say what it takes
-    try:
-        made = found()
-    except SeqrayError:
-        raise
-    except Exception as error:
-        raise BlackBoxError(_failed(spec, error)) from error
+    made = found()
     if not isinstance(made, BlackBox) or isinstance(made, type):
         raise ArgumentError(_no_box(f"what {spec} returned", made))
     return _checked(made, spec)

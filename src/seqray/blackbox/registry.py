@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError
+from seqray.redaction import hidden, is_secret_name, redacted
+from seqray.run_files import has_file
 
 
 class Adapter(NamedTuple):
@@ -140,8 +142,10 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     except TypeError as error:
         if not options:
             raise
+        keys = [str(value) for name, value in options.items() if is_secret_name(name)]
+        text = hidden(f"{options}: {error}", keys)
         raise ArgumentError(
-            f"the {kind} adapter cannot use the options {options}: {error}: see docs/boxes/"
+            f"the {kind} adapter cannot use the options {text}: see docs/boxes/"
         ) from error
     return box
 
@@ -180,12 +184,12 @@ def _split(spec: str) -> tuple[str, str]:
     if kind in ADAPTERS and not where and not ADAPTERS[kind].argument:
         return kind, ""
     if not colon or len(kind) == 1:  # a bare path, maybe on a drive C:
-        if (Path(spec) / "automaton.npz").exists():
+        if has_file(spec, "automaton.npz"):
             return "wa", spec
         for suffix, guess in SUFFIXES.items():
             if spec.endswith(suffix):
                 return guess, spec
-        raise ArgumentError(f"black box {spec!r}: expected KIND:WHERE, one of {_forms()}")
+        raise ArgumentError(f"black box {redacted(spec)!r}: expected KIND:WHERE, one of {_forms()}")
     if kind not in ADAPTERS:
         near = difflib.get_close_matches(kind.lower(), ADAPTERS, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
@@ -193,13 +197,13 @@ def _split(spec: str) -> tuple[str, str]:
         if module.with_suffix(".py").exists() or (module / "__init__.py").exists():
             hint = f"did you mean python:{spec}? "
         raise ArgumentError(
-            f"black box {spec!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
+            f"black box {redacted(spec)!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
         )
     if not ADAPTERS[kind].argument:
-        raise ArgumentError(f"black box {spec!r}: nothing follows {kind}: write {kind}")
+        raise ArgumentError(f"black box {redacted(spec)!r}: nothing follows {kind}: write {kind}")
     if not where:
         raise ArgumentError(
-            f"black box {spec!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
+            f"black box {redacted(spec)!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
         )
     return kind, spec if kind.startswith("http") else where
 

@@ -172,9 +172,9 @@ class RecurrentNetwork(ReadsWords):
     @cached_property
     def _kernels(self) -> list[Kernel]:
         ids = [*(self.input_ids or ()), *([] if self.start_id is None else [self.start_id])]
-        shown = np.eye(self.n_ids) if self.embedding is None else self.embedding
+        shown = np.array(ids) if self.embedding is None else self.embedding[ids]
         first, *others = self.layers
-        return [prepare(first, shown[ids]), *(prepare(layer, None) for layer in others)]
+        return [prepare(first, shown), *(prepare(layer, None) for layer in others)]
 
     @cached_property
     def _head(self) -> list[tuple[FloatArray, FloatArray, str]]:
@@ -271,7 +271,7 @@ class RecurrentNetwork(ReadsWords):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RecurrentNetwork:
         """Read a file that `save` wrote, of either kind. No file can make it run code."""
-        read_bytes(path)  # says what is wrong where there is no file to read
+        read_bytes(path, 1)  # says what is wrong where there is no file to read
         with reading(path, "a network of seqray"):
             try:
                 with safe_open(os.fspath(path), framework="numpy") as file:
@@ -282,8 +282,7 @@ class RecurrentNetwork(ReadsWords):
                             f"torch:{path}, with a card beside them (docs/cards.md)"
                         )
                     check_header(config, FORMAT, VERSION)
-                    names = list(file.keys())
-                    return _from_file(config, {name: file.get_tensor(name) for name in names})
+                    return _from_file(config, _tensors(config, file))
             except SafetensorError as error:
                 raise ValueError(f"no safetensors file: {error}") from error
 
@@ -388,8 +387,8 @@ def _check_ids(name: str, ids: Iterable[int], limit: int, what: str) -> None:
             raise ArgumentError(f"{name}: {each} is outside the network's {limit} {what}")
 
 
-def _from_file(config: dict[str, Any], tensors: dict[str, FloatArray]) -> RecurrentNetwork:
-    """Build the network that a file describes, if its tensors are what it promises."""
+def _tensors(config: dict[str, Any], file: Any) -> dict[str, FloatArray]:
+    """Return the tensors of the network that a file describes, if they are what it promises."""
     check_name("output", config["output"], ("value", "softmax"))
     shapes: dict[str, tuple[int, ...]] = {}
     width = config["n_ids"]
@@ -407,9 +406,17 @@ def _from_file(config: dict[str, Any], tensors: dict[str, FloatArray]) -> Recurr
         shapes[f"dense.{i}.weight"] = (layer["n_outputs"], width)
         shapes[f"dense.{i}.bias"] = (layer["n_outputs"],)
         width = layer["n_outputs"]
+    names = set(file.keys())
     for name, shape in shapes.items():
-        if tensors[name].shape != shape:
-            raise ValueError(f"{name} has shape {tensors[name].shape}, its header says {shape}")
+        if name not in names:
+            raise KeyError(name)
+        if (found := tuple(file.get_slice(name).get_shape())) != shape:
+            raise ValueError(f"{name} has shape {found}, its header says {shape}")
+    return {name: file.get_tensor(name) for name in shapes}
+
+
+def _from_file(config: dict[str, Any], tensors: dict[str, FloatArray]) -> RecurrentNetwork:
+    """Build the network that a file describes."""
     layers = [
         RecurrentLayer(
             layer["cell"], *(tensors[f"recurrent.{i}.{name}"] for name in RECURRENT_ARRAYS)

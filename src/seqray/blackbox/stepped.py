@@ -5,8 +5,6 @@ An adapter brings two functions, `Steps`; the rest is the same for every framewo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -14,9 +12,10 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray
 from seqray.blackbox.card import Card
+from seqray.blackbox.guarded import blamed
 from seqray.blackbox.reading import ReadsPredictions, ReadsWords
 from seqray.blackbox.scores import checked_scores
-from seqray.errors import ArgumentError, BlackBoxError, SeqrayError
+from seqray.errors import ArgumentError, BlackBoxError
 from seqray.tree import States
 from seqray.words import Alphabet
 
@@ -119,7 +118,7 @@ class SteppedBox(ReadsWords):
         return ValueStates(inner, self.card.values(self._checked(scores, symbols)))
 
     def _begin(self) -> tuple[Any, Any]:
-        with self._asked("the start"):
+        with blamed(self.who, " on the start"):
             scores, inner = self.steps.begin()
             if self.card.start is not None:
                 return self.steps.advance(inner, np.zeros(1, np.int64), np.array([self.card.start]))
@@ -130,19 +129,8 @@ class SteppedBox(ReadsWords):
         return scores, inner
 
     def _advance(self, inner: Any, parents: IntArray, symbols: IntArray) -> tuple[Any, Any]:
-        with self._asked(f"{len(symbols)} states and symbols"):
+        with blamed(self.who, f" on {len(symbols)} states and symbols"):
             return self.steps.advance(inner, parents, np.asarray(self.card.ids)[symbols])
-
-    @contextmanager
-    def _asked(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except (SeqrayError, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            raise BlackBoxError(
-                f"{self.who} failed on {what}: {type(error).__name__}: {error}"
-            ) from error
 
     def _checked(self, scores: Any, symbols: IntArray | None = None) -> FloatArray:
         def place(row: int) -> str:
@@ -157,6 +145,11 @@ class SteppedBox(ReadsWords):
 @dataclass(frozen=True, eq=False, repr=False)
 class SteppedModel(ReadsPredictions, SteppedBox):
     """A network with states that predicts the next symbol; see `stepped_box`."""
+
+    @property
+    def leaks(self) -> bool:
+        """Whether next-symbol probabilities may sum to less than 1."""
+        return self.card.leaks
 
     def start(self) -> NextStates:
         """Return a batch of one: the state before the first symbol."""

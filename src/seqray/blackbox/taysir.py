@@ -6,19 +6,16 @@ sigmoid, then a softmax. Its words stand between two symbols of their own, a sta
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from seqray.arrays import FloatArray
 from seqray.blackbox.cells import RECURRENT_ARRAYS, check_name
 from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
 from seqray.files import read_bytes, read_text, reading
+from seqray.npz import NpzArrays
 from seqray.words import Alphabet
 
 # What each kind of machine calls its cell, and where it keeps the arrays of a layer.
@@ -47,6 +44,7 @@ def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> config = {"cell": "RNN", "n_layers": 1, "alphabet": 3, "start": 1, "end": 2,
     ...           "dense": ["Linear", "Sigmoid", "Softmax"], "bidirectional": False}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,14 +59,11 @@ def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
     folder = Path(folder)
     text = read_text(folder / "config.json")
     content = read_bytes(folder / "weights.npz")
-    with (
-        reading(folder, "a language model of TAYSIR"),
-        np.load(io.BytesIO(content), allow_pickle=False) as arrays,
-    ):
-        return _build(json.loads(text), dict(arrays))
+    with reading(folder, "a language model of TAYSIR"):
+        return _build(json.loads(text), NpzArrays(content))
 
 
-def _build(config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> RecurrentLanguageModel:
+def _build(config: Mapping[str, Any], arrays: NpzArrays) -> RecurrentLanguageModel:
     check_name("cell", config["cell"], CELLS)
     *linear, sigmoid, softmax = config["dense"]
     if set(linear) != {"Linear"} or (sigmoid, softmax) != ("Sigmoid", "Softmax"):
@@ -84,6 +79,11 @@ def _build(config: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Recur
         DenseLayer(arrays[f"dense.{i}.weight"], arrays[f"dense.{i}.bias"], activation)
         for i, activation in enumerate(["identity"] * (len(linear) - 1) + ["sigmoid"])
     ]
+    if config["alphabet"] > layers[0].n_inputs:
+        raise ValueError(
+            f"alphabet: {config['alphabet']!r} symbols: expected at most the network's "
+            f"{layers[0].n_inputs} input ids"
+        )
     symbols = [symbol for symbol in range(config["alphabet"]) if symbol != config["end"]]
     return RecurrentLanguageModel(
         Alphabet(symbols),

@@ -1,14 +1,16 @@
 """Weighted automata in files as black boxes."""
 
-import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from seqray.automaton import WeightedAutomaton
 from seqray.data.pautomac import read_machine
-from seqray.errors import FileError, MissingFileError
-from seqray.files import read_text, reading
-from seqray.ranked import RankedAutomata
+from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.files import reading
+from seqray.ranked import LARGEST, RankedAutomata
+from seqray.run_files import has_file, read_run
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -29,17 +31,76 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     WeightedAutomaton(1 states, 1 symbols)
     """
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(path):
         raise MissingFileError(f"{path}: there is no such file or folder")
     if file.is_dir():
         return _open_run(file)
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
 
 
+@runtime_checkable
+class HasBest(Protocol):
+    """What `seqray.extract` and `seqray.open_run` return."""
+
+    def best(self) -> WeightedAutomaton:
+        """Return the automaton that was chosen."""
+
+
+@runtime_checkable
+class HasNames(Protocol):
+    """What `seqray.name_states` returns."""
+
+    @property
+    def automaton(self) -> WeightedAutomaton:
+        """The automaton whose states have names."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """One name per state."""
+
+
+AutomatonLike: TypeAlias = WeightedAutomaton | HasBest | HasNames | str | os.PathLike[str]
+"""An automaton, or what one is in: an extraction, a named automaton, a run folder or a file."""
+
+
+def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutomaton:
+    """Return the automaton in whatever a function was given.
+
+    Parameters
+    ----------
+    given
+        An automaton; an extraction, of which the best is taken; a named automaton; or the path of a
+        run folder or of an automaton's file.
+    name
+        What the argument is called, for the error.
+
+    Examples
+    --------
+    >>> as_automaton(3)
+    Traceback (most recent call last):
+    ...
+    seqray.errors.ArgumentError: automaton: expected a WeightedAutomaton, an extraction, a named ...
+    """
+    if isinstance(given, WeightedAutomaton):
+        return given
+    if isinstance(given, str | os.PathLike):
+        path = os.fspath(given).removeprefix("wa:")
+        if os.path.exists(path):
+            return open_wa(path)
+    elif isinstance(given, HasNames):
+        return given.automaton
+    elif isinstance(given, HasBest):
+        return given.best()
+    raise ArgumentError(
+        f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "
+        f"run folder or automaton, got {given!r}"
+    )
+
+
 def _open_run(folder: Path) -> WeightedAutomaton:
     """Open the automaton of a run folder, which `seqray.store` knows more about."""
-    if not (folder / "automaton.npz").exists():
-        raise FileError(f"{folder}: not the folder of an extraction: it has no automaton.npz")
+    if not has_file(folder, LARGEST):
+        raise FileError(f"{folder}: not the folder of an extraction: it has no {LARGEST}")
     with reading(folder, "the folder of an extraction"):
-        rank = json.loads(read_text(folder / "config.json"))["rank"]
-        return RankedAutomata.load(folder).automaton(rank)
+        config, contents = read_run(folder)
+        return RankedAutomata.from_files(contents).automaton(config["rank"])

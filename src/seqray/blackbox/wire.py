@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from seqray.blackbox.asked import AskedBox, AskedModel, FailedError
 from seqray.blackbox.protocol import Asker, check_lengths
@@ -22,6 +22,18 @@ VERSION = 1
 
 SHOWN = 200
 """The most characters of somebody else's text in an error message."""
+
+DESCRIPTION_SIZE = 2**26
+"""The most bytes of a description."""
+
+ROOM, NUMBER_SIZE = 2**16, 64
+"""The most bytes of an answer: some, and for each number more than any takes."""
+
+READ = 2**16
+"""The most bytes of such a text that are looked at."""
+
+Hide: TypeAlias = Callable[[str], str]
+"""Returns a text without the secrets in it."""
 
 OPTIONAL = {
     "name": (str, "a string"),
@@ -79,12 +91,12 @@ ask about shorter words (max_length)
     max_length: int | None = None
 
     @classmethod
-    def read(cls, document: object, who: str) -> Description:
+    def read(cls, document: object, who: str, hide: Hide = str) -> Description:
         """Make a description of JSON, or say what is wrong with it; unknown fields are ignored."""
-        wrong = _wrong(document)
+        wrong = _wrong(document, hide)
         if wrong:
             raise BlackBoxError(
-                f"{who} describes itself by {shown(document)}: {wrong}; expected "
+                f"{who} describes itself by {shown(document, hide)}: {wrong}; expected "
                 '{"seqray": 1, "alphabet": [symbols], "answers": "value" or "next"}'
             )
         assert isinstance(document, Mapping)
@@ -92,7 +104,8 @@ ask about shorter words (max_length)
             alphabet = Alphabet(document["alphabet"])
             alphabet.to_json()  # what JSON brought must go back as it came
         except SymbolError as error:
-            raise BlackBoxError(f"{who} describes itself with an alphabet: {error}") from error
+            text = hide(str(error))
+            raise BlackBoxError(f"{who} describes itself with an alphabet: {text}") from error
         given = {name: document[name] for name in OPTIONAL if document.get(name) is not None}
         return cls(alphabet, document["answers"], **given)
 
@@ -111,12 +124,17 @@ ask about shorter words (max_length)
         """Return how many words to ask about at once."""
         return min(batch_size, self.batch_size or batch_size)
 
+    def answer_size(self, words: Words) -> int:
+        """Return the most bytes that an answer about words may have."""
+        n_numbers = len(self.alphabet) + 1 if self.answers == "next" else 1
+        return ROOM + len(words) * n_numbers * NUMBER_SIZE
+
     def check_lengths(self, words: Words, who: str) -> None:
         """Refuse words that the box cannot read, before anything is asked."""
         check_lengths(words, self.max_length, who)
 
 
-def _wrong(document: object) -> str:
+def _wrong(document: object, hide: Hide) -> str:
     """Say what is wrong with a description; nothing where nothing is."""
     if not isinstance(document, Mapping) or type(document.get("seqray")) is not int:
         return 'that is no JSON object with "seqray": 1'
@@ -133,7 +151,7 @@ def _wrong(document: object) -> str:
         value = document.get(name)
         too_low = name in LEAST and isinstance(value, int) and value < LEAST[name]
         if value is not None and (type(value) is not kind or too_low):
-            return f'"{name}" is {shown(value)}, not {expected}'
+            return f'"{name}" is {shown(value, hide)}, not {expected}'
     return ""
 
 
@@ -146,7 +164,7 @@ def words_message(words: Words) -> bytes:
     return json.dumps({"words": list(words)}, separators=(",", ":")).encode()
 
 
-def read_json(text: bytes) -> Any:
+def read_json(text: bytes, hide: Hide = str) -> Any:
     """Return what JSON says. Numbers that JSON does not know, such as NaN, are read too.
 
     They are refused later, together with the word that they belong to.
@@ -154,27 +172,30 @@ def read_json(text: bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"{shown(text)} is no JSON: {error}") from error
+        raise UnreadableError(f"{shown(text, hide)} is no JSON: {error}") from error
 
 
-def read_answers(text: bytes, who: str) -> list[Any]:
+def read_answers(text: bytes, who: str, hide: Hide = str) -> list[Any]:
     """Return the answers in a message, which are not checked yet."""
-    document = read_json(text)
+    document = read_json(text, hide)
     if isinstance(document, Mapping) and isinstance(document.get("answers"), list):
         answers: list[Any] = document["answers"]
         return answers
     if isinstance(document, Mapping) and "error" in document:
-        raise FailedError(f"it said {shown(document['error'])}")
-    raise BlackBoxError(f'{who} answered {shown(document)}: expected {{"answers": [...]}}')
+        raise FailedError(f"it said {shown(document['error'], hide)}")
+    raise BlackBoxError(f'{who} answered {shown(document, hide)}: expected {{"answers": [...]}}')
 
 
-def shown(thing: object) -> str:
-    """Return somebody else's text or JSON on one line, not too long.
+def shown(thing: object, hide: Hide = str) -> str:
+    """Return somebody else's text or JSON on one line, not too long and without secrets.
 
     >>> shown(b"<html>     busy"), shown({"a": [1, "b"]})
     ("'<html> busy'", '{"a": [1, "b"]}')
     """
     if isinstance(thing, bytes):
-        thing = thing[: 4 * SHOWN].decode("utf-8", errors="replace")
-    text = repr(" ".join(thing.split())) if isinstance(thing, str) else json.dumps(thing)
+        thing = thing[:READ].decode("utf-8", errors="replace")
+    if isinstance(thing, str):
+        text = repr(" ".join(hide(thing[:READ]).split()))
+    else:
+        text = hide(json.dumps(thing)[:READ])
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from typing import Any
 
 import click
 
 import seqray
+from seqray.cli.terminal import show_anything
 from seqray.errors import ArgumentError, SeqrayError, Stopped
 
 COMMANDS = {
@@ -42,6 +45,16 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what calls ``sys.exit`` in it is a box, and no success."""
+        try:
+            return super().invoke(ctx)
+        except SystemExit as error:  # commands themselves leave by `click.Context.exit`
+            raise SeqrayError(
+                f"the box, or a package that it needs, called sys.exit({error.code!r}): make it "
+                "return an answer or raise an error"
+            ) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
@@ -68,13 +81,15 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
+    show_anything()
     try:
-        cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        sys.stdout.flush()  # while a full disk can still be reported
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        click.echo("Interrupted: nothing was written; answers that are kept stay.", err=True)
+        click.echo("Interrupted. No output was written; cached answers are safe.", err=True)
         sys.exit(130)
     except Stopped as stopped:
         click.echo(
@@ -86,3 +101,19 @@ def main(arguments: list[str] | None = None) -> None:
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
+    except OSError as error:
+        _drop_output()
+        where = f"cannot use {error.filename!r}" if error.filename else "cannot write the output"
+        if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
+            click.echo(f"Error: {where}: {error.strerror or error}", err=True)
+        sys.exit(1)
+    if code:
+        sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Send to nowhere what cannot be printed, so that the end of Python does not try it again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,9 +12,9 @@ from typing import NoReturn
 
 import click
 from rich import progress
-from rich.console import Console
 from rich.table import Table
 
+from seqray.cli.common import console
 from seqray.errors import ArgumentError, SeqrayError
 from seqray.executors import here, processes
 from seqray.experiments.boxes import BoxRow, read_boxes
@@ -207,7 +206,7 @@ def _interrupted(sweep: Sweep) -> NoReturn:
         "to go on.",
         err=True,
     )
-    sys.exit(130)
+    click.get_current_context().exit(130)
 
 
 def _by_reason(holes: dict[str, str]) -> dict[str, list[str]]:
@@ -234,7 +233,7 @@ def _listed(names: Iterable[str]) -> str:
 @contextmanager
 def _watching() -> Iterator[Callable[[Step], None]]:
     """Show a bar on a terminal; where there is none, a line a cell (both on standard error)."""
-    console = Console(stderr=True)
+    terminal = console(stderr=True)
     begin = time.monotonic()
 
     def left(share: float) -> str:
@@ -243,20 +242,20 @@ def _watching() -> Iterator[Callable[[Step], None]]:
         seconds = (time.monotonic() - begin) * (1 - share) / share
         return f", about {show_time(seconds)} left"
 
-    if not console.is_terminal:
+    if not terminal.is_terminal:
         yield lambda step: click.echo(f"{_line(step)}{left(step.share)}", err=True)
         return
     columns = (
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
     )
-    with progress.Progress(*columns, console=console, transient=True) as bar:
+    with progress.Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task("the first cell", total=1.0)
 
         def show(step: Step) -> None:
             if step.outcome.error:
-                bar.console.print(_line(step), highlight=False, markup=False)
+                bar.console.print(_line(step), highlight=False)
             text = f"{step.n_done}/{step.n_all} cells{left(step.share)}"
             bar.update(task, completed=step.share, description=text)
 
@@ -299,7 +298,7 @@ def _show(sweep: Sweep, summary: Summary) -> None:
     for problem in sorted({*gains, *own}, key=problem_order):
         rows = (of.get(problem) for of in (gains, fair, ratios, own))
         shown.add_row(problem, _quality(boxes.get(problem)), *_cells(*rows))
-    Console().print(shown)
+    console().print(shown)
     click.echo(
         "box: the target's perplexity over the network's; then the paper's method, NDCG₅: best "
         "basis and\nrank on these very words; held-out: the rank chosen on other words; ratio: the "

@@ -12,13 +12,17 @@ from types import FrameType
 from typing import Any
 
 import click
+import numpy as np
 
 import seqray
 from seqray.answers import default_store
 from seqray.asking import fingerprint_of
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.registry import is_native, known_black_boxes
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.errors import ArgumentError
+from seqray.explore.heard import LONGEST, LONGEST_RANDOM
+from seqray.words import Words
 
 
 def box_list() -> str:
@@ -45,9 +49,44 @@ store_option = click.option(
 )
 
 
+name_option = click.option(
+    "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
+)
+
+max_length_option = click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    metavar="SYMBOLS",
+    help="Longest word that is drawn from the box; longer words of a file are left out.  [default: "
+    f"{LONGEST}, {LONGEST_RANDOM} at random, or the box's own limit]",
+)
+
+
+def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
+    """Read a file of words, without those that are too long for a box, and say how many."""
+    words = seqray.read_words(path, alphabet=box.alphabet)
+    longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
+    if longest is None or not (words.lengths > longest).any():
+        return words
+    kept = words[np.flatnonzero(words.lengths <= longest)]
+    if not len(kept):
+        raise ArgumentError(
+            f"{path}: all {len(words):,} words are longer than {longest} symbols: expected shorter "
+            "ones, for "
+            + ("that is the box's own limit" if max_length is None else "that is the --max-length")
+        )
+    click.echo(
+        f"Note: {len(words) - len(kept):,} of {len(words):,} words in {path} are left out: they "
+        f"are longer than {longest} symbols.",
+        err=True,
+    )
+    return kept
+
+
 def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
     """Open a black box with options as they stand on the command line."""
-    return seqray.open_black_box(spec, **dict(map(_option, options)))
+    with box_prints_to_stderr():
+        return seqray.open_black_box(spec, **dict(map(_option, options)))
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from seqray.checking import check
 from seqray.cli.boxes import box_list, open_box, option_option
+from seqray.cli.common import console, json_line
+from seqray.cli.terminal import box_prints_to_stderr
+from seqray.redaction import redacted
+
+MARKS = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("·")}
 
 HELP = """Check that a black box keeps the promises that extraction builds on.
 
@@ -38,15 +40,18 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> None:
     """Check."""
-    findings = check(open_box(box, options), seed=seed)
+    opened = open_box(box, options)
+    with box_prints_to_stderr():
+        findings = check(opened, seed=seed)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
+        click.echo(json_line([dataclasses.asdict(finding) for finding in findings]))
     else:
-        table = Table(title=Text(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=redacted(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("", "check", "found", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:
-            mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "·"}[finding.ok]
-            table.add_row(mark, *map(Text, (finding.name, finding.found, finding.therefore)))
-        Console().print(table)
-    sys.exit(1 if any(finding.ok is False for finding in findings) else 0)
+            mark = MARKS[finding.ok]
+            table.add_row(mark, finding.name, finding.found, finding.therefore)
+        console().print(table)
+    if any(finding.ok is False for finding in findings):
+        click.get_current_context().exit(1)

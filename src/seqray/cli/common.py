@@ -20,9 +20,10 @@ from rich.table import Table
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.wa import open_wa
+from seqray.cli.terminal import can_show
 from seqray.explain.text import shortened
 from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
-from seqray.files import nulled, writing
+from seqray.files import check_writable, nulled, writing
 from seqray.store import open_run
 from seqray.words import Words
 
@@ -48,6 +49,11 @@ def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAu
     return open_wa(path)
 
 
+def console(*, stderr: bool = False) -> Console:
+    """Return what tables are printed on: words and paths are shown as they are, never as markup."""
+    return Console(stderr=stderr, markup=False, emoji=False)
+
+
 class Bar:
     """A bar on the terminal that says what is being done, and how much of it; a `Progress`."""
 
@@ -69,30 +75,34 @@ class Bar:
 def progress_bar(title: str) -> Iterator[Bar]:
     """Show a bar on the terminal (on standard error), and nothing where there is none."""
     columns = (
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
         progress.TextColumn("{task.completed:,.0f} {task.fields[unit]}"),
         progress.TimeRemainingColumn(),
     )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=console(stderr=True), transient=True) as bar:
         yield Bar(bar, title)
 
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show what the library logs as warnings on standard error while the block runs."""
+    """Show what the library logs, warnings and estimates, on standard error in the block."""
 
     class Echo(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            click.echo(f"Note: {record.getMessage()}", err=True)
+            what = "Note" if record.levelno >= logging.WARNING else "Estimate"
+            click.echo(f"{what}: {record.getMessage()}", err=True)
 
-    logger, handler = logging.getLogger("seqray"), Echo(logging.WARNING)
+    logger, handler = logging.getLogger("seqray"), Echo(logging.INFO)
+    level = logger.level
     logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def show_fidelity(fidelity: Fidelity, title: str) -> None:
@@ -108,9 +118,9 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
         low, high = fidelity.intervals.get(name, (math.nan, math.nan))
         sure = "" if math.isnan(high - low) else f"{(high - low) / 2:.2g}"
         table.add_row(name, show_number(value, 5), sure, MEANINGS[name])
-    console = Console()
-    console.print(table)
-    console.print(
+    terminal = console()
+    terminal.print(table)
+    terminal.print(
         f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; ±: with other "
         "words like these, 95 of 100 values lie this near",
         style="dim",
@@ -125,12 +135,20 @@ def titled(title: str) -> Table:
 def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
-    errors = ["log_error"] if "ndcg5" not in table.fidelities[0] else []
+    errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
     if "apart" not in table.fidelities[0]:  # there is no room for more
         errors.append("relative_error")
     names = [
         name
-        for name in ("ndcg5", "apart", "perplexity_ratio", "kl_per_symbol", "zeros", *errors)
+        for name in (
+            "ndcg5",
+            "apart",
+            "perplexity_ratio",
+            "kl_per_symbol",
+            "elsewhere",
+            "zeros",
+            *errors,
+        )
         if name in table.fidelities[0]
     ]
     n_words = table.fidelities[0].n_words
@@ -143,7 +161,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         cells = [show_number(fidelity[name], 4) for name in names]
         mark, style = ("→ ", "bold green") if rank == best else ("", "")
         shown.add_row(f"{mark}{rank}", *cells, style=style)
-    Console().print(shown)
+    console().print(shown)
     if len(ranks) < len(table):
         click.echo("All ranks are in the run folder's fidelity.csv.")
 
@@ -156,7 +174,7 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
     for each in rounds:
         *counts, fidelity = each.values()
         shown.add_row(*(f"{count:,}" for count in counts), show_number(fidelity, 4))
-    Console().print(shown)
+    console().print(shown)
 
 
 def show_searches(searches: list[dict[str, Any]]) -> None:
@@ -169,7 +187,7 @@ def show_searches(searches: list[dict[str, Any]]) -> None:
     for each in searches:
         counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3)
         shown.add_row(*counts, shortened(each["after"], 24), each["then"])
-    Console().print(shown)
+    console().print(shown)
     click.echo(
         "A row a search: the questions asked until then, the most that an automaton of so many\n"
         "states was apart (share of chance given to different next symbols), and what came of it."
@@ -197,25 +215,29 @@ def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> Non
         word = words.alphabet.show(words[i])
         short = word if len(word) <= 40 else f"{word[:37]}…"
         shown.add_row(short, f"{box[i]:.4g}", f"{automaton[i]:.4g}", style=style)
-    Console().print(shown)
+    console().print(shown)
 
 
-def some_ranks(max_rank: int, best: int) -> list[int]:
-    """Choose about ten ranks to show: small ones, the best, the largest."""
-    wanted = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, best, max_rank}
+def some_ranks(max_rank: int, best: int, fitted: Iterable[int] = ()) -> list[int]:
+    """Choose about ten ranks to show: those at which one was fitted, the best, the largest.
+
+    Where none was fitted, small ones and ever larger ones.
+    """
+    wanted = {1, *(set(fitted) or {2, 3, 5, 8, 13, 21, 34, 55, 89}), best, max_rank}
     if max_rank <= 10:
         wanted = set(range(1, max_rank + 1))
     return sorted(rank for rank in wanted if rank <= max_rank)
 
 
 def check_output(path: Path, endings: Iterable[str], where: str) -> None:
-    """Refuse an output file with an unknown ending, or without a folder to put it in."""
+    """Refuse an output file with an unknown ending, or one that cannot be written."""
     if path.suffix not in endings:
         raise click.BadParameter(f"{path} ends in none of {' '.join(endings)}", param_hint=where)
     if not path.absolute().parent.is_dir():
         raise click.BadParameter(
             f"{path}: there is no folder {path.parent} to put it in", param_hint=where
         )
+    check_writable(path)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -224,6 +246,11 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         fresh.write_text(text, "utf-8")
 
 
-def json_line(document: dict[str, Any]) -> str:
-    """Return a dictionary as one line of JSON; what is not a finite number becomes null."""
-    return json.dumps(nulled(document, lambda x: not math.isfinite(x)), ensure_ascii=False)
+def json_line(document: dict[str, Any] | list[dict[str, Any]]) -> str:
+    """Return a document as one line of JSON; what is not a finite number becomes null.
+
+    Signs that standard output does not have are escaped, so that no symbol becomes another one.
+    """
+    document = nulled(document, lambda x: not math.isfinite(x))
+    line = json.dumps(document, ensure_ascii=False)
+    return line if can_show(line) else json.dumps(document)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
-from seqray.cli.common import write_text
+from seqray.cli.common import console, write_text
 from seqray.data import competition
 from seqray.data.catalogue import DataSet, Finding, State, catalogue, check
 from seqray.data.generate import KINDS
@@ -88,7 +87,7 @@ def check_command(data: Path | None) -> None:
         if states["absent"] and states["absent"] < len(findings):
             first = next(finding.file.name for finding in findings if finding.state == "absent")
             remarks.append(f"– {known.folder}: {states['absent']} absent, the first is {first}")
-    Console().print(table)
+    console().print(table)
     for remark in remarks:
         click.echo(remark)
     if damaged:
@@ -181,7 +180,7 @@ def generate(
         values = (number, *astuple(chosen), train, test, seed)
         lines.append(",".join(map(str, values)))
         write_text(folder / GENERATED, "\n".join(lines) + "\n")
-    Console().print(table)
+    console().print(table)
     click.echo(f"{folder}: {train:,} training and {test:,} test words a problem")
 
 

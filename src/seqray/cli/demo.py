@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
+from rich.text import Text
 
 import seqray
 from seqray.blackbox.demo import open_demo
 from seqray.blackbox.rnn import RecurrentLanguageModel
 from seqray.cli.common import (
+    console,
     progress_bar,
     show_comparison,
     show_fidelity,
@@ -30,7 +31,7 @@ from seqray.fidelity import Reference
 from seqray.stepper import sample
 from seqray.store import check_run_target
 
-READABLE = 5
+READABLE, NAME = 5, "The demo's GRU"
 
 
 @click.command()
@@ -50,48 +51,54 @@ def command(output: Path, seed: int) -> None:
     used: no training data, no look inside.
     """
     check_run_target(output)
-    console = Console()
+    terminal = console()
     box = open_demo()
-    console.print(f"[bold]1. A black box[/]  {box}")
-    console.print("   All it does for us is to answer: what comes after these symbols?\n")
+    terminal.print(_headline("1. A black box", str(box)))
+    terminal.print("   All it does for us is to answer: what comes after these symbols?\n")
     with progress_bar("asking the box") as progress:
         found = seqray.extract(box, prefixes=300, max_rank=30, seed=seed, progress=progress)
     settings = found.settings
-    console.print(
-        f"[bold]2. An automaton[/]  from the answers on {settings['questions']:,} prefixes of "
-        f"words, in {sum(settings['seconds'].values()):.1f} s\n"
-    )
+    seconds = sum(settings["seconds"].values())
+    text = f"from the answers on {settings['questions']:,} prefixes of words, in {seconds:.1f} s\n"
+    terminal.print(_headline("2. An automaton", text))
     best = found.best_rank()
-    show_ranks(found.fidelity, some_ranks(found.max_rank, best), best)
+    ranks = some_ranks(found.max_rank, best, settings.get("fitted_ranks", ()))
+    show_ranks(found.fidelity, ranks, best)
     wa = found.best()
     words, _ = sample(box, 2000, rng=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.ask(box, words)
-    console.print()
+    terminal.print()
     show_fidelity(
         reference.compare(wa, intervals=True),
         f"3. How faithful  {best} states, on new words from the box",
     )
-    console.print()
+    terminal.print()
     show_comparison(words, reference.weights, wa.weights(words))
-    console.print(f"\n[bold]4. A faster copy[/]  {_speed(box, wa, words)}\n")
-    seqray.save_run(found, output, about={"box": "demo"})
+    terminal.print()
+    terminal.print(_headline("4. A faster copy", f"{_speed(box, wa, words)}\n"))
+    seqray.save_run(found, output, about={"box": "demo", "name": NAME})
     named = name_states(found.automaton(min(READABLE, found.max_rank)))
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
     me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
-    page = to_html(found, box=box, name="The demo's GRU", seed=seed)
+    page = to_html(found, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
-    console.print(
-        f"[bold]5. Look at it[/]  {output / 'explorer.html'}: open it in a browser, and play\n"
+    files = (
+        f"{output / 'explorer.html'}: open it in a browser, and play\n"
         f"                  {output / 'automaton.svg'}: the automaton at {READABLE} states"
     )
-    console.print(
+    terminal.print(_headline("5. Look at it", files))
+    terminal.print(
         f"   and go on:       {me} evaluate {output} --against demo\n"
         f"                    {me} explain {output} baacd --against demo\n"
         f"                    {me} draw {output} -o automaton.svg --rank 8\n"
         f"                    {me} convert {output} automaton.json"
     )
+
+
+def _headline(head: str, text: str) -> Text:
+    return Text.assemble((head, "bold"), f"  {text}")
 
 
 def _speed(box: RecurrentLanguageModel, wa: seqray.WeightedAutomaton, words: seqray.Words) -> str:

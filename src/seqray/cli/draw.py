@@ -14,7 +14,14 @@ from seqray.cli.common import (
     open_automaton,
     rank_option,
 )
-from seqray.draw.graph import EDGES_A_STATE, PAPER_THRESHOLD, clear_threshold, hidden_share
+from seqray.draw.graph import (
+    EDGES_A_STATE,
+    PAPER_THRESHOLD,
+    clear_threshold,
+    counted,
+    hidden_share,
+    weight_share,
+)
 from seqray.draw.saving import ENDINGS, save_drawing
 from seqray.explain.naming import name_states
 
@@ -36,7 +43,8 @@ LOSS = 1e-6
     "--threshold",
     type=click.FloatRange(min=0),
     help="Transitions with a smaller weight are not drawn.  [default: the smallest that leaves "
-    f"at most {EDGES_A_STATE} edges a state; {PAPER_THRESHOLD:g} in the paper's style]",
+    f"at most {EDGES_A_STATE} edges a state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
+    "the paper's style]",
 )
 @click.option(
     "--style",
@@ -70,14 +78,18 @@ def command(
             save_drawing(drawn, output, threshold=limit)
         else:
             drawn, limit = _draw_readable(opened, output, threshold)
-    click.echo(
-        f"{output}: {drawn.n_states} states; transitions below {limit:g} are hidden, "
-        f"{hidden_share(drawn, limit):.1%} of all weight"
+    hidden = hidden_share(drawn, limit)
+    what = (
+        f"transitions below {limit:g} are hidden, {weight_share(hidden)} of all weight"
+        if hidden
+        else "all transitions are drawn"
     )
-    if threshold is None and style == "readable":
+    click.echo(f"{output}: {counted(drawn.n_states, 'state')}; {what}")
+    if threshold is None and style == "readable" and hidden:
         click.echo(
-            f"By default at most {EDGES_A_STATE} edges a state are drawn, and none below a "
-            "hundredth of the largest weight; --threshold sets another limit."
+            f"By default at most {EDGES_A_STATE} edges a state are drawn, or as many as hold "
+            "two thirds of the weight, and none below a hundredth of the largest weight; "
+            "--threshold sets another limit."
         )
 
 
@@ -90,8 +102,8 @@ def _draw_readable(
     save_drawing(named.automaton, output, threshold=limit, names=named.names, mass=named.mass)
     if named.automaton.n_states < opened.n_states:
         click.echo(
-            f"{opened.n_states - named.automaton.n_states} of {opened.n_states} states are left "
-            "out: no word needs them."
+            f"{named.automaton.n_states} of {counted(opened.n_states, 'state')} are drawn: no word "
+            "needs the others."
         )
     if named.loss > LOSS:
         click.echo(

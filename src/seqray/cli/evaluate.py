@@ -6,14 +6,21 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 
 import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
-from seqray.cli.boxes import open_box, option_option, store_option, store_path
+from seqray.cli.boxes import (
+    max_length_option,
+    open_box,
+    option_option,
+    read_box_words,
+    store_option,
+    store_path,
+)
 from seqray.cli.common import (
     automaton_argument,
+    console,
     json_line,
     open_automaton,
     rank_option,
@@ -21,10 +28,12 @@ from seqray.cli.common import (
     show_number,
     titled,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
-from seqray.explore.heard import LONGEST_RANDOM, N_WORDS, drawn_words
+from seqray.explore.heard import N_WORDS, drawn_words
+from seqray.redaction import redacted
 from seqray.stepper import predicts
 from seqray.words import Alphabet
 
@@ -39,6 +48,7 @@ from seqray.words import Alphabet
     f"{N_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
+@max_length_option
 @rank_option
 @store_option
 @option_option
@@ -55,6 +65,7 @@ def command(
     box: str,
     words: Path | None,
     target: str | None,
+    max_length: int | None,
     rank: int | None,
     store: str | None,
     options: tuple[str, ...],
@@ -71,28 +82,30 @@ def command(
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
     """
-    opened = open_box(box, options)
+    opened, shown_box = open_box(box, options), redacted(box)
     copy = open_automaton(automaton, rank)
     if copy.alphabet != opened.alphabet:
         raise ArgumentError(
-            f"{automaton} reads {copy.alphabet}, {box} reads {opened.alphabet}: "
+            f"{automaton} reads {copy.alphabet}, {shown_box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
-    aim = seqray.open_black_box(target) if target else None
-    with opened_store(store_path(box, opened, store)) as kept:
+    aim = open_box(target) if target else None
+    with opened_store(store_path(box, opened, store)) as kept, box_prints_to_stderr():
         asked = attended(opened, Meter(), store=kept)
         if words is not None:
-            evaluated = seqray.read_words(words, alphabet=opened.alphabet)
+            evaluated = read_box_words(words, opened, max_length)
         else:
-            evaluated, _ = drawn_words(asked, np.random.default_rng(0))
+            evaluated, _ = drawn_words(asked, np.random.default_rng(0), max_length)
             if not predicts(asked):
                 click.echo(
-                    f"On random words of up to {LONGEST_RANDOM} symbols, for {box} cannot be "
-                    "sampled: for others, --words FILE.",
+                    f"On random words of up to {evaluated.lengths.max()} symbols, for {shown_box} "
+                    "cannot be sampled: for longer ones, --max-length; for others, --words FILE.",
                     err=True,
                 )
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
-        apart = seqray.disagreements(asked, copy, n_words=worst) if worst else []
+        apart = []
+        if worst:
+            apart = seqray.disagreements(asked, copy, n_words=worst, max_length=max_length)
         by_next = predicts(asked) and predicts(copy)
     if as_json:
         extra = {
@@ -105,7 +118,7 @@ def command(
             extra["worst"] = [each._asdict() for each in apart]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
-        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {box}")
+        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {shown_box}")
         if worst:
             _show_worst(apart, opened.alphabet, by_next=by_next)
 
@@ -125,7 +138,7 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         distance, box, automaton = (show_number(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.found)
-    Console().print(table)
+    console().print(table)
     meaning = (
         "apart: the share of chance they give to different next symbols; next: the one they\n"
         "differ on most, and the chance that box and automaton give it."

@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
 from seqray.automaton import WeightedAutomaton
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
-from seqray.cli.common import automaton_argument, json_line, open_automaton, rank_option
+from seqray.cli.common import automaton_argument, console, json_line, open_automaton, rank_option
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explain.background import Background
 from seqray.explain.changes import RankChanges, what_changes
 from seqray.explain.facts import facts
@@ -103,7 +102,7 @@ def command(
         found = explain_word(opened, symbols, background=behind, n_neighbours=neighbours)
     else:
         asked = open_box(box, options)
-        with opened_store(store_path(box, asked, store)) as kept:
+        with opened_store(store_path(box, asked, store)) as kept, box_prints_to_stderr():
             found = explain_word(
                 opened,
                 symbols,
@@ -146,18 +145,18 @@ def _print_word(found: WordExplanation, as_json: bool) -> None:
 
 def show_sections(sections: Iterable[Section]) -> None:
     """Print the tables of an explanation."""
-    console = Console()
+    terminal = console()
     for place, section in enumerate(sections):
         if place:
-            console.print()
+            terminal.print()
         short = section.shortened()
-        console.print(Text(short.title), style="bold")
+        terminal.print(short.title, style="bold", highlight=False)
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
         for column in short.columns:
             justify = "right" if column.startswith(" ") else "left"
-            table.add_column(Text(column.strip()), justify=justify, overflow="fold")  # type: ignore[arg-type]
+            table.add_column(column.strip(), justify=justify, overflow="fold")  # type: ignore[arg-type]
         for row in short.rows:
-            table.add_row(*(Text(cell) for cell in row))
-        console.print(table)
+            table.add_row(*row)
+        terminal.print(table)
         if short.note:
-            console.print(Text(short.note.replace("\n", " ")), style="dim")
+            terminal.print(short.note.replace("\n", " "), style="dim", highlight=False)

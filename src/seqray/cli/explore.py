@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import os
+import socket
 import webbrowser
 from pathlib import Path
 
 import click
 
-import seqray
 from seqray.answers import opened_store
 from seqray.asking import Meter, attended
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
-from seqray.cli.boxes import open_box, option_option, store_option, store_path
+from seqray.cli.boxes import (
+    max_length_option,
+    name_option,
+    open_box,
+    option_option,
+    read_box_words,
+    store_option,
+    store_path,
+)
 from seqray.cli.common import (
     automaton_argument,
     check_output,
+    notes,
     open_automaton,
     rank_option,
     write_text,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
 from seqray.extraction import Extraction
@@ -47,6 +57,8 @@ from seqray.store import open_run
     help="What to compare them on: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: words "
     "drawn from the box, or at random]",
 )
+@max_length_option
+@name_option
 @rank_option
 @click.option("--serve", is_flag=True, help="Serve the page here; typed words are asked of BOX.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
@@ -65,6 +77,8 @@ def command(
     output: Path | None,
     box: str | None,
     words: Path | None,
+    max_length: int | None,
+    name: str | None,
     rank: int | None,
     serve: bool,
     port: int,
@@ -91,20 +105,33 @@ def command(
     pip install 'seqray[web]'.
     """
     _check(output, box, words, serve)
-    found, name = _subject(automaton, rank)
+    listening = None
+    if serve:  # a port that is in use is noticed before any work
+        listening = click.get_current_context().with_resource(open_port(host, port))
+    found, default_name = _subject(automaton, rank)
+    name = name or default_name
     if box is None:
-        page = to_html(found, rank=rank, name=name, seed=seed)
+        with notes():
+            page = to_html(found, rank=rank, name=name, seed=seed)
         _write(output, page, opens)
         return
     opened = open_box(box, options)
-    shown = None if words is None else seqray.read_words(words, alphabet=opened.alphabet)
+    shown = None if words is None else read_box_words(words, opened, max_length)
     with opened_store(store_path(box, opened, store)) as kept:
         asked = attended(opened, Meter(), store=kept)
-        page = to_html(
-            found, box=asked, words=shown, rank=rank, name=name, seed=seed, is_live=serve
-        )
-        if serve:
-            _serve(page, asked, host, port, opens)
+        with notes(), box_prints_to_stderr():
+            page = to_html(
+                found,
+                box=asked,
+                words=shown,
+                rank=rank,
+                name=name,
+                max_length=max_length,
+                seed=seed,
+                is_live=listening is not None,
+            )
+        if listening is not None:
+            _serve(page, asked, host, listening, opens)
         else:
             _write(output, page, opens)
 
@@ -113,12 +140,12 @@ def _check(output: Path | None, box: str | None, words: Path | None, serve: bool
     """Refuse what cannot work, before anything is asked."""
     if serve:
         if box is None:
-            raise click.UsageError("--serve asks the box about typed words: say which, --against")
+            raise click.UsageError("--serve needs a box: add --against BOX")
         if output is not None:
             raise click.UsageError("--serve writes no file: leave out either --serve or --output")
         load_web()
     elif output is None:
-        raise click.UsageError("say where the page goes, -o page.html, or --serve it")
+        raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(output, [".html"], "--output")
     if words is not None and box is None:
@@ -130,8 +157,8 @@ def _subject(automaton: str, rank: int | None) -> tuple[Extraction | WeightedAut
     path = automaton.removeprefix("wa:")
     if Path(path).is_dir():
         run = open_run(path)
-        box = run.settings.get("box")
-        return run, None if box else os.path.basename(os.path.normpath(path))
+        known = run.settings.get("name") or run.settings.get("box")
+        return run, None if known else os.path.basename(os.path.normpath(path))
     return open_automaton(automaton, rank), os.path.basename(path)
 
 
@@ -144,8 +171,7 @@ def _write(output: Path | None, page: str, opens: bool) -> None:
         webbrowser.open(output.absolute().as_uri())
 
 
-def _serve(page: str, box: BlackBox, host: str, port: int, opens: bool) -> None:
-    listening = open_port(host, port)
+def _serve(page: str, box: BlackBox, host: str, listening: socket.socket, opens: bool) -> None:
     where = f"[{host}]" if ":" in host else host
     address = f"http://{where}:{listening.getsockname()[1]}/"
     if not is_loopback(host):
@@ -157,5 +183,6 @@ def _serve(page: str, box: BlackBox, host: str, port: int, opens: bool) -> None:
     click.echo(f"{address}    Ctrl-C ends it")
     if opens:
         webbrowser.open(address)
-    run(application(page, box, host=host), listening)
+    with box_prints_to_stderr():
+        run(application(page, box, host=host), listening)
     click.echo("Ended.")

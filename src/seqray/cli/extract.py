@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import seqray
 from seqray.cli.boxes import (
     box_list,
     interruptible,
+    name_option,
     open_box,
     option_option,
     store_option,
@@ -26,8 +26,10 @@ from seqray.cli.common import (
     show_searches,
     some_ranks,
 )
+from seqray.cli.terminal import box_prints_to_stderr
 from seqray.errors import RankError
 from seqray.extraction import BASES
+from seqray.redaction import redacted
 from seqray.store import check_run_target
 from seqray.words import Words
 
@@ -101,7 +103,8 @@ the batch and extracts from what is known by then; twice stops at once.
     "--budget",
     type=click.IntRange(1),
     metavar="QUESTIONS",
-    help="The most words, prefixes or steps to ask; the basis is made small enough.",
+    help="The most words, prefixes or steps to ask; the basis is made small enough. Without it, "
+    "words beyond 100 million are refused.",
 )
 @click.option(
     "--time",
@@ -134,6 +137,7 @@ the batch and extracts from what is known by then; twice stops at once.
     show_default=True,
     help="How often to ask the same of a box that answers differently each time.",
 )
+@name_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -152,6 +156,7 @@ def command(
     target: float | None,
     counterexamples: int,
     repeat: int,
+    name: str | None,
     store: str | None,
     options: tuple[str, ...],
     seed: int,
@@ -161,13 +166,14 @@ def command(
     limits = {"--max-rank": max_rank, "--prefixes": prefixes}
     if method in ("weighted", "paper"):  # contexts have more columns than suffixes
         limits["--suffixes"] = suffixes
-    for name, limit in limits.items():
+    for option, limit in limits.items():
         if wanted is not None and limit is not None and wanted > limit:
             raise click.BadParameter(
-                f"{wanted} is more than {limit}, which {name} allows", param_hint="--rank"
+                f"{wanted} is more than {limit}, which {option} allows", param_hint="--rank"
             )
     check_run_target(output)
     opened = open_box(box, options)
+    opened.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     answers = store_path(box, opened, store)
     source: str | Words | None = basis
     if basis is not None and basis not in BASES:
@@ -177,7 +183,12 @@ def command(
                 param_hint="--basis",
             )
         source = seqray.read_words(basis, alphabet=opened.alphabet)
-    with notes(), interruptible() as stop, progress_bar("asking the box") as progress:
+    with (
+        notes(),
+        interruptible() as stop,
+        box_prints_to_stderr(),
+        progress_bar("asking the box") as progress,
+    ):
         found = seqray.extract(
             opened,
             prefixes=prefixes,
@@ -197,7 +208,8 @@ def command(
             progress=progress,
         )
     chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
-    seqray.save_run(found, output, rank=chosen, about={"box": box})
+    about = {"box": redacted(box)} if name is None else {"box": redacted(box), "name": name}
+    seqray.save_run(found, output, rank=chosen, about=about)
     settings = found.settings
     click.echo(_asked(settings))
     if answers is not None:
@@ -206,7 +218,8 @@ def command(
         show_rounds(settings["rounds"])
     if settings.get("counterexamples"):
         show_searches(settings["counterexamples"])
-    show_ranks(found.fidelity, some_ranks(found.max_rank, chosen), chosen)
+    ranks = some_ranks(found.max_rank, chosen, settings.get("fitted_ranks", ()))
+    show_ranks(found.fidelity, ranks, chosen)
     if wanted is not None and wanted > found.max_rank:
         raise RankError(
             f"rank {wanted} is above {found.max_rank}, the rank of the block; "
@@ -216,15 +229,16 @@ def command(
     if settings["stopped"] == "interrupted":
         again = "begins anew" if answers is None else "asks what is missing"
         click.echo(f"Interrupted: the same command {again}.", err=True)
-        sys.exit(130)
+        click.get_current_context().exit(130)
 
 
 def _asked(settings: Mapping[str, Any]) -> str:
     """Say what was asked, and how long it took."""
+    rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
-        what, rows, columns = "prefixes", "contexts", f"{settings['columns']:,} columns"
-    else:
-        what, rows, columns = "words", "prefixes", f"{settings['suffixes']:,} suffixes"
+        rows, columns = "contexts", f"{settings['columns']:,} columns"
+    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"])
+    what = what or ("prefixes" if "columns" in settings else "words")
     way, seconds = settings["asked"], settings["seconds"]
     said = (
         f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from seqray.answers import AnswerStore, KeptBox, default_store
+from seqray.cli.common import console, json_line
 from seqray.errors import ArgumentError, MissingFileError
 
 DAY = 24 * 3600
@@ -60,8 +58,8 @@ def info(path: Path | None) -> None:
     for box in boxes:
         unused = f"{(time.time() - box.used) / DAY:.0f}"
         counts = (f"{len(box.alphabet)}", f"{box.n_answers:,}", f"{box.n_blocks:,}", unused)
-        table.add_row(Text(box.fingerprint), box.kind, *counts)
-    Console().print(table)
+        table.add_row(box.fingerprint, box.kind, *counts)
+    console().print(table)
 
 
 @command.command()
@@ -105,7 +103,7 @@ def export(path: Path | None, pattern: str | None) -> None:
                 for word, row in zip(words, answers.tolist(), strict=True):
                     answer = row[0] if box.kind.startswith("value") else row
                     line = {"box": box.fingerprint, "word": list(word), "answer": answer}
-                    click.echo(json.dumps(line, ensure_ascii=False))
+                    click.echo(json_line(line))
 
 
 def _existing(path: Path | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from rich import progress
-from rich.console import Console
 
 import seqray
-from seqray.cli.common import check_output, titled, write_text
+from seqray.cli.common import check_output, console, titled, write_text
 
 if TYPE_CHECKING:
     from seqray.training.checkpoint import Epoch
@@ -159,23 +157,23 @@ def _interruptible(checkpoint: Path) -> Iterator[None]:
             )
         else:
             click.echo("\nInterrupted before the first epoch: nothing was written.", err=True)
-        sys.exit(130)
+        click.get_current_context().exit(130)
 
 
 @contextmanager
 def _watching(epochs: int) -> Iterator[Report]:
     """Show a bar on a terminal; where there is none, a line an epoch (both on standard error)."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    terminal = console(stderr=True)
+    if not terminal.is_terminal:
         yield lambda done, total: None, lambda row: click.echo(_line(row, epochs), err=True)
         return
     columns = (
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
         progress.TimeRemainingColumn(),
     )
-    with progress.Progress(*columns, console=console, transient=True) as bar:
+    with progress.Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task("training", total=None)
         yield (
             lambda done, total: bar.update(task, completed=done, total=total),
@@ -204,7 +202,7 @@ def _show(found: TrainedNetwork) -> None:
             *(sparkline([row.validation for row in rows]), f"{sum(r.seconds for r in rows):.1f}"),
             style=style,
         )
-    Console().print(shown)
+    console().print(shown)
     click.echo(
         f"Kept: {found.hidden} units after epoch {found.epoch}. Validation cross-entropy "
         f"{found.validation:.4f} nats on {found.n_validation:,} words, learnt from "

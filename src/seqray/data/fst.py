@@ -20,6 +20,7 @@ import numpy as np
 
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import FileError, SymbolError
+from seqray.files import MAX_NUMBERS, too_many_numbers
 from seqray.words import Alphabet, Symbol
 
 EPSILON = "<eps>"
@@ -103,6 +104,11 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     if len(initial) > 1 and start not in finals and all(edge[0] != start for edge in edges):
         states.remove(start)  # it did nothing but hand out the input weights
         del initial[start]
+    n_numbers = len(alphabet) * len(states) ** 2
+    if n_numbers > MAX_NUMBERS:
+        raise too_many_numbers(
+            f"the FST text: {len(states):,} states and {len(alphabet):,} symbols", n_numbers
+        )
     at = {state: index for index, state in enumerate(states)}
     return WeightedAutomaton.from_edges(
         alphabet,

@@ -7,6 +7,7 @@ import numpy as np
 from seqray.arrays import BoolArray, FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import ArgumentError, RankError
+from seqray.files import MAX_NUMBERS
 
 KINDS = ("dpfa", "pfa", "hmm")
 
@@ -184,6 +185,11 @@ def _check_size(n_states: int, n_symbols: int) -> None:
         raise RankError(f"n_states: expected 1 or more, got {n_states}")
     if n_symbols < 1:
         raise ArgumentError(f"n_symbols: expected 1 or more, got {n_symbols}")
+    if n_symbols * n_states**2 > MAX_NUMBERS:
+        raise ArgumentError(
+            f"{n_states:,} states and {n_symbols:,} symbols need {n_symbols * n_states**2:,} "
+            f"numbers, more than the limit of {MAX_NUMBERS:,}: choose fewer states or symbols"
+        )
 
 
 def _check_share(name: str, share: float) -> None:

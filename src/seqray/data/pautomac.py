@@ -17,7 +17,7 @@ from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.data.words_file import PathLike, text_lines
 from seqray.errors import ArgumentError, FileError
-from seqray.files import writing
+from seqray.files import MAX_NUMBERS, too_many_numbers, writing
 
 SECTIONS = {
     "I": "(state)",
@@ -27,8 +27,6 @@ SECTIONS = {
 }
 TOLERANCE = 1e-6
 """How far probabilities may be from summing to 1."""
-MAX_NUMBERS = 2**28
-"""A machine of more numbers than these, 2 GiB, is taken for a damaged one."""
 
 _TITLE = re.compile(r"([IFST]):")
 _ENTRY = re.compile(r"\(([0-9, ]+)\)\s+(\S+)")
@@ -70,19 +68,28 @@ def read_machine(path: PathLike) -> WeightedAutomaton:
     )
     n_symbols = 1 + max(key[1] for name in "ST" for key in sections[name])
     if n_symbols * n_states**2 > MAX_NUMBERS:
-        raise FileError(
-            f"{path}: damaged or too large: "
-            f"it names state {n_states - 1} and symbol {n_symbols - 1}"
+        raise too_many_numbers(
+            f"{path}: {n_states:,} states and {n_symbols:,} symbols", n_symbols * n_states**2
         )
-    full_shape = (n_states, n_symbols, n_states)
-    arrays = {name: np.zeros(full_shape[: keys.count(",") + 1]) for name, keys in SECTIONS.items()}
-    for name, entries in sections.items():
-        for key, probability in entries.items():
-            arrays[name][key] = probability
-    _check_sums(path, titles, arrays)
-    initial, final, symbols, targets = arrays.values()
-    weights = (1 - final)[:, None, None] * symbols[:, :, None] * targets
-    return WeightedAutomaton(range(n_symbols), initial, weights.transpose(1, 0, 2), final)
+    shapes = {"I": (n_states,), "F": (n_states,), "S": (n_states, n_symbols)}
+    arrays = {name: _filled(shape, sections[name]) for name, shape in shapes.items()}
+    keys = np.array(list(sections["T"]))
+    targets = np.array(list(sections["T"].values()))
+    origins, symbols, ends = keys.T
+    sums = np.zeros((n_states, n_symbols))
+    np.add.at(sums, (origins, symbols), targets)
+    _check_sums(path, titles, arrays, sums)
+    leaving = (1 - arrays["F"])[:, None] * arrays["S"]
+    transitions = np.zeros((n_symbols, n_states, n_states))
+    transitions[symbols, origins, ends] = leaving[origins, symbols] * targets
+    return WeightedAutomaton(range(n_symbols), arrays["I"], transitions, arrays["F"])
+
+
+def _filled(shape: tuple[int, ...], entries: Entries) -> FloatArray:
+    array = np.zeros(shape)
+    for key, probability in entries.items():
+        array[key] = probability
+    return array
 
 
 def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
@@ -257,17 +264,21 @@ def _shown(key: tuple[int, ...]) -> str:
     return f"({','.join(map(str, key))})"
 
 
-def _check_sums(path: PathLike, titles: dict[str, int], arrays: Mapping[str, FloatArray]) -> None:
+def _check_sums(
+    path: PathLike,
+    titles: dict[str, int],
+    arrays: Mapping[str, FloatArray],
+    target_sums: FloatArray,
+) -> None:
     """Refuse a machine that is not stochastic: the usual sign of a file that was cut."""
     goes_on = 1 - arrays["F"]
-    # How often each distribution is used: where it never is, it may be missing.
-    uses = {
-        "I": np.ones(()),
-        "S": np.abs(goes_on),
-        "T": np.abs(goes_on[:, None] * arrays["S"]),
+    # The sum of each distribution, and how often it is used: where it never is, it may be missing.
+    checks = {
+        "I": (arrays["I"].sum(axis=-1), np.ones(())),
+        "S": (arrays["S"].sum(axis=-1), np.abs(goes_on)),
+        "T": (target_sums, np.abs(goes_on[:, None] * arrays["S"])),
     }
-    for name, use in uses.items():
-        sums = arrays[name].sum(axis=-1)
+    for name, (sums, use) in checks.items():
         wrong = use * np.abs(sums - 1) > 10 * TOLERANCE
         if wrong.any():
             key = tuple(np.argwhere(wrong)[0].tolist())

@@ -18,6 +18,7 @@ import numpy as np
 from seqray.arrays import FloatArray
 from seqray.data.words_file import PathLike, read_words, text_lines
 from seqray.errors import FileError
+from seqray.files import MAX_NUMBERS, too_many_numbers
 from seqray.words import Alphabet, Symbol, Words
 
 END = -1
@@ -79,7 +80,10 @@ def read_prefixes_and_targets(
             f"{targets}: expected a row for each of the {len(words)} prefixes of {prefixes}, "
             f"found {len(rows)}"
         )
-    chances = np.zeros((len(words), len(words.alphabet) + 1))
+    shape = (len(words), len(words.alphabet) + 1)
+    if math.prod(shape) > MAX_NUMBERS:
+        raise too_many_numbers(f"{prefixes}: {shape[0]:,} × {shape[1]:,}", math.prod(shape))
+    chances = np.zeros(shape)
     for at, row in enumerate(rows):
         for symbol, chance in row:
             code = words.alphabet.codes.get(symbol) if symbol != END else len(words.alphabet)

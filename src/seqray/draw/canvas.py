@@ -43,8 +43,9 @@ def write_image(scene: Scene, path: Path) -> None:
     MissingExtraError
         If there is no matplotlib.
     """
-    matplotlib = _load("matplotlib")
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings(record=True) as caught:
+    # The defaults first: no style file of the user's, such as one with text.usetex, has a say.
+    styled = _load("matplotlib.style").context(["default", STYLE])
+    with styled, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure = _figure(scene)
         dots = min(DOTS, 96 * LARGEST / max(scene.view[2:]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike
 from seqray.draw.graph import (
     NEGATIVE,
     POSITIVE,
@@ -17,11 +18,11 @@ from seqray.draw.graph import (
     state_weights,
 )
 from seqray.draw.readable import MAX_LINES, Facts, entry_label, tint
-from seqray.draw.styles import checked, chosen_threshold
+from seqray.draw.styles import checked, chosen_threshold, subject
 
 
 def to_dot(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     threshold: float | None = None,
     names: Sequence[str] | None = None,
@@ -32,10 +33,11 @@ def to_dot(
     Parameters
     ----------
     automaton
-        What to draw.
+        What to draw: an automaton, or what one is in: an extraction, a named automaton, which is
+        drawn with its names, or the path of a run folder.
     threshold
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
-        By default 0.05; with names, the smallest that leaves at most three edges a state.
+        By default 0.05; with names, see `clear_threshold`.
     names
         What to call each state. With names states carry them and the chance to end there, without
         them ``input > output``.
@@ -61,6 +63,7 @@ def to_dot(
         0 -> 1 [label="b: −0.5\l", tooltip="b: −0.5", penwidth=4.00, color="#D55E00", style=dashed];
     }
     """
+    automaton, names, mass = subject(automaton, names, mass)
     limit = chosen_threshold(automaton, threshold, names)
     caption = hidden_caption(automaton, limit)
     edges = drawn_edges(automaton, limit)

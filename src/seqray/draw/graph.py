@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray
+from seqray.arrays import BoolArray, FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.errors import ArgumentError
 from seqray.words import Symbol
@@ -23,6 +24,10 @@ ISOLATE, CLOSE = "\u200e\u2068", "\u2069"
 
 PAPER_THRESHOLD = 0.05
 EDGES_A_STATE = 3
+MOST_HIDDEN = 1 / 3  # of the weight, by default
+MAX_EDGES = 100  # as many are drawn to hide no more than that
+ALIKE = 0.75  # of a weight that is shown: larger ones are shown with it
+HEAVY = 0.5  # of the largest weight: larger ones are shown
 NEGLIGIBLE = 0.01  # of the largest weight: what is smaller is never shown unless asked for
 
 SAME = 1e-9  # weights that differ by no more, relative to themselves, are the same
@@ -34,6 +39,7 @@ class DrawnEdge(NamedTuple):
     origin: int
     target: int
     weights: tuple[tuple[str, float], ...]
+    names: tuple[str, ...]  # those of its symbols, cut to what has room, and distinct
 
     @property
     def heaviest(self) -> float:
@@ -48,7 +54,8 @@ class DrawnEdge(NamedTuple):
     def label(self, n_lines: int, digits: int) -> tuple[tuple[str, float], ...]:
         """Return the label with at most so many lines, and digits in a number."""
         cut = len(self.weights) if len(self.weights) <= n_lines else n_lines - 1
-        lines = tuple((f"{short(s)}: {number(w, digits)}", w) for s, w in self.weights[:cut])
+        drawn = zip(self.names[:cut], self.weights, strict=False)
+        lines = tuple((f"{name}: {number(w, digits)}", w) for name, (_, w) in drawn)
         rest = len(self.weights) - cut
         return (*lines, (f"… {rest} more", 0.0)) if rest else lines
 
@@ -62,20 +69,32 @@ def drawn_edges(automaton: WeightedAutomaton, threshold: float) -> list[DrawnEdg
     """Return the edges that a threshold leaves, by origin and target."""
     shown = _shown(automaton, threshold)
     names = [shown_name(symbol) for symbol in automaton.alphabet]
+    cut = distinct(names, MAX_NAME)
     edges = []
     for origin, target in np.argwhere(shown.any(axis=0)).tolist():
         weights = automaton.transitions[:, origin, target].tolist()
         codes = np.flatnonzero(shown[:, origin, target]).tolist()
         codes.sort(key=lambda code: -abs(weights[code]))
-        edges.append(DrawnEdge(origin, target, tuple((names[c], weights[c]) for c in codes)))
+        listed = tuple((names[c], weights[c]) for c in codes)
+        edges.append(DrawnEdge(origin, target, listed, tuple(cut[c] for c in codes)))
     return edges
 
 
-def clear_threshold(automaton: WeightedAutomaton) -> float:
-    """Return the smallest threshold of two digits that leaves at most three edges a state.
+def clear_threshold(automaton: WeightedAutomaton, n_edges: int | None = None) -> float:
+    """Return a threshold of two digits that leaves few edges, and most of the weight.
 
-    Weights below a hundredth of the largest one are hidden in any case: nobody wants to see them.
-    Of weights that are the same none is hidden unless all are: there may be more edges then.
+    It is the smallest that leaves at most three edges a state. Where that hides more than a third
+    of the weight, or a weight of half the largest, it is lowered until it does not, as far as 100
+    edges go. Weights below a hundredth of the largest one are hidden in any case: nobody wants to
+    see them. Of weights that are the same none is hidden unless all are: there may be more edges
+    then.
+
+    Parameters
+    ----------
+    automaton
+        What to draw.
+    n_edges
+        Another number of edges to leave.
 
     Examples
     --------
@@ -84,19 +103,49 @@ def clear_threshold(automaton: WeightedAutomaton) -> float:
     >>> circle = np.eye(4) / 2 + np.eye(4)[[1, 2, 3, 0]] / 4 + np.eye(4)[[2, 3, 0, 1]] / 8
     >>> clear_threshold(WeightedAutomaton("a", np.eye(4)[0], [circle + 0.0317], np.ones(4)))
     0.032
+    >>> nearly = 1 - 0.001 * np.arange(25).reshape(5, 5)
+    >>> clear_threshold(WeightedAutomaton("a", np.eye(5)[0], [nearly], np.ones(5)))
+    0.5
     """
     sizes = np.sort(np.abs(automaton.transitions).max(axis=0), axis=None)[::-1]
-    most = EDGES_A_STATE * automaton.n_states
+    wanted = EDGES_A_STATE * automaton.n_states if n_edges is None else n_edges
+    threshold = few = _leaving(sizes, wanted)
+    if hidden_share(automaton, threshold) > MOST_HIDDEN:
+        threshold = min(few, two_digits(ALIKE * _least_needed(automaton), np.floor))
+    threshold = min(threshold, two_digits(HEAVY * float(sizes[0]), np.floor))
+    return min(few, max(threshold, _leaving(sizes, MAX_EDGES)))
+
+
+def _leaving(sizes: FloatArray, most: int) -> float:
+    """Return the smallest threshold that leaves so many edges, whose sizes fall."""
     largest, hidden = float(sizes[0]), float(sizes[most]) if len(sizes) > most else 0.0
     if hidden < NEGLIGIBLE * largest:
         return float(f"{NEGLIGIBLE * largest:.2g}")
     last = float(sizes[most - 1]) if len(sizes) > most else np.inf
     if hidden > 1e-300 and hidden >= (1 - SAME) * last:  # as large as the last that is left
-        place = 10.0 ** (np.floor(np.log10(hidden * (1 + SAME))) - 1)
-        return float(f"{np.floor(hidden * (1 + SAME) / place) * place:.2g}")
+        return two_digits(hidden * (1 + SAME), np.floor)
     digits, exponent = f"{hidden:.1e}".replace(".", "").split("e")
     rounded, step = (float(f"{int(digits) + more}e{int(exponent) - 1}") for more in (0, 1))
     return min(step if rounded <= hidden else rounded, np.finfo(float).max)
+
+
+def _least_needed(automaton: WeightedAutomaton) -> float:
+    """Return the size of the last transition that is needed, the heaviest first."""
+    sizes = np.sort(np.abs(automaton.transitions), axis=None)[::-1]
+    sums = np.cumsum(sizes / (sizes[0] or 1.0))
+    return float(sizes[int(np.searchsorted(sums, (1 - MOST_HIDDEN) * sums[-1]))])
+
+
+def two_digits(value: float, rounding: Callable[[float], float]) -> float:
+    """Round a positive number to two significant digits, down or up.
+
+    >>> two_digits(0.0379, np.floor), two_digits(0.0371, np.ceil)
+    (0.037, 0.038)
+    """
+    if value < 1e-300:
+        return 0.0
+    place = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{rounding(value / place) * place:.2g}")
 
 
 def hidden_share(automaton: WeightedAutomaton, threshold: float) -> float:
@@ -117,15 +166,39 @@ def hidden_share(automaton: WeightedAutomaton, threshold: float) -> float:
 def hidden_caption(automaton: WeightedAutomaton, threshold: float) -> str:
     """Say what a threshold hides."""
     present, shown = _shown(automaton, 0.0), _shown(automaton, threshold)
+    if (present == shown).all():
+        return "all transitions are drawn"
     counts = [
-        f"{before - after} of {before} {name}"
+        f"{before - after:,} of {counted(before, name)}"
         for name, before, after in (
-            ("transitions", present.sum(), shown.sum()),
-            ("edges", present.any(axis=0).sum(), shown.any(axis=0).sum()),
+            ("transition", int(present.sum()), int(shown.sum())),
+            ("edge", int(present.any(axis=0).sum()), int(shown.any(axis=0).sum())),
         )
     ]
-    share = f"{100 * hidden_share(automaton, threshold):.2g} % of the weight"
+    share = f"{weight_share(hidden_share(automaton, threshold))} of the weight"
     return f"|weight| < {threshold:g} is hidden: {', '.join(counts)}, {share}"
+
+
+def weight_share(share: float) -> str:
+    """Write how much of the weight is hidden, never 0 % of something and never 100 % of less.
+
+    >>> weight_share(0.00987), weight_share(1e-7), weight_share(0.9999)
+    ('0.99 %', 'less than 0.01 %', 'more than 99 %')
+    """
+    if 0 < share < 1e-4:
+        return "less than 0.01 %"
+    if 0.99 < share < 1:
+        return "more than 99 %"
+    return f"{100 * share:.2g} %" if share < 0.99 else "100 %"
+
+
+def counted(number: int, one: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "state"), counted(1200, "state")
+    ('1 state', '1,200 states')
+    """
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def state_weights(automaton: WeightedAutomaton, state: int) -> str:
@@ -171,6 +244,50 @@ def short(name: str, most: int = MAX_NAME) -> str:
         return name
     closing = CLOSE if name.startswith(ISOLATE) else ""
     return name[: most - 1] + "…" + closing
+
+
+def distinct(names: Sequence[str], most: int) -> list[str]:
+    """Cut names that are too long, so that those that differ still differ.
+
+    Ends are cut where that keeps them apart, else beginnings, else middles; those that are still
+    the same get the number of their place.
+
+    >>> distinct(["start", "after 24 17 3", "after 24 17 5"], 8)
+    ['start', '…24 17 3', '…24 17 5']
+    >>> distinct(["a" * 9, "a" * 8], 5)
+    ['aaa…1', 'aaa…2']
+    """
+    attempts = [[cut(name, most) for name in names] for cut in (short, _short_front, _short_middle)]
+    n_names = len(set(names))
+    best = max(attempts, key=lambda cuts: len(set(cuts)))
+    if len(set(best)) >= n_names:
+        return best
+    owners: dict[str, set[str]] = {}
+    for name, text in zip(names, best, strict=True):
+        owners.setdefault(text, set()).add(name)
+    places = {name: names.index(name) + 1 for name in names}
+    return [
+        text if len(owners[text]) == 1 else _numbered(name, places[name], most)
+        for name, text in zip(names, best, strict=True)
+    ]
+
+
+def _numbered(name: str, place: int, most: int) -> str:
+    return short(name, max(2, most - len(str(place)))) + str(place)
+
+
+def _short_front(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
+    opening = ISOLATE if name.startswith(ISOLATE) else ""
+    return f"{opening}…{name[1 - most :].strip()}"
+
+
+def _short_middle(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
+    back = (most - 1) // 2
+    return f"{name[: most - 1 - back]}…{name[-back:]}"
 
 
 def _shown(automaton: WeightedAutomaton, threshold: float) -> BoolArray:

@@ -119,6 +119,23 @@ def spread(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: float) 
     return min(tangles[:2], key=_Tangle.cost).points
 
 
+def scattered(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: float) -> Points:
+    """Place many states quickly: by their distances only, and so that no two touch.
+
+    The parameters are those of `spread`, for three states or more.
+    """
+    n = len(pull)
+    linked = ((pull + pull.T) > 0) & ~np.eye(n, dtype=bool)
+    lengths, joined = _graph_distances(linked, rims, edge_length)
+    trust = np.where(joined, 1.0, APART)
+    points = _turned(_stress(_plane(lengths), lengths, trust), int(start.argmax()))
+    points = points.real + 1j * points.imag / FLAT
+    gaps = np.where(linked, edge_length, GAP / 3)
+    tangle = _Tangle(points, np.argwhere(np.triu(linked)), lengths, trust, gaps, rims, start)
+    tangle.part()
+    return tangle.points
+
+
 def _graph_distances(
     linked: BoolArray, rims: Rims, edge_length: float
 ) -> tuple[FloatArray, BoolArray]:

@@ -22,6 +22,7 @@ from seqray.draw.strokes import (
     label_size,
     line_entries,
     pens,
+    title_of,
 )
 
 MAX_RADIUS = 640.0
@@ -44,7 +45,7 @@ def paper_scene(automaton: WeightedAutomaton, threshold: float) -> Scene:
     ]
     caption = count_missing(hidden_caption(automaton, threshold), len(edges), len(found.labels))
     return page(
-        f"Weighted automaton, {automaton.n_states} states, {len(automaton.alphabet)} symbols",
+        title_of(automaton),
         "States carry their input and output weight; edges are as wide as their heaviest weight, "
         "and dashed where it is negative.",
         caption,
@@ -80,7 +81,7 @@ def _links(edges: Sequence[DrawnEdge], places: Sequence[int]) -> list[Link]:
     pairs = {(edge.origin, edge.target) for edge in edges}
     points, n = on_circle(places), len(places)
     links = []
-    for q, r, _ in edges:
+    for q, r, *_ in edges:
         if q == r:
             links.append(Link(q, q, toward=points[q] if n > 1 else -1j))
             continue

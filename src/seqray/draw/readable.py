@@ -12,12 +12,13 @@ from seqray.automaton import WeightedAutomaton
 from seqray.draw.geometry import Curve, Rims, half_size, head_corners
 from seqray.draw.graph import (
     ISOLATE,
+    MAX_NAME,
     NEGATIVE,
     DrawnEdge,
+    distinct,
     drawn_edges,
     hidden_caption,
     number,
-    short,
     shown_name,
 )
 from seqray.draw.labels import Arrangement, arrange
@@ -46,6 +47,7 @@ from seqray.draw.strokes import (
     label_size,
     line_entries,
     pens,
+    title_of,
 )
 
 DARKEST = np.array([0x7D, 0xBE, 0xE8])
@@ -157,7 +159,7 @@ class Shown:
             automaton,
             facts,
             edges,
-            [_state_lines(automaton, facts, q) for q in range(automaton.n_states)],
+            _state_lines(automaton, facts),
             [edge.label(MAX_LINES, 2) for edge in edges]
             + [entry_label(automaton, facts, q) for q in facts.begins],
         )
@@ -171,7 +173,7 @@ class Shown:
         half = np.array([half_size(lines) for lines in self.inside]) + PADDING + RING
         rims = Rims(half[:, 0], half[:, 1], np.full(n, CORNER))
         pairs = {(edge.origin, edge.target) for edge in self.edges}
-        links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, _ in self.edges]
+        links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, *_ in self.edges]
         links += [Link(OUTSIDE, q) for q in self.facts.begins]
         sizes = [label_size(lines, SMALL) if lines else None for lines in self.labels]
         widths = [size[0] for size in sizes if size is not None]
@@ -203,7 +205,7 @@ def readable_scene(
     found, facts = shown.arranged(), shown.facts
     n_labels = sum(bool(lines) for lines in shown.labels)
     return page(
-        f"Weighted automaton, {automaton.n_states} states, {len(automaton.alphabet)} symbols",
+        title_of(automaton),
         _reading(facts),
         count_missing(_caption(automaton, threshold, facts), n_labels, len(found.labels)),
         _drawn(shown, found),
@@ -234,29 +236,38 @@ def _drawn(shown: Shown, found: Arrangement) -> list[Group]:
 # What stands where --------------------------------------------------------------------------------
 
 
-def _state_lines(automaton: WeightedAutomaton, facts: Facts, state: int) -> list[str]:
-    """Return what stands in a state: its name, and how often words end there."""
+def _state_lines(automaton: WeightedAutomaton, facts: Facts) -> list[list[str]]:
+    """Return what stands in each state: its name, and how often words end there."""
     return [
-        *name_lines(facts.names[state]),
-        f"ends {facts.share(float(automaton.final[state]))}",
+        [*lines, f"ends {facts.share(final)}"]
+        for lines, final in zip(name_lines(facts.names), automaton.final.tolist(), strict=True)
     ]
 
 
-def name_lines(name: str) -> list[str]:
-    """Write a name in a line, or in two that are as short as can be; too long ones are cut.
+def name_lines(names: Sequence[str]) -> list[list[str]]:
+    """Write names in a line each, or in two that are as short as can be.
 
-    >>> name_lines("after ab"), name_lines("mostly after abc"), name_lines("after " + "ab" * 20)
-    (['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…'])
+    Too long ones are cut; those that differ still do.
+
+    >>> name_lines(["after ab", "mostly after abc", "after " + "ab" * 20])
+    [['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…']]
     """
+    halves = [_halves(name) for name in names]
+    first, last = ([half[at] for half in halves] for at in (0, -1))
+    cut = zip(distinct(first, MAX_NAME), distinct(last, MAX_NAME), halves, strict=True)
+    return [[above, below] if len(half) == 2 else [below] for above, below, half in cut]
+
+
+def _halves(name: str) -> tuple[str, ...]:
+    """Break a long name in two, so that the longer part is as short as can be."""
     if len(name) <= ONE_LINE or ISOLATE in name:
-        return [short(name)]
+        return (name,)
     words = name.split(" ")
     breaks = range(1, len(words))
     if "after" in words:  # a prefix is not torn apart
         breaks = range(max(words.index("after"), 1), min(words.index("after") + 2, len(words)))
-    halves = [(" ".join(words[:at]), " ".join(words[at:])) for at in breaks]
-    best = min(halves, key=lambda both: max(map(len, both)), default=(name,))
-    return [short(half) for half in best]
+    pairs = [(" ".join(words[:at]), " ".join(words[at:])) for at in breaks]
+    return min(pairs, key=lambda both: max(map(len, both)), default=(name,))
 
 
 def entry_label(
@@ -332,7 +343,9 @@ def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> st
     caption = hidden_caption(automaton, threshold)
     sizes = np.abs(automaton.initial) / (np.abs(automaton.initial).max() or 1.0)
     hidden = 1 - sizes[list(facts.begins)].sum() / (sizes.sum() or 1.0)
-    return f"{caption}, {percent(hidden)} of the beginnings" if hidden >= 5e-4 else caption
+    return (
+        f"{caption}; {percent(hidden)} of the beginnings are hidden" if hidden >= 5e-4 else caption
+    )
 
 
 def _kind(facts: Facts) -> str:

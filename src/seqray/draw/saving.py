@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike
 from seqray.draw.canvas import write_image
 from seqray.draw.dot import to_dot
 from seqray.draw.styles import picture
@@ -20,7 +20,7 @@ ENDINGS = (".svg", ".dot", ".png", ".pdf")
 
 
 def save_drawing(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     path: str | os.PathLike[str],
     *,
     threshold: float | None = None,
@@ -32,7 +32,8 @@ def save_drawing(
     Parameters
     ----------
     automaton
-        What to draw.
+        What to draw: an automaton, or what one is in: an extraction, a named automaton, which is
+        drawn with its names, or the path of a run folder.
     path
         A file that ends in ``.svg``, ``.dot`` (for Graphviz), ``.png`` or ``.pdf``; the last two
         need matplotlib, ``pip install 'seqray[plots]'``.
@@ -41,6 +42,7 @@ def save_drawing(
 
     Examples
     --------
+    >>> from seqray import WeightedAutomaton
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "wa.svg")

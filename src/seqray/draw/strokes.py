@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqray.automaton import WeightedAutomaton
 from seqray.draw.geometry import MAX_PEN, Curve, Points, box_corners, half_size, head_corners
-from seqray.draw.graph import NEGATIVE_TEXT, DrawnEdge, number
+from seqray.draw.graph import NEGATIVE_TEXT, DrawnEdge, counted, number
 from seqray.draw.labels import Arrangement
 from seqray.draw.scene import (
     INK,
@@ -24,6 +25,12 @@ from seqray.draw.scene import (
 )
 
 LABEL_PADDING = 3.0
+
+
+def title_of(automaton: WeightedAutomaton) -> str:
+    """Say what a picture is of."""
+    states = counted(automaton.n_states, "state")
+    return f"Weighted automaton, {states}, {counted(len(automaton.alphabet), 'symbol')}"
 
 
 def pens(edges: Sequence[DrawnEdge]) -> list[float]:
@@ -92,4 +99,5 @@ def line_entries(edges: Sequence[DrawnEdge]) -> list[LegendEntry]:
 def count_missing(caption: str, n_labels: int, n_placed: int) -> str:
     """Add to a caption how many labels found no room."""
     missing = n_labels - n_placed
-    return f"{caption}; {missing} of {n_labels} labels found no room" if missing else caption
+    labels = counted(n_labels, "label")
+    return f"{caption}; {missing} of {labels} found no room" if missing else caption

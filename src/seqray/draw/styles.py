@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.draw.graph import PAPER_THRESHOLD, clear_threshold
 from seqray.draw.paper import paper_scene
 from seqray.draw.readable import readable_scene
@@ -17,7 +18,7 @@ from seqray.errors import ArgumentError
 
 
 def picture(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     threshold: float | None = None,
     names: Sequence[str] | None = None,
@@ -28,14 +29,24 @@ def picture(
     Examples
     --------
     >>> picture(WeightedAutomaton("a", [1], [[[0.5]]], [0.5])).title
-    'Weighted automaton, 1 states, 1 symbols'
+    'Weighted automaton, 1 state, 1 symbol'
     """
+    automaton, names, mass = subject(automaton, names, mass)
     chosen = chosen_threshold(automaton, threshold, names)
     if names is None:
         if mass is not None:
             raise ArgumentError("mass: only the readable style shows it, and that needs names too")
         return paper_scene(automaton, chosen)
     return readable_scene(automaton, chosen, *checked(automaton, names, mass))
+
+
+def subject(
+    given: AutomatonLike, names: Sequence[str] | None, mass: ArrayLike | None
+) -> tuple[WeightedAutomaton, Sequence[str] | None, ArrayLike | None]:
+    """Return the automaton to draw, and the names and mass of its states: its own by default."""
+    if names is None and mass is None:
+        names, mass = getattr(given, "names", None), getattr(given, "mass", None)
+    return as_automaton(given), names, mass
 
 
 def chosen_threshold(

@@ -7,14 +7,14 @@ from html import escape
 
 from numpy.typing import ArrayLike
 
-from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike
 from seqray.draw.geometry import FONT
 from seqray.draw.scene import INK, PAPER, Box, Group, Line, Polygon, Scene, Shape, Text
 from seqray.draw.styles import picture
 
 
 def to_svg(
-    automaton: WeightedAutomaton,
+    automaton: AutomatonLike,
     *,
     threshold: float | None = None,
     names: Sequence[str] | None = None,
@@ -29,10 +29,11 @@ def to_svg(
     Parameters
     ----------
     automaton
-        What to draw.
+        What to draw: an automaton, or what one is in: an extraction, a named automaton, which is
+        drawn with its names, or the path of a run folder.
     threshold
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
-        By default 0.05; with names, the smallest that leaves at most three edges a state.
+        By default 0.05; with names, see `clear_threshold`.
     names
         What to call each state. With names the readable style is used, without them the paper's.
     mass
@@ -48,6 +49,7 @@ def to_svg(
 
     Examples
     --------
+    >>> from seqray import WeightedAutomaton
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> svg = to_svg(wa)
     >>> svg.startswith("<svg "), svg.count('class="state"'), "a: 0.5" in svg

@@ -196,13 +196,15 @@ def measure_auto(cell: Cell) -> Part:
         notes.append(f"the block has no more than rank {found.max_rank}")
     made = found.settings
     place = (problem.name, AUTO, made["prefixes"], made["suffixes"])
-    cost = (made["steps"], round(clock.seconds["extract"], 3), settings.seed)
+    n_validation = made["validation_questions"]  # the same for every round: nothing is learnt there
+    cost = (made["steps"] - n_validation, round(clock.seconds["extract"], 3), settings.seed)
+    rounds = [{**each, "questions": each["questions"] - n_validation} for each in made["rounds"]]
     about = {
         "basis": repr(found.basis),
         "seconds": {f"{AUTO}_{phase}": taken for phase, taken in clock.seconds.items()},
         "held_out_rank": found.best_rank(),
         "fitted": sorted(found.fitted),
-        "rounds": made["rounds"],
+        "rounds": rounds,
         "notes": [*problem.notes, *notes],
     }
     return Part(about, results=_results(place, tables, found.best_rank(), cost))

@@ -71,16 +71,17 @@ def draw(drawing: Drawing, found: Findings) -> Figure:
     Traceback (most recent call last):
     seqray.experiments.plots.NothingToDrawError: no results of PAutomaC on S_test in the table
     """
-    with _matplotlib().rc_context(STYLE):
+    with _styled():
         return drawing.make(found)
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as SVG and PNG; the same figure always gives the same bytes."""
-    figure.draw_without_rendering()
+    with _styled():
+        figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is laid out now, and need not be for every file
     for ending, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
-        with writing(folder / f"{name}{ending}") as fresh, _matplotlib().rc_context(STYLE):
+        with writing(folder / f"{name}{ending}") as fresh, _styled():
             figure.savefig(fresh, dpi=150, metadata=metadata, facecolor="white")
 
 
@@ -130,8 +131,10 @@ def values_of(rows: Sequence[Any], name: str) -> FloatArray:
     return np.array([getattr(row, name) for row in rows], float)
 
 
-def _matplotlib() -> Any:
+def _styled() -> Any:
+    """Return a block in which figures look alike, whatever style files the user has."""
     try:
-        return importlib.import_module("matplotlib")
+        importlib.import_module("matplotlib")
     except ImportError as error:
         raise MissingExtraError("figures need matplotlib: pip install 'seqray[plots]'") from error
+    return importlib.import_module("matplotlib.style").context(["default", STYLE])

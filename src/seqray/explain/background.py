@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from seqray.arrays import FloatArray, read_only, real_array
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.explain.probable import sums
 from seqray.words import Alphabet, Symbol, Words
@@ -85,7 +86,7 @@ class Background:
         return cls(Alphabet.of(alphabet), np.asarray(initial), np.asarray(transitions))
 
     @classmethod
-    def frequencies(cls, source: Words | WeightedAutomaton) -> Background:
+    def frequencies(cls, source: Words | AutomatonLike) -> Background:
         """Return independent symbols, as frequent as in words, or as an automaton expects.
 
         Half a symbol of each kind is added to what words have. What an automaton expects is exact,
@@ -99,12 +100,13 @@ class Background:
         if isinstance(source, Words):
             counts = np.bincount(source.codes, minlength=len(source.alphabet)) + SMOOTHING
             return cls(source.alphabet, counts / counts.sum())
-        if not sums(source):
-            return cls.uniform(source.alphabet)
-        return cls(source.alphabet, _positive(expected_counts(source)))
+        a = as_automaton(source, "source")
+        if not sums(a):
+            return cls.uniform(a.alphabet)
+        return cls(a.alphabet, _positive(expected_counts(a)))
 
     @classmethod
-    def bigrams(cls, source: Words | WeightedAutomaton) -> Background:
+    def bigrams(cls, source: Words | AutomatonLike) -> Background:
         """Return the Markov chain of the pairs of symbols in words, or that an automaton expects.
 
         As in `frequencies`, no chance is 0: one can then ask for every symbol at every position.
@@ -114,8 +116,8 @@ class Background:
         array([[0.667, 0.333],
                [0.667, 0.333]])
         """
-        k = len(source.alphabet)
         if isinstance(source, Words):
+            k = len(source.alphabet)
             first = source.codes[source.offsets[:-1][source.lengths > 0]]
             starts = np.bincount(first, minlength=k) + SMOOTHING
             inner = np.ones(len(source.codes), bool)
@@ -128,9 +130,10 @@ class Background:
             return cls(
                 source.alphabet, starts / starts.sum(), rows / rows.sum(axis=1, keepdims=True)
             )
-        if not sums(source):
-            return cls(source.alphabet, np.full(k, 1 / k), np.full((k, k), 1 / k))
-        a = source
+        a = as_automaton(source, "source")
+        if not sums(a):
+            k = len(a.alphabet)
+            return cls(a.alphabet, np.full(k, 1 / k), np.full((k, k), 1 / k))
         after = a.transitions @ a.prefix_final  # (n_symbols, n_states)
         visited = expected_visits(a) @ a.transitions  # (n_symbols, n_states)
         return cls(a.alphabet, _positive(after @ a.initial), _positive(visited @ after.T))

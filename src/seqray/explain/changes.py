@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,10 +12,12 @@ import numpy as np
 
 from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
-from seqray.errors import RankError
-from seqray.explain.probable import as_chances, grown_prefixes, is_distribution
+from seqray.errors import ArgumentError, RankError
+from seqray.explain.probable import grown_prefixes, is_distribution
 from seqray.explain.text import Section, as_text, next_name, number, shortened
 from seqray.extraction import Extraction
+from seqray.stepper import as_probabilities
+from seqray.store import open_run
 from seqray.words import Alphabet, Symbol, Words
 
 N_PREFIXES = 300
@@ -108,7 +111,7 @@ class RankChanges:
 
 
 def what_changes(
-    found: Extraction | Mapping[int, WeightedAutomaton],
+    found: Extraction | Mapping[int, WeightedAutomaton] | str | os.PathLike[str],
     ranks: Iterable[int] | None = None,
     *,
     n_changes: int = 3,
@@ -118,7 +121,8 @@ def what_changes(
     Parameters
     ----------
     found
-        What `seqray.extract` or `seqray.open_run` returned, or automata by rank.
+        What `seqray.extract` or `seqray.open_run` returned, the path of a run folder, or automata
+        by rank.
     ranks
         Which ranks to compare, from small to large; by default 1, 2, 3, 5, 8, … and the largest.
     n_changes
@@ -133,6 +137,12 @@ def what_changes(
     >>> what_changes({1: one, 2: two}).steps[0].changes[0]
     Change(prefix=('a',), apart=0.25, before='a', after='b')
     """
+    if isinstance(found, str | os.PathLike):
+        found = open_run(found)
+    if not isinstance(found, Extraction | Mapping):
+        raise ArgumentError(
+            f"found: expected an extraction, a run folder or automata by rank, got {found!r}"
+        )
     if isinstance(found, Mapping):
         known, default = sorted(found), sorted(found)
         choose = found.__getitem__
@@ -159,7 +169,7 @@ def _next_symbols(
     one: WeightedAutomaton, two: WeightedAutomaton, prefixes: Words, n: int
 ) -> tuple[float, tuple[Change, ...]]:
     """Compare what comes next."""
-    before, after = (as_chances(side.next_symbol(prefixes)) for side in (one, two))
+    before, after = (as_probabilities(side.next_symbol(prefixes)) for side in (one, two))
     apart = np.abs(before - after).sum(axis=1) / 2
     weights = np.maximum(two.prefix_weights(prefixes), 0)
     mean = float(apart @ weights / (weights.sum() or 1.0))

@@ -22,10 +22,13 @@ class Edit(NamedTuple):
     after: int | None
 
 
-def one_edit(word: Word, alphabet: Alphabet) -> tuple[list[Edit], Words]:
+def one_edit(
+    word: Word, alphabet: Alphabet, *, max_length: int | None = None
+) -> tuple[list[Edit], Words]:
     """Return all different words with one edit, none of them the word itself.
 
-    Where there are more than 20,000, some of them, chosen at random but always the same.
+    None is longer than ``max_length``. Where there are more than 20,000, some of them, chosen at
+    random but always the same.
 
     Examples
     --------
@@ -36,7 +39,8 @@ def one_edit(word: Word, alphabet: Alphabet) -> tuple[list[Edit], Words]:
     codes, k = tuple(alphabet.encode(word).tolist()), len(alphabet)
     edits = [Edit(i, c, other) for i, c in enumerate(codes) for other in range(k) if other != c]
     edits += [Edit(i, c, None) for i, c in enumerate(codes)]
-    edits += [Edit(i, None, other) for i in range(len(codes) + 1) for other in range(k)]
+    if max_length is None or len(codes) < max_length:
+        edits += [Edit(i, None, other) for i in range(len(codes) + 1) for other in range(k)]
     if len(edits) > MOST:
         chosen = np.random.default_rng(0).choice(len(edits), MOST, replace=False)
         edits = [edits[i] for i in np.sort(chosen)]

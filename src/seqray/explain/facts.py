@@ -9,17 +9,13 @@ import numpy as np
 
 from seqray.arrays import FloatArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
 from seqray.explain.naming import NamedAutomaton, continuations, name_states
-from seqray.explain.probable import (
-    HeaviestWords,
-    as_chances,
-    has_negative,
-    heaviest_words,
-    sums,
-)
+from seqray.explain.probable import HeaviestWords, has_negative, heaviest_words, sums
 from seqray.explain.text import Section, as_text, likeliest, number, shortened
+from seqray.stepper import as_probabilities
 
 LEAST_EDGE = 1e-9
 """Transitions below it do not count as ways from state to state."""
@@ -134,13 +130,14 @@ class Facts:
         }
 
 
-def facts(automaton: WeightedAutomaton | NamedAutomaton, *, n_words: int = 10) -> Facts:
+def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     """Return what an automaton does as a whole.
 
     Parameters
     ----------
     automaton
-        Any automaton, or one that has names already, see `seqray.name_states`.
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder.
     n_words
         How many of the heaviest words to find.
 
@@ -152,9 +149,13 @@ def facts(automaton: WeightedAutomaton | NamedAutomaton, *, n_words: int = 10) -
     (3.0, HeaviestWords(λ 0.25, a 0.125, b 0.0625))
     """
     whole_number("n_words", n_words, 1)
-    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
-    original = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
-    a, summing = named.automaton, sums(original)
+    given = as_automaton(automaton)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(given)
+    # Facts are about words: what goes elsewhere is none.
+    a, original = (
+        each if each.elsewhere is None else each.within for each in (named.automaton, given)
+    )
+    summing = sums(original)
     mean, deviation = _lengths(a) if summing else (np.nan, np.nan)
     after = _after(a) if summing else None
     unreached, endless = _dead(original) if summing and not has_negative(original) else ((), ())
@@ -196,7 +197,7 @@ def _after(a: WeightedAutomaton) -> FloatArray:
     read = states @ readers.T
     total = read.sum(axis=1, keepdims=True)
     uniform = np.full_like(read, 1 / read.shape[1])
-    return as_chances(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
+    return as_probabilities(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
 
 
 def _apart(after: FloatArray) -> FloatArray:

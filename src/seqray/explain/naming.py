@@ -22,6 +22,7 @@ import numpy as np
 
 from seqray.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.automaton import AutomatonStates, WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError
 from seqray.explain.graph import leads, reachable
 from seqray.explain.loss import Checked, weight_loss
@@ -122,7 +123,7 @@ def _name(alphabet: Alphabet, prefix: Word, share: float) -> str:
 
 
 def name_states(
-    automaton: WeightedAutomaton, *, candidates: Words | Iterable[Word] | None = None
+    automaton: AutomatonLike, *, candidates: Words | Iterable[Word] | None = None
 ) -> NamedAutomaton:
     """Give an automaton coordinates in which its states have names.
 
@@ -132,7 +133,8 @@ def name_states(
     Parameters
     ----------
     automaton
-        Any automaton. Where no weight is negative, its states are kept, most visited first; those
+        Any automaton, or what one is in: an extraction, or the path of a run folder. Where no
+        weight is negative, its states are kept, most visited first; those
         that no word passes through are dropped. In any other case states become prefixes, the
         empty one first and the others by how much of the automaton's time is spent near them;
         directions that no word reaches are dropped.
@@ -157,13 +159,14 @@ def name_states(
     array([[0.        , 0.33333333],
            [0.25      , 0.25      ]])
     """
-    given = None if candidates is None else automaton.alphabet.words(candidates)
+    if isinstance(automaton, NamedAutomaton) and candidates is None:
+        return automaton
+    a = as_automaton(automaton)
+    given = None if candidates is None else a.alphabet.words(candidates)
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")
-    used = _used(automaton)
-    if used is not None:
-        return _named_chances(automaton, used, given)
-    return _named_prefixes(automaton, given)
+    used = _used(a)
+    return _named_prefixes(a, given) if used is None else _named_chances(a, used, given)
 
 
 def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:
@@ -195,27 +198,27 @@ def _used(a: WeightedAutomaton) -> BoolArray | None:
 
 def _named_chances(a: WeightedAutomaton, used: BoolArray, given: Words | None) -> NamedAutomaton:
     """Keep the states: scale, order and name them."""
-    trimmed = WeightedAutomaton(
-        a.alphabet, a.initial[used], a.transitions[:, used][:, :, used], a.final[used]
-    )
+    trimmed = _chosen(a, used)
     scaled = rescaled(trimmed, a.prefix_final[used])
     visits = np.linalg.solve(
         np.eye(scaled.n_states) - scaled.transitions.sum(axis=0).T, scaled.initial
     )
     visits = np.maximum(visits, 0)
     order = np.argsort(-visits, kind="stable")
-    ordered = WeightedAutomaton(
-        a.alphabet,
-        scaled.initial[order],
-        scaled.transitions[:, order][:, :, order],
-        scaled.final[order],
-    )
+    ordered = _chosen(scaled, order)
     mass = visits[order] / visits.sum()
     words = grown_prefixes(ordered, max(N_CANDIDATES, 4 * len(order))) if given is None else given
     prefixes, shares = _nearest(ordered, words)
     return NamedAutomaton(
         ordered, prefixes, read_only(shares), read_only(mass), weight_loss(a, ordered)
     )
+
+
+def _chosen(a: WeightedAutomaton, states: BoolArray | IntArray) -> WeightedAutomaton:
+    """Return the automaton of some states, in their order."""
+    elsewhere = None if a.elsewhere is None else a.elsewhere[states]
+    transitions = a.transitions[:, states][:, :, states]
+    return WeightedAutomaton(a.alphabet, a.initial[states], transitions, a.final[states], elsewhere)
 
 
 def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
@@ -226,7 +229,8 @@ def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
     array([1.])
     """
     transitions = a.transitions / sizes[:, None] * sizes
-    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes)
+    elsewhere = None if a.elsewhere is None else a.elsewhere / sizes
+    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes, elsewhere)
 
 
 def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
@@ -424,10 +428,11 @@ def _in_basis(a: WeightedAutomaton, basis: FloatArray) -> WeightedAutomaton:
     """Return the automaton whose states are the rows of a basis, shape ``(n, n_states)``."""
     back = _pseudo_inverse(basis)
     initial, transitions, final = a.initial @ back, basis @ a.transitions @ back, basis @ a.final
+    elsewhere = None if a.elsewhere is None else basis @ a.elsewhere
     initial[1:] = 0  # a word begins in the state after the empty prefix, which is the first
     for part in (*transitions, final):  # what is left of a 0 after rounding is one
         part[np.abs(part) < 1e-13 * np.abs(part).max()] = 0
-    return WeightedAutomaton(a.alphabet, initial, transitions, final)
+    return WeightedAutomaton(a.alphabet, initial, transitions, final, elsewhere)
 
 
 def _travelled(a: WeightedAutomaton) -> FloatArray:

@@ -25,6 +25,9 @@ SHORT = 20_000
 LONGEST_PREFIX = 24
 """Probable prefixes are not followed further."""
 
+MAX_GROWN_LENGTH = 400
+"""Over a single symbol prefixes are not grown beyond this length: their letters add up."""
+
 LENGTHS = 10
 """Words shorter than this tell whether an automaton is a distribution."""
 
@@ -161,20 +164,6 @@ def sums(a: WeightedAutomaton) -> bool:
     return finite and not has_negative(a)
 
 
-def as_chances(rows: FloatArray) -> FloatArray:
-    """Read what an automaton says of next symbols as chances: none below 0, and their sum 1.
-
-    ``rows`` have shape ``(n, n_symbols + 1)``. It is what `seqray.clipped` does.
-
-    >>> as_chances(np.array([[0.5, 0.75, -0.25], [0, 0, 0]])).round(3)
-    array([[0.4  , 0.6  , 0.   ],
-           [0.333, 0.333, 0.333]])
-    """
-    positive = np.maximum(rows, 0)
-    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
-    return np.asarray(np.divide(positive, total, out=uniform, where=total > 0))
-
-
 def _unsure(found: HeaviestWords) -> HeaviestWords:
     return HeaviestWords(found.words, found.weights, exact=False)
 
@@ -256,7 +245,7 @@ def encoded(alphabet: Alphabet, codes: Sequence[Sequence[int]]) -> Words:
 
 
 def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
-    """Return prefixes grown from the empty one, up to ``n_words`` of them.
+    """Return prefixes grown from the empty one, up to ``n_words`` of them, of bounded length.
 
     Where weights sum these are the most probable prefixes, and all that are short enough to take
     no more than half of the places. Otherwise they are the shortest.
@@ -271,7 +260,7 @@ def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
     room = n_words // 2 if likely else n_words
     codes: list[tuple[int, ...]] = [()]
     level = codes
-    while len(codes) < room:
+    while len(codes) < room and len(level[0]) < MAX_GROWN_LENGTH:
         level = [(*word, code) for word in level[:room] for code in range(n_symbols)]
         if likely and len(codes) + len(level) > room:
             break
@@ -340,7 +329,9 @@ def observable(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> Wei
         return WeightedAutomaton(a.alphabet, [0], np.zeros((len(a.alphabet), 1, 1)), [0])
     if len(basis) == a.n_states:
         return a
-    return WeightedAutomaton(a.alphabet, initial, basis @ a.transitions @ basis.T, basis @ a.final)
+    elsewhere = None if a.elsewhere is None else basis @ a.elsewhere
+    transitions = basis @ a.transitions @ basis.T
+    return WeightedAutomaton(a.alphabet, initial, transitions, basis @ a.final, elsewhere)
 
 
 def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, FloatArray]:

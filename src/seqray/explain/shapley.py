@@ -29,6 +29,7 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only
 from seqray.automaton import WeightedAutomaton
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import ArgumentError, SymbolError
 from seqray.explain.background import Background
 from seqray.words import Alphabet, Symbol, Word
@@ -98,14 +99,15 @@ class ShapleyValues:
 
 
 def shapley_values(
-    automaton: WeightedAutomaton, word: Word, *, background: Background | None = None
+    automaton: AutomatonLike, word: Word, *, background: Background | None = None
 ) -> ShapleyValues:
     """Return what each position of a word adds to the weight that an automaton gives it.
 
     Parameters
     ----------
     automaton
-        Any automaton. To explain the weight of all words with a beginning, give it
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder. To explain the weight of all words with a beginning, give it
         `WeightedAutomaton.prefix_final` as its final weights.
     word
         The word.
@@ -122,6 +124,7 @@ def shapley_values(
     >>> found
     ShapleyValues(1.5 → 2: a +0.5, b -0.5, a +0.5)
     """
+    automaton = as_automaton(automaton)
     if background is None:
         background = Background.frequencies(automaton)
     if background.alphabet != automaton.alphabet:

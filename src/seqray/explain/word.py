@@ -10,16 +10,17 @@ import numpy as np
 
 from seqray.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, max_length_of
+from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.naming import NamedAutomaton, name_states
-from seqray.explain.probable import as_chances, is_distribution
+from seqray.explain.probable import is_distribution
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
 from seqray.fidelity import MEANINGS, Fidelity, Reference
-from seqray.stepper import read_each
+from seqray.stepper import as_probabilities, read_each
 from seqray.words import Alphabet, Symbol, Word, Words
 
 N_ASKED = 40
@@ -138,7 +139,7 @@ class WordExplanation:
 
 
 def explain_word(
-    automaton: WeightedAutomaton | NamedAutomaton,
+    automaton: AutomatonLike,
     word: Word,
     *,
     box: BlackBox | None = None,
@@ -150,7 +151,8 @@ def explain_word(
     Parameters
     ----------
     automaton
-        Any automaton, or one that has names already, see `seqray.name_states`.
+        Any automaton, or what one is in: an extraction, a named automaton, or the path of a run
+        folder.
     word
         The word.
     box
@@ -181,8 +183,8 @@ def explain_word(
     the expected one.
     """
     whole_number("n_neighbours", n_neighbours, 0)
-    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(automaton)
-    wa = automaton.automaton if isinstance(automaton, NamedAutomaton) else automaton
+    wa = as_automaton(automaton)
+    named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
     if box is not None and box.alphabet != wa.alphabet:
         raise SymbolError(
             f"the box reads {box.alphabet}, the automaton {wa.alphabet}: expected the same symbols "
@@ -194,7 +196,7 @@ def explain_word(
     if is_distribution(wa):
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
-    near = _Near.of(wa, symbols, n_neighbours)
+    near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
     asked = None if box is None else Reference.ask(box, near.asked())
     return WordExplanation(
         named=named,
@@ -203,7 +205,7 @@ def explain_word(
         path=read_only(_path(named.automaton, prefixes)),
         factors=read_only(factors),
         shapley=shapley_values(wa, symbols, background=background),
-        next_symbol=None if following is None else read_only(as_chances(following)),
+        next_symbol=None if following is None else read_only(as_probabilities(following)),
         neighbours=near.chosen(asked),
         box_weight=np.nan if asked is None else float(asked.weights[0]),
         box_next_symbol=None if asked is None else _along(asked, len(symbols)),
@@ -248,9 +250,11 @@ class _Near:
     why: list[str]
 
     @classmethod
-    def of(cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int) -> _Near:
+    def of(
+        cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int, max_length: int | None
+    ) -> _Near:
         """Look at all words with one edit, and choose."""
-        edits, words = one_edit(word, wa.alphabet)
+        edits, words = one_edit(word, wa.alphabet, max_length=max_length)
         own = wa.alphabet.words([word])
         weights, chances = wa.weights(words), None
         shown: dict[int, str] = {}
@@ -258,7 +262,7 @@ class _Near:
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
-            chances = as_chances(wa.next_symbol(Words.concatenate([own, words])))
+            chances = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
             other = chances[1:].argmax(axis=1) != chances[0].argmax()
             apart = np.where(other, np.abs(chances[1:] - chances[0]).sum(axis=1), 0)
             for i in np.argsort(-apart, kind="stable")[:n].tolist():

@@ -155,6 +155,15 @@ def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] |
     }
 
 
+def joined(parts: Sequence[str]) -> str:
+    """Join parts of a sentence.
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
 # How it was made ----------------------------------------------------------------------------------
 
 
@@ -178,7 +187,7 @@ def how_made(
             ("Method", _method(settings)),
             ("Asked about", _basis(settings)),
             ("Questions", _questions(settings)),
-            ("States", f"{chosen} shown first; the run has 1 to {subject.ranks[-1]}"),
+            ("States", _sizes(subject, chosen)),
             ("Seed", str(settings.get("seed", "–"))),
             ("Time", _seconds(settings.get("seconds", {}))),
         ]
@@ -187,6 +196,11 @@ def how_made(
     if heard is not None:
         rows.append(("Compared on", heard.source))
     return [*rows, ("Versions", _versions(settings))]
+
+
+def _sizes(subject: Subject, chosen: int) -> str:
+    largest = subject.ranks[-1]
+    return f"{chosen} shown first; the run has 1 to {largest}" if largest > 1 else "1"
 
 
 def _method(settings: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from seqray.arrays import FloatArray, IntArray
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import uniform_words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.disagreeing import Disagreement, disagreements
+from seqray.draw.graph import counted
 from seqray.errors import ArgumentError
 from seqray.fidelity import Fidelity, Reference
 from seqray.stepper import PredictingStepper, predicts, read_each, sample
@@ -72,6 +73,18 @@ class Heard:
     fidelity: Mapping[int, Fidelity]
     source: str
 
+    def fewer(self, share: float) -> Heard:
+        """Return a share of the words and prefixes only, for pages with little room."""
+        n_words = max(1, int(share * len(self.words)))
+        n_prefixes = 0 if self.prefixes is None else max(10, int(share * len(self.prefixes)))
+        return replace(
+            self,
+            words=self.words[:n_words],
+            weights=self.weights[:n_words],
+            prefixes=None if self.prefixes is None else self.prefixes[:n_prefixes],
+            next_symbol=None if self.next_symbol is None else self.next_symbol[:n_prefixes],
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return it for the page; words are lists of codes."""
         alphabet = self.words.alphabet
@@ -101,6 +114,7 @@ def hear(
     *,
     sure: Collection[int] = (),
     words: Words | None = None,
+    max_length: int | None = None,
     seed: int = 0,
 ) -> Heard:
     """Ask a box what a page shows of it.
@@ -120,6 +134,8 @@ def hear(
     words
         What to compare on; by default words are drawn from the box where it predicts next
         symbols, and else at random.
+    max_length
+        The longest word to draw; by default what `drawn_words` says.
     seed
         Of all chance in it.
 
@@ -136,10 +152,10 @@ def hear(
             f"the automaton reads {automaton.alphabet}, the box {box.alphabet}: "
             "expected the same symbols in the same order"
         )
-    source = f"{0 if words is None else len(words):,} words of your own"
+    source = f"{counted(0 if words is None else len(words), 'word')} of your own"
     if words is None:
         rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
-        words, source = drawn_words(box, rng)
+        words, source = drawn_words(box, rng, max_length)
     reference = Reference.ask(box, words)
     fidelity = {
         rank: reference.compare(automata(rank), intervals=rank == chosen or rank in sure)
@@ -147,7 +163,7 @@ def hear(
     }
     shown, weights = _shown_words(reference, seed)
     prefixes, chances = _frequent_prefixes(reference)
-    worst = disagreements(box, automaton, n_words=N_WORST, seed=seed)
+    worst = disagreements(box, automaton, n_words=N_WORST, max_length=max_length, seed=seed)
     worst_next = None
     if chances is not None and isinstance(box, PredictingStepper):
         odd = box.alphabet.words([each.word for each in worst])
@@ -155,12 +171,20 @@ def hear(
     return Heard(shown, weights, prefixes, chances, worst, worst_next, fidelity, source)
 
 
-def drawn_words(box: BlackBox, rng: np.random.Generator) -> tuple[Words, str]:
-    """Draw words to compare on, from the box or else at random; and say which they are."""
+def drawn_words(
+    box: BlackBox, rng: np.random.Generator, max_length: int | None = None
+) -> tuple[Words, str]:
+    """Draw words to compare on, from the box or else at random; and say which they are.
+
+    None is longer than ``max_length``: by default 100 symbols, 12 at random, or the box's own limit
+    where that is less.
+    """
     if predicts(box):
-        words = sample(box, N_WORDS, rng=rng, max_length=LONGEST)[0]
+        longest = allowed_length(box, max_length, LONGEST)
+        words = sample(box, N_WORDS, rng=rng, max_length=longest)[0]
         return words, f"{len(words):,} words drawn from the box"
-    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=LONGEST_RANDOM)
+    longest = allowed_length(box, max_length, LONGEST_RANDOM)
+    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=max(1, longest)).cut(longest)
     return words, f"{len(words):,} random words"
 
 

@@ -5,24 +5,40 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
+import os
 import zlib
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from html import escape
 from importlib.resources import files
 from typing import Any
 
-from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
-from seqray.errors import ArgumentError
-from seqray.explore.content import Subject, page_content, with_ranks
+from seqray.blackbox.wa import AutomatonLike, as_automaton
+from seqray.draw.graph import counted
+from seqray.errors import ArgumentError, RankError
+from seqray.explore.content import Subject, joined, page_content, with_ranks
+from seqray.explore.first import FirstGraph
 from seqray.explore.heard import Heard, hear
-from seqray.explore.ranks import pack_ranks, show_ranks
-from seqray.explore.whole import rank_changes, whole_facts
+from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
+from seqray.explore.whole import rank_changes, whole_facts, without_states
 from seqray.extraction import Extraction
+from seqray.redaction import redacted
+from seqray.store import open_run
 from seqray.words import Word, Words
 
 LIMIT = 2_950_000
 """How many bytes a page may have; three million are promised."""
+
+RESERVED = 250_000
+"""How many of them are for what is said about the chosen rank."""
+
+HOW_MUCH = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
+"""What is tried so that the chosen rank fits: the share of the box's answers, bytes a number."""
+
+_log = logging.getLogger(__name__)
 
 STYLES = ("vendor/uPlot.min.css", "page.css", "graph.css", "word.css", "tables.css", "screens.css")
 
@@ -33,12 +49,13 @@ SCRIPTS = (
 
 
 def to_html(
-    found: Extraction | WeightedAutomaton,
+    found: Extraction | AutomatonLike,
     *,
     box: BlackBox | None = None,
     words: Words | Iterable[Word] | None = None,
     rank: int | None = None,
     name: str | None = None,
+    max_length: int | None = None,
     seed: int = 0,
     is_live: bool = False,
 ) -> str:
@@ -47,7 +64,8 @@ def to_html(
     Parameters
     ----------
     found
-        An extraction, with automata of every rank, or a single automaton.
+        An extraction, with automata of every rank, or a single automaton; or the path of a run
+        folder or of an automaton's file.
     box
         The black box. With it the page also shows where box and automaton agree and where not.
     words
@@ -55,7 +73,10 @@ def to_html(
     rank
         The number of states that is shown first; by default the best.
     name
-        What to call the box; by default what a run folder says.
+        What to call the box; by default the name in a run folder, or the box's specification.
+    max_length
+        The longest word to draw from the box: by default 100 symbols, 12 where words are drawn at
+        random, or the box's own limit where that is less.
     seed
         Of all chance in it.
     is_live
@@ -68,15 +89,21 @@ def to_html(
 
     Examples
     --------
+    >>> from seqray import WeightedAutomaton
     >>> page = to_html(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
     >>> page.startswith("<!DOCTYPE html>"), len(page.encode()) < 3_000_000
     (True, True)
     """
     if words is not None and box is None:
         raise ArgumentError("words: only needed to compare with a box, and box is None")
-    subject = Subject.of(found)
-    chosen = subject.best if rank is None else rank
+    if isinstance(found, str | os.PathLike) and os.path.isdir(found):
+        found = open_run(found)
+    subject = Subject.of(found if isinstance(found, Extraction) else as_automaton(found, "found"))
+    chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
+    settings = subject.settings
+    called = redacted(name or str(settings.get("name") or settings.get("box") or "black box"))
+    page = _Page(subject, shown, chosen, called, is_live)
     heard: Heard | None = None
     if box is not None:
         own = None if words is None else box.alphabet.words(words)
@@ -85,21 +112,114 @@ def to_html(
             *(box, automata.automaton, subject.ranks, chosen),
             sure=automata.fitted.keys(),
             words=own,
+            max_length=max_length,
             seed=seed,
         )
-    called = name or str(subject.settings.get("box") or "black box")
-    document = page_content(
-        subject,
-        chosen,
-        name=called,
-        facts=whole_facts(next(each for each in shown if each.rank == chosen)),
-        changes=rank_changes(subject.automata, subject.ranks, chosen),
-        heard=heard,
-        is_live=is_live,
-    )
-    room = LIMIT - len(_assembled(document, is_live).encode())
-    packed = pack_ranks(subject.automata, shown, chosen, room)
-    return _assembled(with_ranks(document, packed), is_live)
+    return page.fitted(heard)
+
+
+def _chosen_rank(subject: Subject, rank: int | None) -> int:
+    """Return the rank to show first: the given one or the best, if a page can hold it.
+
+    This is known before the box is asked anything.
+    """
+    wanted = subject.best if rank is None else rank
+    if wanted not in subject.ranks:
+        raise RankError(f"rank {wanted} is outside {subject.ranks[0]} … {subject.ranks[-1]}")
+    room = LIMIT - len(_assembled({}, None, "", False).encode()) - RESERVED
+    if least_size(subject.automata, wanted) <= room:
+        return wanted
+    smaller = (r for r in reversed(subject.ranks) if r < wanted)
+    fitting = next((r for r in smaller if least_size(subject.automata, r) <= room), None)
+    symbols = counted(len(subject.automata.largest.alphabet), "symbol")
+    too_many = f"{counted(wanted, 'state')} and {symbols} are too many for one page"
+    if fitting is None:
+        raise ArgumentError(f"{too_many}, which has less than 3 MB: seqray draw can show them")
+    if rank is not None:
+        raise ArgumentError(f"{too_many}: choose a smaller rank, up to {fitting} (--rank)")
+    _log.warning("%s: it shows %d states first", too_many, fitting)
+    return fitting
+
+
+@dataclass(frozen=True, eq=False)
+class _Page:
+    """What a page holds, before it is made to fit."""
+
+    subject: Subject
+    shown: Sequence[ShownRank]
+    chosen: int
+    name: str
+    is_live: bool
+
+    @cached_property
+    def first(self) -> FirstGraph | None:
+        """The graph that is shown first."""
+        return first_graph(self.at_first)
+
+    @property
+    def at_first(self) -> ShownRank:
+        """The rank that is shown first."""
+        return next(each for each in self.shown if each.rank == self.chosen)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What the automaton does as a whole."""
+        return whole_facts(self.at_first)
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """What changes from rank to rank."""
+        return rank_changes(self.subject.automata, self.subject.ranks, self.chosen)
+
+    def fitted(self, heard: Heard | None) -> str:
+        """Return the page with all that fits; what is least useful is left out first."""
+        for share, least_bytes in HOW_MUCH if heard is not None else HOW_MUCH[::2]:
+            less = None if heard is None else heard if share == 1 else heard.fewer(share)
+            left_out = [] if heard is None or less is None else _missing(heard, less)
+            page = self._packed(less, left_out, least_bytes)
+            if page is not None:
+                return page
+        raise ArgumentError(
+            f"{counted(self.chosen, 'state')} and their names are too many for one page: choose a "
+            "smaller rank (--rank)"
+        )
+
+    def _packed(self, heard: Heard | None, left_out: list[str], least_bytes: int) -> str | None:
+        """Return the page with as many ranks as fit, None where the chosen one does not."""
+        document = page_content(
+            *(self.subject, self.chosen),
+            name=self.name,
+            facts=self.facts,
+            changes=self.changes,
+            heard=heard,
+            is_live=self.is_live,
+        )
+        frame = _assembled(document, self.first, self.name, self.is_live)
+        room = LIMIT - len(frame.encode())
+        automata = self.subject.automata
+        try:
+            packed = pack_ranks(automata, self.shown, self.chosen, room, least_bytes)
+        except ArgumentError:
+            return None
+        first, drawn = self.first, self.at_first.drawn
+        if drawn is not None and f"drawn_{self.chosen}" not in packed.arrays:
+            first, left_out = None, [*left_out, "the names of states"]
+            document["facts"] = without_states(self.facts)
+        if left_out:
+            _log.warning("to stay below 3 MB the page leaves out %s", joined(left_out))
+        document |= {"left_out": joined(left_out)}
+        return _assembled(with_ranks(document, packed), first, self.name, self.is_live)
+
+
+def _missing(heard: Heard, less: Heard) -> list[str]:
+    """Say which of the box's answers are left out."""
+    words = len(heard.words) - len(less.words)
+    said = [f"{words:,} of {counted(len(heard.words), 'word')} that both were compared on"]
+    if heard.prefixes is not None and less.prefixes is not None:
+        prefixes = len(heard.prefixes) - len(less.prefixes)
+        of = counted(len(heard.prefixes), "beginning")
+        said.append(f"what the box expects after {prefixes:,} of {of}")
+    return said if words else []
 
 
 def policy(scripts: Iterable[str], styles: Iterable[str], is_live: bool) -> str:
@@ -132,12 +252,17 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _assembled(document: dict[str, Any], is_live: bool) -> str:
+def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is_live: bool) -> str:
     """Fill the frame of the page. Nothing of the content is read as HTML or as a script."""
+    states = counted(document.get("chosen", 0), "state")
     parts = {
+        "TITLE": escape(f"{name} in {states} · seqray"),
+        "HEADLINE": escape(f"{name}, seen as {states}"),
+        "GRAPH": "" if first is None else first.to_svg(),
+        "STATUS": "" if first is None else escape(first.caption()),
         "POLICY": page_policy(is_live),
         "STYLE": _style(),
-        "CONTENT": _json(document),
+        "CONTENT": _json(document | {"first": None if first is None else first.to_json()}),
         "GRAPHVIZ": _graphviz(),
         "LICENCES": _static("vendor/LICENSES.txt"),
         "SCRIPT": _script(),

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from seqray.arrays import FloatArray
 from seqray.automaton import WeightedAutomaton
 from seqray.draw.graph import shown_name
 from seqray.errors import ArgumentError, RankError
 from seqray.explain.background import expected_visits
 from seqray.explain.naming import NamedAutomaton, name_states
 from seqray.explain.probable import has_negative
+from seqray.explore.first import FirstGraph, state_names
 from seqray.explore.packing import pack
 from seqray.ranked import NEVER_ENDS, RankedAutomata
 from seqray.words import Alphabet, Symbol
@@ -35,7 +37,10 @@ LARGEST_NAMED = 60
 PRECISIONS = (8, 7, 6)
 """Bytes a number, best first; the chosen rank alone may get fewer."""
 
-DRAWN_BYTES = 4
+DRAWN_BYTES = LEAST_BYTES = 4
+
+ROUGH_BYTES = 3
+"""Bytes a number where nothing else helps: three digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +88,7 @@ class ShownRank:
             "states": self.automaton.n_states,
             "kept": self.kept,
             "sums": self.automaton.is_distribution,
+            "leaks": self.automaton.elsewhere is not None,
         }
         if self.named is None:
             return found | ({} if self.mass is None else {"mass": self.mass})
@@ -147,6 +153,20 @@ def _show_rank(automata: RankedAutomata, rank: int, is_named: bool) -> ShownRank
     return ShownRank(rank, automaton, None, named)
 
 
+def first_graph(shown: ShownRank) -> FirstGraph | None:
+    """Return the graph of a rank, as a page first shows it."""
+    automaton, named = shown.automaton, shown.named
+    if named is None:
+        names = [("", str(state + 1)) for state in range(automaton.n_states)]
+        return FirstGraph.of(automaton, names, shown.mass)
+    prefixes = [spelt(automaton.alphabet, prefix) for prefix in named.prefixes]
+    n_bytes = 8 if shown.drawn is None else DRAWN_BYTES
+    mass = [None if math.isnan(m) else m for m in named.mass.tolist()]
+    return FirstGraph.of(
+        named.automaton, state_names(prefixes, named.shares.tolist()), mass, n_bytes
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class PackedRanks:
     """What a page carries of the automata of some ranks.
@@ -190,7 +210,11 @@ class PackedRanks:
 
 
 def pack_ranks(
-    automata: RankedAutomata, shown: Sequence[ShownRank], chosen: int, room: int
+    automata: RankedAutomata,
+    shown: Sequence[ShownRank],
+    chosen: int,
+    room: int,
+    least_bytes: int = LEAST_BYTES,
 ) -> PackedRanks:
     """Pack as many ranks as fit, as exactly as fits, always with the chosen one.
 
@@ -202,6 +226,8 @@ def pack_ranks(
         The rank that has to be there.
     room
         How many characters the packed arrays may take.
+    least_bytes
+        How many bytes a number has at least.
 
     Examples
     --------
@@ -213,28 +239,57 @@ def pack_ranks(
     >>> len(packed.ranks), packed.n_bytes
     (23, 6)
     """
-    room -= sum(90 + 33 * each.automaton.n_states for each in shown)  # their ends, if all are there
+    most = room - sum(map(_ends_size, shown))
     for n_bytes in PRECISIONS:
-        if _likely_size(automata, shown, n_bytes) > 1.1 * room:
+        if _likely_size(automata, shown, n_bytes) > 1.1 * most:
             continue  # packing is slow, and would be for nothing
         arrays = _everything(automata, shown, n_bytes)
-        if _size(arrays.values()) <= room:
+        if _size(arrays.values()) <= most:
             return PackedRanks(list(shown), arrays, n_bytes)
-    return _what_fits(automata, shown, chosen, room)
+    wanted = next(each for each in shown if each.rank == chosen)
+    for left in (most, room - _ends_size(wanted)):
+        packed = _pack_chosen(automata, wanted, left, least_bytes)
+        if packed is not None:
+            arrays, n_bytes = packed
+            others = shown if left == most else [wanted]
+            return _what_fits(automata, others, wanted, arrays, n_bytes, left)
+    raise ArgumentError(
+        f"{chosen} states and {len(automata.largest.alphabet)} symbols are too many for one "
+        "page: choose a smaller rank (--rank)"
+    )
+
+
+def least_size(automata: RankedAutomata, rank: int) -> float:
+    """Estimate how many characters a page needs for one rank, in the fewest digits.
+
+    >>> rng = np.random.default_rng(0)
+    >>> wa = WeightedAutomaton(range(9), rng.random(30), rng.random((9, 30, 30)), rng.random(30))
+    >>> 20_000 < least_size(RankedAutomata(wa), 30) < 9 * 30**2 * 4
+    True
+    """
+    automaton = automata.automaton(rank)
+    return _likely(automaton.transitions, ROUGH_BYTES) + 90 + 33 * automaton.n_states
+
+
+def _ends_size(shown: ShownRank) -> int:
+    """Return how many characters a rank takes beside its transitions."""
+    return 90 + 33 * shown.automaton.n_states
+
+
+def _likely(array: FloatArray, n_bytes: int) -> float:
+    """Estimate the size of a packed array by a part of it."""
+    numbers = array.ravel()
+    some = numbers[:: max(1, len(numbers) // 5000)]
+    return len(pack(some, n_bytes)["data"]) * len(numbers) / max(1, len(some))
 
 
 def _likely_size(automata: RankedAutomata, shown: Sequence[ShownRank], n_bytes: int) -> float:
-    """Estimate the size of everything by a part of each array."""
-    size = 0.0
+    """Estimate the size of everything."""
     largest = max((each.rank for each in shown if each.kept is not None), default=0)
     arrays = [(automata.largest.transitions[:, :largest, :largest], n_bytes)]
     arrays += [(each.automaton.transitions, n_bytes) for each in shown if each.kept is None]
     arrays += [(each.drawn.transitions, DRAWN_BYTES) for each in shown if each.drawn is not None]
-    for array, each_bytes in arrays:
-        numbers = array.ravel()
-        some = numbers[:: max(1, len(numbers) // 5000)]
-        size += len(pack(some, each_bytes)["data"]) * len(numbers) / max(1, len(some))
-    return size
+    return sum(_likely(array, each_bytes) for array, each_bytes in arrays)
 
 
 def _everything(
@@ -263,23 +318,34 @@ def _size(packed: Iterable[dict[str, Any]]) -> int:
     return sum(len(each["data"]) + 60 for each in packed)
 
 
+def _pack_chosen(
+    automata: RankedAutomata, wanted: ShownRank, room: int, least_bytes: int
+) -> tuple[dict[str, dict[str, Any]], int] | None:
+    """Pack the chosen rank as exactly as fits; where need be it loses the names of its states."""
+    precisions = [n for n in (PRECISIONS[-1], 5, LEAST_BYTES, ROUGH_BYTES) if n >= least_bytes]
+    can_lose = wanted.drawn is not None and least_bytes == ROUGH_BYTES
+    for keeps_names in (True, False) if can_lose else (True,):
+        for n_bytes in precisions:
+            arrays = _single(wanted, n_bytes)
+            if not keeps_names:
+                arrays = {name: a for name, a in arrays.items() if not name.startswith("drawn")}
+            if wanted.kept is not None:
+                arrays |= _block(automata, wanted.rank, n_bytes)
+            if _size(arrays.values()) <= room:
+                return arrays, n_bytes
+    return None
+
+
 def _what_fits(
-    automata: RankedAutomata, shown: Sequence[ShownRank], chosen: int, room: int
+    automata: RankedAutomata,
+    shown: Sequence[ShownRank],
+    wanted: ShownRank,
+    arrays: dict[str, dict[str, Any]],
+    n_bytes: int,
+    room: int,
 ) -> PackedRanks:
-    """Pack the chosen rank, then small ranks of their own, then as much of the block as fits."""
-    by_rank = {each.rank: each for each in shown}
-    wanted = by_rank[chosen]
-    for n_bytes in (PRECISIONS[-1], 5, 4):
-        arrays = _single(wanted, n_bytes)
-        if wanted.kept is not None:
-            arrays |= _block(automata, chosen, n_bytes)
-        if _size(arrays.values()) <= room:
-            break
-    else:
-        raise ArgumentError(
-            f"{chosen} states and {len(automata.largest.alphabet)} symbols are too many for one "
-            "page: choose a smaller rank (--rank)"
-        )
+    """Add to the chosen rank small ranks of their own, then as much of the block as fits."""
+    chosen = wanted.rank
     least = chosen if wanted.kept is not None else 0
     largest = max((each.rank for each in shown if each.kept is not None), default=0)
     # Single ranks may take a third of what is left, so that there is room for the block.

@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seqray.blackbox.protocol import BlackBox
-from seqray.errors import ArgumentError, MissingExtraError, SeqrayError
+from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.errors import ArgumentError, BlackBoxError, MissingExtraError, SeqrayError
 from seqray.explore.page import page_policy
 from seqray.fidelity import Reference
 from seqray.words import Words
@@ -34,6 +34,9 @@ LARGEST_BODY = 20_000
 
 PATIENCE = 30.0
 """How many seconds the box may take for an answer."""
+
+REQUEST_SECONDS = 10.0
+"""How long a request may take to arrive; then its connection is closed."""
 
 IN_LINE = 4
 """How many questions may wait for the box."""
@@ -87,6 +90,8 @@ class Answering:
                 future.set_result(self._answer(words))
             except Exception as error:
                 future.set_exception(error)
+            except BaseException as error:  # sys.exit() in a box must not end this thread
+                future.set_exception(_exited(error))
 
     def _answer(self, words: Words) -> dict[str, Any]:
         begin = time.perf_counter()
@@ -118,6 +123,15 @@ class Answering:
             self._waiting -= 1
 
 
+def _exited(error: BaseException) -> BlackBoxError:
+    """Return what to say of a box that tried to end the program."""
+    what = f"sys.exit({error.code!r})" if isinstance(error, SystemExit) else type(error).__name__
+    return BlackBoxError(
+        f"the box tried to end the program ({what}) when it was asked about this word: expected an "
+        "answer or an error; raise an exception instead"
+    )
+
+
 def application(
     page: str, box: BlackBox, *, host: str = "127.0.0.1", patience: float = PATIENCE
 ) -> Asgi:
@@ -136,7 +150,7 @@ def application(
     """
     starlette = load_web()
     answering = Answering(box, patience=patience)
-    n_symbols = len(box.alphabet)
+    n_symbols, longest = len(box.alphabet), allowed_length(box, None, LONGEST)
 
     async def show(request: Any) -> Any:
         return starlette.responses.HTMLResponse(page)
@@ -144,10 +158,13 @@ def application(
     async def ask(request: Any) -> Any:
         try:
             _check_origin(request.headers)
-            codes = _word(await _body(request), n_symbols)
+            codes = _word(await _body(request), n_symbols, longest)
             return starlette.responses.JSONResponse(await answering.ask(codes))
         except Refused as refused:
-            return starlette.responses.JSONResponse({"error": str(refused)}, refused.status)
+            headers = {"connection": "close"} if refused.status == 408 else None
+            return starlette.responses.JSONResponse(
+                {"error": str(refused)}, refused.status, headers
+            )
 
     routes = [
         starlette.routing.Route("/", show, methods=["GET"]),
@@ -244,6 +261,15 @@ def _check_origin(headers: Mapping[str, str]) -> None:
 
 
 async def _body(request: Any) -> bytes:
+    try:
+        return await asyncio.wait_for(_all_of(request), REQUEST_SECONDS)
+    except TimeoutError:
+        raise Refused(
+            408, f"the question was not complete after {REQUEST_SECONDS:g} seconds: send it again"
+        ) from None
+
+
+async def _all_of(request: Any) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -252,7 +278,7 @@ async def _body(request: Any) -> bytes:
     return body
 
 
-def _word(body: bytes, n_symbols: int) -> list[int]:
+def _word(body: bytes, n_symbols: int, longest: int) -> list[int]:
     """Read ``{"word": [codes]}``."""
     try:
         codes = json.loads(body)["word"]
@@ -260,8 +286,8 @@ def _word(body: bytes, n_symbols: int) -> list[int]:
         raise Refused(400, 'expected {"word": [numbers of symbols]}') from None
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise Refused(400, 'expected {"word": [numbers of symbols]}')
-    if len(codes) > LONGEST:
-        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {LONGEST} at most")
+    if len(codes) > longest:
+        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {longest} at most")
     if not all(0 <= code < n_symbols for code in codes):
         raise Refused(400, f"expected numbers of symbols from 0 to {n_symbols - 1}")
     return codes
@@ -307,20 +333,92 @@ def is_loopback(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
-def run(app: Asgi, listening: socket.socket) -> None:
-    """Serve until Ctrl-C."""
-    import uvicorn  # noqa: PLC0415 - only a server needs it
+class ImpatientProtocol(asyncio.Protocol):
+    """Closes a connection on which a request does not arrive in time; uvicorn waits for ever.
 
+    Parameters
+    ----------
+    inner
+        A protocol of uvicorn, which does all else; its ``cycle`` is the request being answered.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first request."""
+        self.transport = transport
+        self.inner.connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on what has come, and see whether that is all of a request's head."""
+        self.inner.data_received(data)
+        self._watch()
+
+    def _watch(self) -> None:
+        cycle = self.inner.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._rest()
+        elif self.timer is None:
+            self.timer = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._give_up)
+
+    def _rest(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def _give_up(self) -> None:
+        self.timer = None
+        cycle = self.inner.cycle
+        if cycle is None or cycle.response_complete:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._rest()
+        self.inner.connection_lost(exc)
+
+    def eof_received(self) -> None:
+        """Hand on that nothing more comes."""
+        self.inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """Hand on that the other side reads slowly."""
+        self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Hand on that it has caught up."""
+        self.inner.resume_writing()
+
+
+def server_of(app: Asgi) -> Any:
+    """Return the server of uvicorn that answers for an application."""
+    import uvicorn  # noqa: PLC0415 - only a server needs it
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol  # noqa: PLC0415
+
+    def protocol(**settings: Any) -> ImpatientProtocol:
+        return ImpatientProtocol(AutoHTTPProtocol(**settings))
+
+    kind: Any = protocol
     config = uvicorn.Config(
         app,
+        http=kind,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=1,
     )
+    return uvicorn.Server(config)
+
+
+def run(app: Asgi, listening: socket.socket) -> None:
+    """Serve until Ctrl-C."""
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(app).run(sockets=[listening])
     except KeyboardInterrupt:
         pass  # uvicorn has ended in good order, and hands the signal on
     finally:

@@ -40,6 +40,16 @@ def whole_facts(shown: ShownRank) -> dict[str, Any]:
     return _described(facts(shown.named, n_words=N_WORDS))
 
 
+def without_states(described: dict[str, Any]) -> dict[str, Any]:
+    """Return facts that name no state.
+
+    >>> without_states({"exact": True, "continuations": [[]], "absorbing": [[0]]})
+    {'exact': True}
+    """
+    about_states = ("absorbing", "periodic", "continuations")
+    return {name: said for name, said in described.items() if name not in about_states}
+
+
 def _described(f: Facts) -> dict[str, Any]:
     return {
         "words": _listed(f.heaviest),

@@ -2,6 +2,11 @@
 
 const STEPS = 60; // positions of the slider of thresholds
 const DECADES = 3; // how far down it goes from the largest weight
+// When a graph is first shown, as in draw/graph.py:
+const MOST_HIDDEN = 1 / 3; // of the weight
+const MANY = 100; // arrows that are drawn for that
+const HEAVY = 0.5; // of the largest weight: heavier arrows are shown
+const NEGLIGIBLE = 0.01; // of the largest weight: lighter arrows are not
 
 /**
  * What a rank has to draw. All symbols between two states share an arrow. With many states there
@@ -91,14 +96,48 @@ class Arrows {
     return this.total ? this.sums[below] / this.total : 0;
   }
 
-  /** The position at which the graph is first shown: small weights hidden, few enough arrows. */
-  calm() {
-    const most = Math.min(90, Math.max(9, Math.round(2.2 * this.automaton.states)));
-    for (let position = 1; position <= STEPS; position += 1) {
-      const threshold = this.threshold(position);
-      if (threshold >= 0.02 * this.largest && this.many(threshold) <= most) return position;
+  /** Say how much of it is drawn, at most so many arrows. */
+  drawn(threshold, most) {
+    if (!this.count) return "There are no arrows.";
+    const many = Math.min(most, this.many(threshold));
+    const hidden = many < this.many(threshold) ? this.#beyond(threshold, most) : this.hidden(threshold);
+    if (many < this.count)
+      return (
+        `${count(many)} of ${counted(this.count, "arrow")} drawn; what is hidden has ` +
+        `${percent(hidden)} of all weight.`
+      );
+    const all = many === 1 ? "The only arrow is drawn" : `All ${count(many)} arrows are drawn`;
+    if (hidden === 0) return `${all}.`;
+    const whose = many === 1 ? "its" : "their";
+    return `${all}, without ${whose} lightest symbols, which have ${percent(hidden)} of all weight.`;
+  }
+
+  /** How much weight is hidden where only the heaviest arrows are drawn. */
+  #beyond(threshold, most) {
+    let sum = 0;
+    for (const { weights } of this.shown(threshold, most))
+      for (const { weight } of weights) sum += Math.abs(weight);
+    return 1 - sum / this.total;
+  }
+
+  /** The position at which the graph is first shown: few arrows, most of the weight. */
+  opening() {
+    const few = Math.min(90, Math.max(9, Math.round(2.2 * this.automaton.states)));
+    let position = 1;
+    while (position < STEPS && !this.#isFew(position, few)) position += 1;
+    const canFall = () => position > 1 && this.many(this.threshold(position - 1)) <= MANY;
+    const hidesMuch = () => this.hidden(this.threshold(position)) > MOST_HIDDEN;
+    if (hidesMuch()) {
+      while (hidesMuch() && canFall()) position -= 1;
+      for (let more = 0; more < 2 && canFall(); more += 1) position -= 1; // what weighs about that
     }
-    return STEPS;
+    while (this.threshold(position) > HEAVY * this.largest && canFall()) position -= 1;
+    return position;
+  }
+
+  #isFew(position, few) {
+    const threshold = this.threshold(position);
+    return threshold >= NEGLIGIBLE * this.largest && this.many(threshold) <= few;
   }
 
   write(weight) {
@@ -125,7 +164,9 @@ function bounds({ nodes, planned }, { nodes: places, edges }) {
     [left, right] = [Math.min(left, x - w), Math.max(right, x + w)];
     [top, bottom] = [Math.min(top, y - h), Math.max(bottom, y + h)];
   };
-  nodes.forEach(({ size }, at) => reach(places[at].x, places[at].y, size / 2 + 6, size / 2 + 6));
+  nodes.forEach(({ size }, at) => {
+    if (places[at]) reach(places[at].x, places[at].y, size / 2 + 6, size / 2 + 6);
+  });
   edges.forEach((edge, at) => {
     const label = planned[at].label;
     if (label && edge?.label)
@@ -139,6 +180,13 @@ function bounds({ nodes, planned }, { nodes: places, edges }) {
     width: right - left + 2 * margin,
     height: bottom - top + 2 * margin,
   };
+}
+
+/** How much colour a state gets where so much time is spent. */
+function tint(mass) {
+  return (0.04 + 0.26 * Math.min(1, mass === null || mass === undefined ? 0.1 : 1.6 * mass)).toFixed(
+    3,
+  );
 }
 
 function curve(points) {

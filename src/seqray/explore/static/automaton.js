@@ -8,10 +8,11 @@ class Automaton {
   /**
    * `block` holds the matrices, `stride` numbers a row; where the automaton is cut from a larger
    * one, its matrices are the leading parts of those. `through` is the weight of all that can
-   * follow each state, or null where weights do not sum to one.
+   * follow each state, or null where weights do not sum to one. Where it `leaks`, that is more
+   * than symbols and end together: the rest goes elsewhere, to symbols outside the alphabet.
    */
-  constructor({ symbols, states, initial, final, through, block, stride, kept = 1 }) {
-    Object.assign(this, { symbols, states, initial, final, through, block, stride, kept });
+  constructor({ symbols, states, initial, final, through, block, stride, kept = 1, leaks }) {
+    Object.assign(this, { symbols, states, initial, final, through, block, stride, kept, leaks });
     this.readers = through ? this.#readers() : null;
   }
 
@@ -82,7 +83,8 @@ class Automaton {
   next(state) {
     if (!this.readers) return null;
     const read = this.readers.map((reader) => dot(reader, state));
-    const total = read.reduce((sum, value) => sum + value, 0);
+    const sum = read.reduce((before, value) => before + value, 0);
+    const total = this.leaks ? dot(this.through, state) : sum;
     if (!(Math.abs(total) > 0) || !Number.isFinite(total)) return read.map(() => 1 / read.length);
     return read.map((value) => value / total);
   }
@@ -118,10 +120,23 @@ class Scaled {
   show(digits = 4) {
     const value = this.value;
     if (this.part === 0 || (value !== 0 && Number.isFinite(value))) return show(value, digits);
-    const exponent = Math.floor(this.log10);
-    const mantissa = (10 ** (this.log10 - exponent)).toPrecision(digits);
-    return `${this.part < 0 ? "−" : ""}${trimmed(mantissa)} × ${power(exponent)}`;
+    return `${this.part < 0 ? "−" : ""}${showPower(this.log10, digits)}`;
   }
+
+  /** How often something of this probability happens, in words. */
+  often() {
+    if (!(this.part > 0)) return "no chance at all";
+    if (this.value > 1 + 1e-9) return ""; // no probability
+    if (this.value >= 0.01) return `${percent(this.value)} of all words`;
+    return `one in ${this.log10 > -300 ? show(10 ** -this.log10, 3) : showPower(-this.log10, 3)} words`;
+  }
+}
+
+/** Write 10 to a power that float64 may not hold. */
+function showPower(log10, digits) {
+  const exponent = Math.floor(log10);
+  const mantissa = (10 ** (log10 - exponent)).toPrecision(digits);
+  return `${trimmed(mantissa)} × ${power(exponent)}`;
 }
 
 /** Bring a state into the safe range by an even power of two, which is exact; return the power. */

@@ -98,10 +98,11 @@ class Comparison {
     const near = heard.weights.filter(
       (value, at) => Math.abs(weights[at] - value) <= 0.1 * Math.abs(value) + (value ? 0 : nothing),
     ).length;
-    return (
-      `${percent(near / weights.length)} of ${count(weights.length)} different words are ` +
-      `within a tenth of the box's number. On the line both say the same.`
-    );
+    const share =
+      weights.length === 1
+        ? `The only word is${near ? "" : " not"}`
+        : `${percent(near / weights.length)} of ${count(weights.length)} different words are`;
+    return `${share} within a tenth of the box's number. On the line both say the same.`;
   }
 
   /** Find the dot that is nearest to the pointer. */
@@ -351,7 +352,7 @@ class Comparison {
     );
     const cut =
       columns.length <= content.symbols
-        ? ` Shown are the ${columns.length - 1} most expected of ${content.symbols} symbols.`
+        ? ` Shown are the ${columns.length - 1} most expected of ${count(content.symbols)} symbols.`
         : "";
     const strongest = tables.difference
       ? ` Differences are automaton minus box; the strongest colour there stands for ` +

@@ -76,6 +76,7 @@ class Content {
             ? entry.states
             : Math.round(Math.sqrt(this.arrays.block.length / this.symbols)),
           kept: entry.kept ?? 1,
+          leaks: entry.leaks,
         }),
     );
   }
@@ -97,6 +98,7 @@ class Content {
           through: entry.sums ? new Float64Array(states).fill(1) : null,
           block: this.arrays[`drawn_${rank}`],
           stride: states,
+          leaks: entry.leaks,
         }),
     );
   }
@@ -111,7 +113,7 @@ class Content {
     const entry = this.byRank.get(rank);
     if (!entry.names) return { how: "", what: String(state + 1) };
     const share = entry.shares[state];
-    const how = share > 0.995 ? "" : share >= 0.5 ? "mostly" : "partly";
+    const how = share >= 0.99 ? "" : share >= 0.5 ? "mostly" : "partly";
     const what = entry.names[state];
     return what === "λ" ? { how, what: "start" } : { how: `${how} after`.trim(), what };
   }
@@ -121,9 +123,17 @@ class Content {
     return this.byRank.get(rank).names ? `${how} ${what}`.trim() : `state ${what}`;
   }
 
-  /** Without how exactly it is meant, where there is little room. */
-  stateShort(rank, state) {
-    return this.stateText(rank, state).replace(/^(mostly|partly) /, "");
+  /** All states with so many letters: distinct, and without how exactly each is meant. */
+  stateLabels(rank, letters) {
+    const { states, names } = this.byRank.get(rank);
+    return this.#cached(`labels ${rank} ${letters}`, () =>
+      distinct(
+        Array.from({ length: names?.length ?? states }, (_, state) =>
+          this.stateText(rank, state).replace(/^(mostly|partly) /, ""),
+        ),
+        (text) => [...text].length <= letters,
+      ),
+    );
   }
 
   symbol(code) {

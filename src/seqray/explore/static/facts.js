@@ -28,12 +28,12 @@ function factWords(content, onword) {
     onclick: () => onword(word),
   }));
   const text = isChance
-    ? "Together they make up " +
+    ? `${words.length === 1 ? "It makes" : "Together they make"} up ` +
       percent(words.reduce((sum, { weight }) => sum + weight, 0)) +
       " of all words."
     : "The largest in size.";
   return factCard(
-    isChance ? "The most probable words" : "The heaviest words",
+    `The ${isChance ? "most probable" : "heaviest"} ${words.length === 1 ? "word" : "words"}`,
     bars(rows, { write: isChance ? percent : (value) => show(value, 3) }),
     element("p", { className: "caption" }, text),
   );
@@ -50,8 +50,8 @@ function factLength(content) {
   if (length)
     said.push([
       "Words have ",
-      element("strong", {}, `${show(length[0])} symbols`),
-      ` on average, give or take ${show(length[1], 2)}.`,
+      element("strong", {}, `${show(length[0])} ${show(length[0]) === "1" ? "symbol" : "symbols"}`),
+      ` on average${length[1] > 0 ? `, give or take ${show(length[1], 2)}` : ""}.`,
     ]);
   for (const states of absorbing)
     said.push([`Once in ${names(states)}, a word stays there until it ends.`]);

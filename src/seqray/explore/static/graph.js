@@ -13,6 +13,7 @@ class Graph {
     this.followed = null;
     this.cache = new Map();
     this.pens = document.createElement("canvas").getContext("2d");
+    this.symbols = distinct(content.alphabet.names, this.#fits(70, `600 12px ${FONT}`));
     this.#listen();
   }
 
@@ -29,24 +30,44 @@ class Graph {
     const edges = arrows.shown(threshold, MOST_ARROWS);
     const many = arrows.many(threshold);
     const plan = this.#plan(arrows, edges);
-    this.frame.classList.add("waiting");
+    const isWanted = () => rank === this.rank && threshold === this.threshold;
+    const ready = this.#shipped(plan);
+    if (ready) this.#present(plan, ready, arrows, many);
+    if (ready && this.#scale(bounds(plan, ready), plan) > 0.7) return true;
+    this.frame.classList.toggle("waiting", !ready);
     let found;
     try {
-      found = await this.#layout(plan, () => rank === this.rank && threshold === this.threshold);
+      found = await this.#layout(plan, isWanted);
     } catch (error) {
       if (error instanceof Overtaken) return false;
       throw error;
     }
     this.frame.classList.remove("waiting");
+    const isBetter = () =>
+      !found.why && this.#scale(bounds(plan, found), plan) > this.#scale(bounds(plan, ready), plan);
+    if (!ready || isBetter()) this.#present(plan, found, arrows, many);
+    return true;
+  }
+
+  /** Where all stands before anybody has moved a slider: the page has that from Python. */
+  #shipped(plan) {
+    const { first, chosen } = this.content;
+    if (!first || this.rank !== chosen) return null;
+    return shipped(plan, first);
+  }
+
+  #present(plan, found, arrows, many) {
+    const edges = plan.planned.filter((edge) => !edge.isStart);
+    if (found.why) clearLabels(plan, found);
     this.#draw(plan, found, arrows);
     const cut =
       many > edges.length
         ? `Only the ${count(edges.length)} heaviest of ${count(many)} arrows are drawn. `
         : "";
     const circled = found.why ? `States stand on a circle: for a layout ${found.why}. ` : "";
-    const bare = plan.labelled || !edges.length ? "" : "Choose a state to read its arrows. ";
+    const isBare = edges.some((_, at) => !plan.labelled || !found.edges[at]?.label);
+    const bare = isBare ? "Choose a state to read its arrows. " : "";
     this.onstatus(cut + circled + bare);
-    return true;
   }
 
   /** Lay out from left to right and, where that gets too small, from top to bottom. */
@@ -127,7 +148,7 @@ class Graph {
   #label(arrows, { weights }) {
     const most = weights.length <= 4 ? 4 : 3;
     const lines = weights.slice(0, most).map(({ symbol, weight }) => ({
-      symbol: this.#short(this.content.symbol(symbol), 70),
+      symbol: this.symbols[symbol],
       text: arrows.write(weight),
       weight,
     }));
@@ -142,16 +163,6 @@ class Graph {
       ...lines.map(({ symbol, text }) => this.pens.measureText(`${symbol} ${text}`).width),
     );
     return { lines, width: width + 12, height: 15 * lines.length + 4 };
-  }
-
-  /** Cut text to a width in pixels at 12 px. */
-  #short(text, room, font = `12px ${FONT}`) {
-    this.pens.font = font;
-    if (this.pens.measureText(text).width <= room) return text;
-    const letters = [...text];
-    while (letters.length > 1 && this.pens.measureText(`${letters.join("")}…`).width > room)
-      letters.pop();
-    return `${letters.join("")}…`;
   }
 
   // Drawing -----------------------------------------------------------------------------------
@@ -183,13 +194,12 @@ class Graph {
         this.edges[this.edges.length - 1].mark = label;
       }
     }
-    plan.nodes.forEach((node, at) =>
-      states.append(
-        node.isStart
-          ? svg("circle", { class: "begin", cx: found.nodes[at].x, cy: found.nodes[at].y, r: 6 })
-          : this.#state(plan, at, found.nodes[at], arrows),
-      ),
-    );
+    const names = this.#names(plan);
+    plan.nodes.forEach((node, at) => {
+      if (!node.isStart) states.append(this.#state(plan, at, found.nodes[at], arrows, names[at]));
+    });
+    for (const [cx, cy] of beginnings(plan, found))
+      states.append(svg("circle", { class: "begin", cx, cy, r: 6 }));
     picture.append(lines, states, labels);
     this.picture = picture;
     this.frame.replaceChildren(picture);
@@ -243,7 +253,12 @@ class Graph {
   }
 
   #text({ label }, [x, y]) {
-    const group = svg("g", { class: "label" });
+    const { width, height } = label;
+    const group = svg(
+      "g",
+      { class: "label" },
+      svg("rect", { class: "back", x: x - width / 2 + 4, y: y - height / 2, width: width - 8, height }),
+    );
     label.lines.forEach(({ symbol, text, weight }, at) => {
       const place = {
         class: weight < 0 ? "negative" : null,
@@ -255,10 +270,29 @@ class Graph {
     return group;
   }
 
-  #state(plan, state, { x, y }, arrows) {
+  /** What stands in the states: cut to what has room, and distinct. */
+  #names({ nodes, size }) {
+    const names = nodes
+      .filter((node) => !node.isStart)
+      .map(({ state }) => this.content.stateName(this.rank, state).what);
+    const fits = this.#fits(0.875 * size, `600 13px ${FONT}`);
+    // Where names are long, smaller letters in all states.
+    const isTiny = size < 32 || !names.every(fits);
+    const cut = isTiny ? distinct(names, this.#fits(0.9 * size, `600 10px ${FONT}`)) : names;
+    return cut.map((name) => ({ name, isTiny }));
+  }
+
+  #fits(room, font) {
+    return (text) => {
+      this.pens.font = font;
+      return this.pens.measureText(text).width <= room;
+    };
+  }
+
+  #state(plan, state, { x, y }, arrows, { name, isTiny }) {
     const radius = plan.size / 2;
     const { content, rank } = this;
-    const { how, what } = content.stateName(rank, state);
+    const { how } = content.stateName(rank, state);
     const mass = content.byRank.get(rank).mass?.[state];
     const final = arrows.automaton.final[state];
     const group = svg("g", {
@@ -269,20 +303,20 @@ class Graph {
       transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
       "aria-label": this.#spoken(state, mass, final, arrows),
     });
-    const disc = svg("circle", { class: "disc", r: radius });
-    if (mass !== null && mass !== undefined)
-      disc.style.setProperty("--mass", Math.min(1, mass * 1.6).toFixed(3));
-    group.append(disc, svg("circle", { class: "belief", r: radius + 5 }));
+    group.append(
+      svg("circle", { class: "disc", r: radius }),
+      svg("circle", { class: "tint", r: radius, "fill-opacity": tint(mass) }),
+      svg("circle", { class: "belief", r: radius + 5 }),
+    );
     if (arrows.areChances && final > 0.002) group.append(ring(radius, final));
-    const name = this.#short(what, 1.75 * radius, `600 13px ${FONT}`);
     const said = radius > 30 ? how : how.replace(/^(mostly|partly) ?/, ""); // what has room
     if (plan.isNamed && said && radius > 20) {
       group.append(
         svg("text", { class: "how", y: -4 }, said),
-        svg("text", { class: "what", y: 12 }, name),
+        svg("text", { class: `what${isTiny ? " tiny" : ""}`, y: 12 }, name),
       );
     } else {
-      group.append(svg("text", { class: `what${radius < 16 ? " tiny" : ""}`, y: 5 }, name));
+      group.append(svg("text", { class: `what${isTiny ? " tiny" : ""}`, y: 5 }, name));
     }
     group.append(svg("title", {}, content.stateText(rank, state)));
     return group;
@@ -472,6 +506,35 @@ class Graph {
     });
     return best;
   }
+}
+
+/** Where words begin, as dots: of Graphviz one for all, of the page's own layout one an arrow. */
+function beginnings(plan, found) {
+  if (!found.isShipped)
+    return plan.nodes.flatMap(({ isStart }, at) =>
+      isStart ? [[found.nodes[at].x, found.nodes[at].y]] : [],
+    );
+  return plan.planned.flatMap(({ isStart }, at) => (isStart ? [found.edges[at].points[0]] : []));
+}
+
+/** Leave out labels that would cover states, or labels of heavier arrows. */
+function clearLabels({ planned, nodes }, found) {
+  const taken = nodes.map(({ size }, at) => {
+    const { x, y } = found.nodes[at];
+    return [x, y, size / 2, size / 2];
+  });
+  planned.forEach(({ label }, at) => {
+    const edge = found.edges[at];
+    if (!label || !edge?.label) return;
+    const [x, y] = edge.label;
+    const mine = [x, y, label.width / 2, label.height / 2];
+    const isCovering = taken.some(
+      ([u, v, width, height]) =>
+        Math.abs(x - u) < width + mine[2] && Math.abs(y - v) < height + mine[3],
+    );
+    if (isCovering) edge.label = null;
+    else taken.push(mine);
+  });
 }
 
 /** How tall the frame may get: graphs of many states have more room. */

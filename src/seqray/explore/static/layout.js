@@ -158,6 +158,23 @@ function placed(plan, found) {
   return { nodes, edges, byGraphviz: true };
 }
 
+/** The layout that the page came with, where it is one of just these states and arrows. */
+function shipped(plan, first) {
+  const states = plan.nodes.filter((node) => !node.isStart).length;
+  if (first.states.length !== 2 * states || first.arrows.length !== plan.edges.length) return null;
+  const known = new Map(first.arrows.map((arrow) => [arrow.ends.join(" "), arrow]));
+  const pairs = (flat) =>
+    Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]);
+  const edges = plan.edges.map(({ from, to }) => {
+    const arrow = known.get(`${from} ${to}`);
+    if (!arrow) return null;
+    const points = pairs(arrow.points);
+    return { tip: points.pop(), points, label: arrow.label };
+  });
+  if (edges.includes(null)) return null;
+  return { nodes: pairs(first.states).map(([x, y]) => ({ x, y })), edges, isShipped: true };
+}
+
 // On a circle -------------------------------------------------------------------------------------
 
 function circle({ nodes, edges }) {

@@ -5,6 +5,7 @@ class Page {
     this.content = content;
     this.ranks = content.ranks.map(({ rank }) => rank);
     this.positions = new Map(); // of the slider of thresholds, as the user left it, by rank
+    if (content.first) this.positions.set(content.chosen, content.first.position);
     this.graph = new Graph(content, {
       onselect: (state) => this.panel.show(this.rank, state),
       onstatus: (text) => this.status({ text }),
@@ -84,7 +85,7 @@ class Page {
   #heavy = settled(40, () => {
     const { rank, content } = this;
     const arrows = this.graph.arrows(rank);
-    if (!this.positions.has(rank)) this.positions.set(rank, arrows.calm());
+    if (!this.positions.has(rank)) this.positions.set(rank, arrows.opening());
     $("threshold").value = String(this.positions.get(rank));
     this.#threshold();
     $("graph-intro").textContent = readingHelp(content, rank, arrows);
@@ -109,13 +110,7 @@ class Page {
     const text = threshold === 0 ? "nothing" : arrows.write(threshold);
     $("threshold-value").textContent = text;
     $("threshold").setAttribute("aria-valuetext", threshold === 0 ? "nothing is hidden" : text);
-    const many = arrows.many(threshold);
-    const hidden = arrows.hidden(threshold);
-    $("hidden-share").textContent =
-      hidden === 0 && many === arrows.count
-        ? `All ${counted(many, "arrow")} are drawn.`
-        : `${count(many)} of ${counted(arrows.count, "arrow")} drawn; what is hidden has ` +
-          `${percent(hidden)} of all weight.`;
+    $("hidden-share").textContent = arrows.drawn(threshold, MOST_ARROWS);
   }
 
   /** Mark in the graph where a typed word has led. */
@@ -193,6 +188,7 @@ class Page {
       6: "to 11 digits",
       5: "to 8 digits",
       4: "to 6 digits",
+      3: "to 3 digits, for lack of room",
     };
     const missing =
       content.largest > 1 && content.ranks.length > 1 ? content.largest - content.ranks.length : 0;
@@ -204,6 +200,7 @@ class Page {
         ? `To stay below 3 MB the page leaves out ${counted(missing, "size")} of 1 to ` +
           `${content.largest} states.`
         : "",
+      content.left_out ? `For lack of room it also leaves out ${content.left_out}.` : "",
       loss > 1e-6
         ? `States get their names in other coordinates, which changes weights by up to ` +
           `${percent(loss)} of the largest; this concerns the picture, not the weights.`
@@ -255,18 +252,17 @@ function tilesOf(figure, interval) {
   const tile = (name, value, text) => {
     const between = interval(name);
     const half = between ? (between[1] - between[0]) / 2 : null;
-    const sure =
-      half === null
-        ? ""
-        : half === 0
-          ? ""
-          : name === "disagreement"
-            ? `± ${show(100 * half, 2)} %`
-            : `± ${show(half, 2)}`;
+    const isShare = name === "disagreement" || name === "sign_agreement";
+    const sure = half ? `± ${isShare ? percent(half) : show(half, 2)}` : "";
     return element(
       "div",
       { className: "tile", "data-metric": name },
-      element("span", { className: "tile-value" }, value, " ", element("small", {}, sure)),
+      element(
+        "span",
+        { className: "tile-value" },
+        element("span", {}, value),
+        ...(sure ? [" ", element("small", {}, sure)] : []),
+      ),
       element("span", { className: "tile-text" }, text),
     );
   };

@@ -7,14 +7,14 @@ function bars(rows, { write = percent, compared = false } = {}) {
     ...rows.flatMap(({ value, other }) => [Math.abs(value), Math.abs(other ?? 0)]),
   );
   const list = element("ul", { className: `bars${compared ? " compared" : ""}` });
-  for (const { label, value, other, onclick } of rows) {
+  for (const { label, title, value, other, onclick } of rows) {
     const bar = (size, name) =>
       styled(element("span", { className: `${name}${size < 0 ? " negative" : ""}` }), {
         "--size": (Math.abs(size) / largest).toFixed(4),
       });
     const name = onclick
-      ? element("button", { type: "button", className: "bar-label quiet", onclick }, label)
-      : element("span", { className: "bar-label" }, label);
+      ? element("button", { type: "button", className: "bar-label quiet", title, onclick }, label)
+      : element("span", { className: "bar-label", title: title ?? label }, label);
     const lane = element("span", { className: "lane", "aria-hidden": "true" }, bar(value, "bar"));
     if (compared) lane.append(bar(other ?? 0, "bar other"));
     const numbers =
@@ -23,6 +23,8 @@ function bars(rows, { write = percent, compared = false } = {}) {
   }
   return list;
 }
+
+const LABEL = 17; // letters that have room in a list of states
 
 class StatePanel {
   constructor(content, graph) {
@@ -40,8 +42,10 @@ class StatePanel {
     const mass = entry.mass && entry.mass.every((value) => value !== null) ? entry.mass : null;
     if (mass) states.sort((a, b) => mass[b] - mass[a]);
     const most = 14;
+    const labels = this.content.stateLabels(rank, LABEL);
     const rows = states.slice(0, most).map((state) => ({
-      label: this.content.stateShort(rank, state),
+      label: labels[state],
+      title: this.content.stateText(rank, state),
       value: mass ? mass[state] : 0,
       onclick: () => this.graph.choose(state),
     }));
@@ -52,14 +56,14 @@ class StatePanel {
         : element(
             "p",
             { className: "plain-list" },
-            ...rows.map(({ label, onclick }) =>
-              element("button", { type: "button", className: "quiet", onclick }, label),
+            ...rows.map(({ label, title, onclick }) =>
+              element("button", { type: "button", className: "quiet", title, onclick }, label),
             ),
           ),
       element(
         "p",
         { className: "caption" },
-        states.length > most ? `And ${states.length - most} more. ` : "",
+        states.length > most ? `And ${count(states.length - most)} more. ` : "",
         "Choose a state to see what happens there.",
       ),
     );
@@ -112,7 +116,8 @@ class StatePanel {
       element("h4", {}, "Its arrows"),
       bars(
         out.map((arrow) => ({
-          label: `→ ${content.stateShort(rank, arrow.to)} · ${this.#symbols(arrow)}`,
+          label: `→ ${content.stateLabels(rank, LABEL)[arrow.to]} · ${this.#symbols(arrow)}`,
+          title: `→ ${content.stateText(rank, arrow.to)}`,
           value: arrow.weights.reduce((sum, { weight }) => sum + weight, 0),
         })),
         { write: (value) => arrows.write(value) },
@@ -221,8 +226,7 @@ function legend(content, rank, arrows) {
     ]);
   }
   if (content.byRank.get(rank).mass?.some((value) => value !== null)) {
-    const full = disc();
-    full.firstChild.style.setProperty("--mass", "0.8");
+    const full = disc(svg("circle", { class: "tint", cx: 12, cy: 12, r: 10, "fill-opacity": tint(0.5) }));
     rows.push([full, "stronger colour: more time spent there"]);
   }
   return rows.map(([sample, text]) => element("li", {}, sample, text));

@@ -97,9 +97,10 @@ function trimmed(text) {
 }
 
 function percent(share, digits = 2) {
-  if (share === null || Number.isNaN(share)) return "–";
+  if (share === null || share === undefined || Number.isNaN(share)) return "–";
   const value = 100 * share;
-  if (value !== 0 && Math.abs(value) < 0.01) return `${value < 0 ? "−" : ""}< 0.01 %`;
+  if (value !== 0 && Math.abs(value) < 0.01) return value > 0 ? "< 0.01 %" : "> −0.01 %";
+  if (Math.abs(value) >= 999.5) return `${show(value, 3)} %`;
   let text = trimmed(value.toPrecision(Math.max(digits, Math.abs(value) >= 10 ? 3 : digits)));
   if (text === "100" && share !== 1) text = share < 1 ? cutBelow(value) : text;
   return `${text.replace("-", "−")} %`;
@@ -144,6 +145,45 @@ function spelled(number) {
 
 function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// Names -------------------------------------------------------------------------------------------
+
+/**
+ * Cut names that do not fit, so that those that differ still differ: at the end where that keeps
+ * them apart, else at the beginning, else in the middle; as in draw/graph.py.
+ */
+function distinct(names, fits) {
+  const cuts = {
+    end: (letters, n) => `${letters.slice(0, n).join("")}…`,
+    front: (letters, n) => `…${letters.slice(letters.length - n).join("").trim()}`,
+    middle: (letters, n) =>
+      `${letters.slice(0, Math.ceil(n / 2)).join("")}…` +
+      letters.slice(letters.length - Math.floor(n / 2)).join(""),
+  };
+  const cut = (name, how, tail = "") => {
+    if (!tail && fits(name)) return name;
+    const letters = [...name];
+    let n = letters.length - 1;
+    while (n > 1 && !fits(cuts[how](letters, n) + tail)) n -= 1;
+    return cuts[how](letters, n) + tail;
+  };
+  const many = new Set(names).size;
+  let best = null;
+  for (const how of Object.keys(cuts)) {
+    const attempt = names.map((name) => cut(name, how));
+    const found = new Set(attempt).size;
+    if (!best || found > best.found) best = { attempt, found };
+    if (found >= many) return attempt;
+  }
+  const owners = new Map();
+  best.attempt.forEach((text, at) => {
+    if (!owners.has(text)) owners.set(text, new Set());
+    owners.get(text).add(names[at]);
+  });
+  return best.attempt.map((text, at) =>
+    owners.get(text).size === 1 ? text : cut(names[at], "end", String(names.indexOf(names[at]) + 1)),
+  );
 }
 
 // Time --------------------------------------------------------------------------------------------

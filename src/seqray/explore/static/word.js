@@ -208,13 +208,7 @@ class WordView {
   #verdict() {
     const weight = this.automaton.weightAt(this.path[this.path.length - 1]);
     const { value } = weight;
-    const isChance = Boolean(this.automaton.readers);
-    const often =
-      isChance && weight.part > 0
-        ? `one in ${show(10 ** -weight.log10, 3)} words`
-        : isChance
-          ? "no chance at all"
-          : "";
+    const often = this.automaton.readers ? weight.often() : "";
     const block = (title, text, note, data) =>
       element(
         "div",
@@ -272,7 +266,7 @@ class WordView {
         element(
           "span",
           { className: "step-state", title: content.stateText(rank, main) },
-          content.stateShort(rank, main),
+          content.stateLabels(rank, 12)[main],
         ),
         element(
           "span",
@@ -398,6 +392,7 @@ function compared(ours, theirs) {
   if (Math.abs(ours - theirs) <= 1e-9 * Math.abs(theirs)) return "the same";
   if (theirs === 0) return `the automaton is ${show(Math.abs(ours), 2)} away`;
   const gap = (ours - theirs) / Math.abs(theirs);
+  if (!Number.isFinite(gap)) return "the automaton says far more";
   if (Math.abs(gap) > 10) return `the automaton says ${show(ours / theirs, 2)} times that`;
   return `the automaton is ${percent(Math.abs(gap))} ${gap > 0 ? "above" : "below"}`;
 }

@@ -1,0 +1,79 @@
+import logging
+
+import numpy as np
+import pytest
+
+from seqray import WeightedAutomaton, black_box, extract, memory
+from seqray.conditional import fill_conditional
+from seqray.errors import ArgumentError, SeqrayError
+from told import known_of
+
+
+def many(n_symbols):
+    """A box that predicts over many symbols."""
+    return WeightedAutomaton(
+        range(n_symbols), [1], np.full((n_symbols, 1, 1), 0.8 / n_symbols), [0.2]
+    )
+
+
+def test_the_limit_is_at_most_four_gigabytes():
+    assert 0 < memory.memory_limit() <= 4e9
+
+
+@pytest.mark.parametrize("n_symbols", [48, 60])
+def test_a_large_alphabet_keeps_to_the_columns_that_were_asked_for(n_symbols):
+    box = many(n_symbols)
+    blocks = fill_conditional(box, known_of(box), n_contexts=5)
+    assert blocks.features.shape[1] <= 250
+
+
+def test_blocks_that_do_not_fit_into_memory_are_made_smaller(monkeypatch, caplog):
+    box = many(40)
+    known = known_of(box, 200)
+    assert len(fill_conditional(box, known, n_contexts=60).contexts) == 60
+    monkeypatch.setattr(memory, "MAX_TABLE_BYTES", 4_000_000)
+    blocks = fill_conditional(box, known, n_contexts=60)
+    assert 1 <= len(blocks.contexts) < 60
+    assert 3 * blocks.values.nbytes <= 2_000_000
+    assert "fit into 0.002 GB of memory with 40 symbols" in caplog.text
+
+
+def test_fewer_words_are_learnt_from_where_memory_is_short(monkeypatch, caplog):
+    monkeypatch.setattr(memory, "MAX_TABLE_BYTES", 1_000_000)
+    found = extract(many(40), prefixes=30, max_rank=2, max_length=10)
+    assert "to learn from fit into memory" in caplog.text
+    assert found.best().weight([0]) == pytest.approx(0.2 * 0.8 / 40, rel=0.05)
+
+
+def refused(words):
+    raise AssertionError("the box was asked")
+
+
+def test_too_many_queries_are_refused_before_the_first_one():
+    box = black_box(refused, range(10_000))
+    with pytest.raises(ArgumentError, match=r"10,000 symbols: .* GB, .*--prefixes"):
+        extract(box)
+    with pytest.raises(ArgumentError, match=r"about 200,000,000 words .* \(--budget, budget\)"):
+        extract(box, prefixes=100, suffixes=100)
+
+
+def test_a_budget_says_how_many_queries_there_may_be(caplog):
+    caplog.set_level(logging.INFO, "seqray")
+    box = black_box(lambda words: [1.0] * len(words), range(10_000))
+    found = extract(box, budget=30_000)
+    assert found.settings["questions"] <= 30_000
+    assert "words are asked about (10,000 symbols)" in caplog.text
+
+
+def test_blocks_of_an_automaton_that_do_not_fit_into_memory_are_refused():
+    with pytest.raises(ArgumentError, match="5,000 symbols: blocks of about"):
+        extract(many(5000), method="weighted")
+
+
+def test_running_out_of_memory_is_an_error_that_says_what_to_do(monkeypatch):
+    def fails(job):
+        raise MemoryError
+
+    monkeypatch.setattr("seqray.extraction.by_blocks", fails)
+    with pytest.raises(SeqrayError, match=r"not enough memory for 2 symbols .* --max-rank"):
+        extract(black_box(refused, "ab"))
