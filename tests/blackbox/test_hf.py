@@ -299,6 +299,17 @@ def test_the_empty_word_needs_a_mark_or_a_value():
     np.testing.assert_allclose(stop, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_several_tokens_are_read_before_the_first_symbol(model, memory):
+    card = replace(CARD, start=[END, START])
+    box = hf_box(model, card, memory=memory)
+    assert box.max_length == 38
+    with torch.inference_mode():
+        logits = model.eval()(torch.tensor([[END, START, IDS[1]]])).logits[0, -1].double()
+    expected = logits[[*IDS, END]].softmax(0).numpy()
+    np.testing.assert_allclose(box.next_symbol(["b"])[0], expected, atol=1e-5)
+
+
 # What does not fit ----------------------------------------------------------------------------
 
 

@@ -303,12 +303,19 @@ def test_without_a_start_the_empty_word_is_read_off_the_zero_state(tmp_path):
     np.testing.assert_allclose(open_torch(path).next_symbol([""]), [expected], rtol=1e-6)
 
 
-def test_a_network_that_reads_a_stop_is_asked_about_whole_words(tmp_path):
-    card = Card(ABC, "value", stop=3)
-    box = open_torch(save_arrays(tmp_path / "gru.pt", card=card))
-    assert isinstance(box, AskedBox)
-    expected = gru_module().eval()(torch.tensor([[1, 0, 3]]))[0, -1, 0].item()
-    np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
+@pytest.mark.parametrize(("start", "stop"), [(None, 3), ([3, 2], None), ([3, 2], [1, 3])])
+def test_what_stands_around_a_word_is_read_stepped_and_whole(tmp_path, start, stop):
+    card = Card(ABC, "value", start=start, stop=stop)
+    module = gru_module().eval()
+    ids = [*card.start_ids, 1, 0, *card.stop_ids]
+    expected = module(torch.tensor([ids]))[0, -1, 0].item()
+    stepped = [
+        open_torch(save_arrays(tmp_path / "gru.pt", card=card)),
+        torch_box(module, card, step=module.step),
+    ]
+    assert all(isinstance(box, SteppedBox) for box in stepped)
+    for box in (*stepped, torch_box(module, card)):
+        np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
 
 
 def test_filling_up_words_is_nothing_to_a_bidirectional_network(tmp_path):

@@ -24,6 +24,7 @@ from seqray.blackbox.card import Card
 from seqray.blackbox.extras import load_extra
 from seqray.blackbox.hf_cache import MEMORY, CannotShareError, cached_steps
 from seqray.blackbox.hf_folder import (
+    Tokens,
     answers_of,
     folder_card,
     load_model,
@@ -85,8 +86,8 @@ def open_hf(
     folder: str | os.PathLike[str],
     *,
     alphabet: Alphabet | Iterable[Symbol] | None = None,
-    start: str | int | None = None,
-    end: str | int | None = None,
+    start: Tokens | None = None,
+    end: Tokens | None = None,
     renormalise: bool | None = None,
     label: str | int | None = None,
     output: str | None = None,
@@ -106,7 +107,8 @@ def open_hf(
     alphabet
         The symbols, each one token of the tokenizer in the folder.
     start, end
-        The tokens before a word and at its end, where they are not the tokenizer's own; or ids.
+        The tokens before a word and at its end, where they are not the tokenizer's own, or ids;
+        several as a list.
     renormalise
         Whether probabilities are divided by their sum over the symbols and the end (True, unless
         the card says otherwise), or are left as they are among all tokens.
@@ -196,7 +198,7 @@ def _box(
         return tried(sequence_box(forward, card, **options, batch=batch), card)
     ask, card = _language_model(model, card, who, threads)
     if memory and card.start is not None:
-        ids = (card.start, *(card.ids or ()))
+        ids = (*card.start_ids, *(card.ids or ()))
         try:
             steps = cached_steps(model, ask, ids, limit=card.limit, memory=memory, who=who)
             return tried(stepped_box(steps, card, **options), card)
@@ -303,7 +305,8 @@ def _check_ids(model: Any, card: Card, who: str) -> None:
     n_ids = model.get_input_embeddings().weight.shape[0]
     named: list[tuple[str, int | None]]
     named = [*((f"symbol {s!r}", i) for s, i in zip(card.alphabet, card.ids or (), strict=True))]
-    named += [(mark, getattr(card, mark)) for mark in ("start", "stop")]
+    named += [("start", number) for number in card.start_ids]
+    named += [("stop", number) for number in card.stop_ids]
     if card.answers == "next":
         named.append(("end", card.end))
     for what, number in named:

@@ -118,7 +118,7 @@ def open_torch(
         f"the torch network {path}",
         f"torch {Path(path).name} {fingerprint(path, card_path(path))}",
     )
-    if stack.has_states and card.stop is None:
+    if stack.has_states:
         steps = _stack_steps(torch, module, stack, threads)
         return tried(stepped_box(steps, card, who=who, fingerprint=digest), card)
     whole = _whole(module, lambda ids, lengths: _read_whole(torch, module, stack, ids), threads)
@@ -210,7 +210,7 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 def _batch_axes(module: Any, step: Callable[[Any, Any], Any], card: Card, who: str) -> Any:
     """Find the batch axis of each tensor of a state: the one that is longer for more ids."""
-    first = card.start if card.start is not None else (card.ids or (0,))[0]
+    first = (*card.start_ids, *(card.ids or (0,)))[0]
     try:
         with answering(module):
             two, three = (_pair(step(_tensor(module, np.full(n, first)), None))[1] for n in (2, 3))

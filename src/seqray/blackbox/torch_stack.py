@@ -146,9 +146,10 @@ def read_stack(
 
 def check_fit(stack: Stack, card: Card) -> None:
     """Refuse a card whose ids or outputs the network does not have."""
-    ids = {"ids": max(card.ids or ()), "start": card.start, "stop": card.stop}
-    for name, number in ids.items():
-        if number is not None and number >= stack.n_ids:
+    ids = {"ids": card.ids or (), "start": card.start_ids, "stop": card.stop_ids}
+    for name, numbers in ids.items():
+        number = max(numbers, default=0)
+        if number >= stack.n_ids:
             raise ArgumentError(
                 f"{name}: the card speaks of input id {number} and the network knows "
                 f"{stack.n_ids}, from 0: alphabet and model disagree"
