@@ -7,6 +7,8 @@ import pytest
 
 from pages import ROOT, blocks, json_of
 from seqray.blackbox.card import Card, card_path, load_card, read_card
+from seqray.blackbox.padded import sequence_box
+from seqray.blackbox.stepped import stepped_box
 from seqray.blackbox.torch_stack import FIELDS
 from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.words import Alphabet
@@ -253,6 +255,14 @@ def test_several_ids_may_stand_before_and_after_every_word():
     assert card.of_words(AB.words(["ab", "ba"])).tolist() == [[5, 6, 0, 1, 7], [5, 6, 1, 0, 7]]
     assert card.of_words(AB.words([""])).tolist() == [[5, 6, 7]]
     assert Card(AB, "value", start=[]).start is None
+
+
+def test_two_things_are_never_read_off_one_output():
+    card = Card(AB, "next", ids=[5, 6], start=3, end=1)  # fine for a language model of tokens
+    with pytest.raises(ArgumentError, match=r"expected all different, got \[0, 1, 1\]"):
+        sequence_box(max, card, who="the net")
+    with pytest.raises(ArgumentError, match=r"expected all different, got \[0, 1, 1\]"):
+        stepped_box(None, card, who="the net")
 
 
 def test_a_card_takes_symbols_as_they_are():

@@ -335,6 +335,22 @@ def test_columns_are_ids(model):
     np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
 
 
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_card_needs_no_columns_wherever_its_end_is(model, end):
+    plain = Card(ALPHABET, "next", ids=IDS, start=8, end=end)
+    said = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=8, end=end)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, said).next_symbol(WORDS))
+
+
+def test_the_end_is_the_configuration_s_where_the_card_says_none(model):
+    plain = Card(ALPHABET, "next", ids=IDS, start=START)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+    with pytest.raises(ArgumentError, match="end: say in the card which token it is"):
+        hf_box(gpt2(eos_token_id=None), plain)
+
+
 def test_what_is_no_model_is_refused(model):
     with pytest.raises(ArgumentError, match="expected one of transformers, got Linear"):
         hf_box(torch.nn.Linear(1, 1), CARD)

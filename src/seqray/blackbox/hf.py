@@ -30,6 +30,7 @@ from seqray.blackbox.hf_folder import (
     load_model,
     load_tokenizer,
     read_config,
+    special_id,
     token_card,
 )
 from seqray.blackbox.padded import sequence_box
@@ -64,7 +65,7 @@ def hf_box(
     card
         How symbols become ids, and scores answers: ``token_card`` of `seqray.blackbox.hf_folder`
         makes one of a tokenizer. A language model's outputs are its tokens, so its columns are its
-        ids.
+        ids; its end, where the card says none, is the ``eos_token_id`` of its configuration.
     name
         What its answers are kept under, where they are kept: change it when the model changes.
     memory
@@ -190,6 +191,8 @@ def _box(
     batch: int,
 ) -> HfBox:
     memory = whole_number("memory", memory, 0)
+    if card.answers == "next":
+        card = _with_tokens_as_outputs(model, card, who)
     card = replace(card, pad=None, limit=_least(card.limit, _limit(model)))
     _check_ids(model, card, who)
     options: dict[str, Any] = {"who": who, "fingerprint": name}
@@ -207,6 +210,20 @@ def _box(
     return tried(sequence_box(lambda ids, _: ask(ids), card, **options, batch=batch), card)
 
 
+def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
+    """Return the card with outputs that are tokens: those of the symbols, and of the end."""
+    places = tuple(range(len(card.alphabet)))
+    if tuple(card.columns or ()) not in (places, card.ids):
+        raise ArgumentError(
+            f"{who}: columns: a language model's outputs are its tokens: leave columns out"
+        )
+    end = card.end
+    if end is None:
+        config = model.config.get_text_config().to_dict()
+        end = special_id(config, "eos_token_id", f"{who}: end: say in the card which token it is")
+    return replace(card, columns=card.ids, end=end)
+
+
 def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tuple[Any, Card]:
     """Return what asks a causal language model, and the card of what is left of its outputs."""
     if getattr(model.config, "is_encoder_decoder", False) or not model.can_generate():
@@ -214,13 +231,8 @@ def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tu
             f"{who} is no causal language model, which says what comes next: for a classifier the "
             'card answers "value"'
         )
-    places = range(len(card.alphabet))
-    if tuple(card.columns or ()) not in (tuple(places), card.ids):
-        raise ArgumentError(
-            f"{who}: columns: a language model's outputs are its tokens: leave columns out"
-        )
     torch = load_extra("torch", "hf")
-    columns = [*(card.ids or ()), card.end]
+    columns = list(card.outputs)
     last = "logits_to_keep" in inspect.signature(model.forward).parameters
     keep = {"logits_to_keep": 1} if last else {}
 

@@ -242,11 +242,12 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
             given.setdefault("columns", given["ids"])
         for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
             if name not in given:
-                given[name] = _special_id(config, token, f"{path}: {name}: say which token it is")
+                given[name] = special_id(config, token, f"{path}: {name}: say which token it is")
     return read_card(json.dumps(given), path)
 
 
-def _special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
+def special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
+    """Return the id of a token that a configuration names, or say that it names none."""
     found = config.get(name)
     number = found[0] if isinstance(found, list) and found else found
     size = config.get("vocab_size")
