@@ -318,6 +318,27 @@ def test_what_stands_around_a_word_is_read_stepped_and_whole(tmp_path, start, st
         np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_a_stack_of_modules_of_one_layer_is_read_as_it_is(tmp_path, both):
+    torch.manual_seed(0)
+    module = torch.nn.ModuleDict(
+        {
+            "embedding": torch.nn.Embedding(4, 3),
+            "lstm1": torch.nn.LSTM(3, 5, batch_first=True, bidirectional=both),
+            "lstm2": torch.nn.LSTM(5 * (1 + both), 6, batch_first=True, bidirectional=both),
+            "output": torch.nn.Linear(6 * (1 + both), 1),
+        }
+    )
+    card = Card(ABC, "value", start=3, network={"read": "last"})
+    box = open_torch(save_arrays(tmp_path / "two.safetensors", module.state_dict(), card))
+    assert isinstance(box, AskedBox if both else SteppedBox)
+    hidden = module["embedding"](torch.tensor([[3, 1, 0]]))
+    for name in ("lstm1", "lstm2"):
+        hidden, _ = module[name](hidden)
+    expected = module["output"](hidden[:, -1]).item()
+    np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
+
+
 def test_filling_up_words_is_nothing_to_a_bidirectional_network(tmp_path):
     path = tmp_path / "both.safetensors"
     plain = open_torch(save_arrays(path, bidirectional_arrays(), BOTH_WAYS)).weights(WORDS)
@@ -330,8 +351,8 @@ def test_precision_is_that_of_the_file(tmp_path):
     exact = open_torch(save_arrays(tmp_path / "double.pt", double))
     half = {name: array.astype(np.float16) for name, array in arrays().items()}
     rough = open_torch(save_arrays(tmp_path / "half.safetensors", half))
-    assert exact.steps.module["recurrent"].weight_hh_l0.dtype == torch.float64
-    assert rough.steps.module["recurrent"].weight_hh_l0.dtype == torch.float16
+    assert exact.steps.module["recurrent"][0].weight_hh_l0.dtype == torch.float64
+    assert rough.steps.module["recurrent"][0].weight_hh_l0.dtype == torch.float16
     assert_same_as_native(exact)
 
 
