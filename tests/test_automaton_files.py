@@ -30,7 +30,7 @@ def same_numbers(a, b):
 def test_a_saved_automaton_comes_back_bit_by_bit(tmp_path, suffix):
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(2, 3, 3)) * 10.0 ** rng.integers(-300, 300, size=(2, 3, 3))
-    wa = WeightedAutomaton(["λ", 7], [0.1, -0.0, 5e-324], numbers, [1 / 3, 1e308, 0])
+    wa = WeightedAutomaton(["μ", 7], [0.1, -0.0, 5e-324], numbers, [1 / 3, 1e308, 0])
     path = tmp_path / f"wa.{suffix}"
     wa.save(path)
     assert same_numbers(WeightedAutomaton.load(path), wa)

@@ -121,7 +121,7 @@ def test_what_was_fitted_goes_when_a_run_by_blocks_takes_its_place(found, by_blo
     check_same(found, open_run(run))
 
 
-@pytest.mark.parametrize("symbols", ["ab", ["do", "ré", ""], [1, "1", 2.5], [0, None, "\n"]])
+@pytest.mark.parametrize("symbols", ["ab", ["do", "ré", " "], [1, "1", 2.5], [0, 3, "\n"]])
 def test_symbols_of_every_kind_come_back(symbols, tmp_path):
     box = seqray.black_box(lambda words: [float(len(word)) for word in words], symbols)
     found = seqray.extract(box, prefixes=12, suffixes=9)

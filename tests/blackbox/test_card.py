@@ -7,6 +7,8 @@ import pytest
 
 from pages import ROOT, blocks, json_of
 from seqray.blackbox.card import Card, card_path, load_card, read_card
+from seqray.blackbox.padded import sequence_box
+from seqray.blackbox.stepped import stepped_box
 from seqray.blackbox.torch_stack import FIELDS
 from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.words import Alphabet
@@ -124,6 +126,9 @@ def test_scores_without_the_outputs_of_the_card_are_refused(scores):
         ({"ids": 5}, "ids: expected a list of 2 numbers, got 5"),
         ({"columns": ["a", "b"]}, "columns: expected a whole number from 0, got 'a'"),
         ({"start": True}, "start: expected a whole number from 0, got True"),
+        ({"start": [1, "b"]}, "start: expected a whole number from 0, got 'b'"),
+        ({"start": "12"}, "start: expected a whole number from 0, got '12'"),
+        ({"start": [1, 2], "stop": 3, "limit": 2}, "limit: 2 ids have no room for the 3 of start"),
         ({"end": -1}, "end: expected a whole number from 0, got -1"),
         ({"column": None}, "column: expected a whole number from 0, got None"),
         ({"limit": 0}, "limit: expected a whole number from 1, got 0"),
@@ -149,6 +154,7 @@ def test_a_card_comes_back_from_its_file(tmp_path):
     cards = [
         Card(AB, "next", start=np.int64(2), columns=np.array([1, 0]), network={"cell": "gru"}),
         Card(Alphabet([1, "é", 2.5]), "value", "logits", stop=5, empty=0.5, pad=7, limit=9),
+        Card(AB, "value", start=[4, 2], stop=(5, 6)),
     ]
     for card in cards:
         card.save(card_path(model))
@@ -166,7 +172,8 @@ def test_the_card_of_a_folder_lies_inside_it(tmp_path):
 
 def test_a_card_may_be_short():
     card = read_card('{"alphabet": "ab", "answers": "next", "start": 2}', "here")
-    assert card == Card(AB, "next", "logits", ids=(0, 1), start=2, columns=(0, 1), end=2)
+    assert card == Card(AB, "next", "logits", ids=(0, 1), start=2, columns=(0, 1))
+    assert card.outputs == (0, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -239,6 +246,23 @@ def test_the_longest_word_leaves_room_for_what_is_read_around_it():
     assert Card(Alphabet("ab"), "value").max_length is None
     assert Card(Alphabet("ab"), "value", limit=9).max_length == 9
     assert Card(Alphabet("ab"), "value", limit=9, start=2, stop=3).max_length == 7
+    assert Card(Alphabet("ab"), "value", limit=9, start=[2, 4], stop=[3, 5]).max_length == 5
+
+
+def test_several_ids_may_stand_before_and_after_every_word():
+    card = read_card('{"alphabet": "ab", "answers": "value", "start": [5, 6], "stop": [7]}', "here")
+    assert (card.start, card.start_ids, card.stop, card.stop_ids) == ((5, 6), (5, 6), 7, (7,))
+    assert card.of_words(AB.words(["ab", "ba"])).tolist() == [[5, 6, 0, 1, 7], [5, 6, 1, 0, 7]]
+    assert card.of_words(AB.words([""])).tolist() == [[5, 6, 7]]
+    assert Card(AB, "value", start=[]).start is None
+
+
+def test_two_things_are_never_read_off_one_output():
+    card = Card(AB, "next", ids=[5, 6], start=3, end=1)  # fine for a language model of tokens
+    with pytest.raises(ArgumentError, match=r"expected all different, got \[0, 1, 1\]"):
+        sequence_box(max, card, who="the net")
+    with pytest.raises(ArgumentError, match=r"expected all different, got \[0, 1, 1\]"):
+        stepped_box(None, card, who="the net")
 
 
 def test_a_card_takes_symbols_as_they_are():

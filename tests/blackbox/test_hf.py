@@ -299,6 +299,17 @@ def test_the_empty_word_needs_a_mark_or_a_value():
     np.testing.assert_allclose(stop, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_several_tokens_are_read_before_the_first_symbol(model, memory):
+    card = replace(CARD, start=[END, START])
+    box = hf_box(model, card, memory=memory)
+    assert box.max_length == 38
+    with torch.inference_mode():
+        logits = model.eval()(torch.tensor([[END, START, IDS[1]]])).logits[0, -1].double()
+    expected = logits[[*IDS, END]].softmax(0).numpy()
+    np.testing.assert_allclose(box.next_symbol(["b"])[0], expected, atol=1e-5)
+
+
 # What does not fit ----------------------------------------------------------------------------
 
 
@@ -322,6 +333,22 @@ def test_columns_are_ids(model):
     plain = Card(ALPHABET, "next", ids=IDS, start=START, end=END)
     found = hf_box(model, plain).next_symbol(WORDS)
     np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_card_needs_no_columns_wherever_its_end_is(model, end):
+    plain = Card(ALPHABET, "next", ids=IDS, start=8, end=end)
+    said = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=8, end=end)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, said).next_symbol(WORDS))
+
+
+def test_the_end_is_the_configuration_s_where_the_card_says_none(model):
+    plain = Card(ALPHABET, "next", ids=IDS, start=START)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+    with pytest.raises(ArgumentError, match="end: say in the card which token it is"):
+        hf_box(gpt2(eos_token_id=None), plain)
 
 
 def test_what_is_no_model_is_refused(model):

@@ -80,6 +80,8 @@ def test_options_stand_above_the_card(folder):
     other = open_hf(folder, alphabet="ba", start="[CLS]", end=1)
     assert other.alphabet.symbols == ("b", "a")
     assert other.card.start == 8
+    several = open_hf(folder, alphabet="ba", start=["[CLS]", 1], end=5)
+    assert several.card.start == (8, 1)
     with pytest.raises(ArgumentError, match="start and end go with alphabet"):
         open_hf(folder, start=1)
 

@@ -26,7 +26,6 @@ from seqray.blackbox import keras as adapter
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.keras import keras_box, open_keras
-from seqray.blackbox.padded import sequence_box
 from seqray.blackbox.stepped import SteppedBox, SteppedModel
 from seqray.errors import (
     ArgumentError,
@@ -236,11 +235,14 @@ def test_other_models_are_asked_about_whole_words(name):
     np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_a_stop_is_read_in_whole_words():
-    card = Card(Alphabet("abc"), "value", stop=3)
-    box = keras_box(CHAINS["lstm"](), card)
-    assert isinstance(box, AskedBox)
-    assert type(box) is type(sequence_box(max, card, who="any"))
+@pytest.mark.parametrize(("start", "stop"), [(None, 3), ([3, 2], [1, 3])])
+def test_what_stands_around_a_word_is_read_from_state_to_state(start, stop):
+    card = Card(Alphabet("abc"), "value", start=start, stop=stop)
+    model = CHAINS["lstm"]()
+    box = keras_box(model, card)
+    assert isinstance(box, SteppedBox)
+    expected = values_of_whole_words(model, card)
+    np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-4, atol=1e-6)
 
 
 # Models that cannot be used -------------------------------------------------------------------
@@ -284,7 +286,7 @@ def test_a_model_that_reads_no_ids_is_refused(shape):
 @pytest.mark.parametrize(
     ("card", "kind", "message"),
     [
-        (replace(CARD, start=None), ArgumentError, "give its card a start"),
+        (replace(CARD, start=None), ArgumentError, "its card has no start"),
         (replace(CARD, end=4), ArgumentError, "4 outputs and its card speaks of output 4"),
         (replace(CARD, ids=(0, 1, 9)), BlackBoxError, "alphabet, ids and start fit the model"),
     ],

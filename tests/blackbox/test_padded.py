@@ -79,6 +79,22 @@ def test_one_answer_a_word_will_do():
         np.testing.assert_allclose(box.weights(WORDS), EXPECTED)
 
 
+@pytest.mark.parametrize("pad", [None, 0])
+def test_several_ids_are_read_before_every_word(pad):
+    seen = {}
+
+    def forward(ids, lengths):
+        seen.update({tuple(row[:n].tolist()): 1 for row, n in zip(ids, lengths, strict=True)})
+        return np.zeros(len(ids))
+
+    card = Card(AB, "value", start=[8, 9], ids=[3, 4], pad=pad, limit=5)
+    box = sequence_box(forward, card, who="the net")
+    box.weights(["", "b", "aba"])
+    assert sorted(seen) == [(8, 9), (8, 9, 3, 4, 3), (8, 9, 4)]
+    with pytest.raises(BlackBoxError, match="at most 3 symbols"):
+        box.weights(["abab"])
+
+
 def test_a_stop_is_read_behind_every_word():
     card = Card(AB, "value", stop=7, ids=[3, 4])
     expected = [value_of([*(3 + AB.encode(word)), 7]) for word in WORDS]

@@ -23,6 +23,20 @@ def test_scores_become_rows_of_double_precision():
     assert checked(np.array([True, False]), "value").tolist() == [[1], [0]]
 
 
+def test_an_end_that_is_guessed_among_several_outputs_is_warned_of_once(caplog):
+    def ask(who, n_outputs, **fields):
+        card = Card(AB, "next", **fields)
+        checked_scores(np.zeros((1, n_outputs)), card, 1, who, str)
+        return [record.getMessage() for record in caplog.records]
+
+    assert not ask("a net of its own size", 3)
+    assert not ask("a net with a card that says it", 4, end=2)
+    (message,) = ask("a larger net", 4)
+    assert "a larger net has 4 outputs" in message
+    assert "output 2, counted from 0, is taken for it" in message
+    assert len(ask("a larger net", 4)) == 1
+
+
 @pytest.mark.parametrize(
     ("fields", "row"),
     [

@@ -303,11 +303,39 @@ def test_without_a_start_the_empty_word_is_read_off_the_zero_state(tmp_path):
     np.testing.assert_allclose(open_torch(path).next_symbol([""]), [expected], rtol=1e-6)
 
 
-def test_a_network_that_reads_a_stop_is_asked_about_whole_words(tmp_path):
-    card = Card(ABC, "value", stop=3)
-    box = open_torch(save_arrays(tmp_path / "gru.pt", card=card))
-    assert isinstance(box, AskedBox)
-    expected = gru_module().eval()(torch.tensor([[1, 0, 3]]))[0, -1, 0].item()
+@pytest.mark.parametrize(("start", "stop"), [(None, 3), ([3, 2], None), ([3, 2], [1, 3])])
+def test_what_stands_around_a_word_is_read_stepped_and_whole(tmp_path, start, stop):
+    card = Card(ABC, "value", start=start, stop=stop)
+    module = gru_module().eval()
+    ids = [*card.start_ids, 1, 0, *card.stop_ids]
+    expected = module(torch.tensor([ids]))[0, -1, 0].item()
+    stepped = [
+        open_torch(save_arrays(tmp_path / "gru.pt", card=card)),
+        torch_box(module, card, step=module.step),
+    ]
+    assert all(isinstance(box, SteppedBox) for box in stepped)
+    for box in (*stepped, torch_box(module, card)):
+        np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_stack_of_modules_of_one_layer_is_read_as_it_is(tmp_path, both):
+    torch.manual_seed(0)
+    module = torch.nn.ModuleDict(
+        {
+            "embedding": torch.nn.Embedding(4, 3),
+            "lstm1": torch.nn.LSTM(3, 5, batch_first=True, bidirectional=both),
+            "lstm2": torch.nn.LSTM(5 * (1 + both), 6, batch_first=True, bidirectional=both),
+            "output": torch.nn.Linear(6 * (1 + both), 1),
+        }
+    )
+    card = Card(ABC, "value", start=3, network={"read": "last"})
+    box = open_torch(save_arrays(tmp_path / "two.safetensors", module.state_dict(), card))
+    assert isinstance(box, AskedBox if both else SteppedBox)
+    hidden = module["embedding"](torch.tensor([[3, 1, 0]]))
+    for name in ("lstm1", "lstm2"):
+        hidden, _ = module[name](hidden)
+    expected = module["output"](hidden[:, -1]).item()
     np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
 
 
@@ -323,8 +351,8 @@ def test_precision_is_that_of_the_file(tmp_path):
     exact = open_torch(save_arrays(tmp_path / "double.pt", double))
     half = {name: array.astype(np.float16) for name, array in arrays().items()}
     rough = open_torch(save_arrays(tmp_path / "half.safetensors", half))
-    assert exact.steps.module["recurrent"].weight_hh_l0.dtype == torch.float64
-    assert rough.steps.module["recurrent"].weight_hh_l0.dtype == torch.float16
+    assert exact.steps.module["recurrent"][0].weight_hh_l0.dtype == torch.float64
+    assert rough.steps.module["recurrent"][0].weight_hh_l0.dtype == torch.float16
     assert_same_as_native(exact)
 
 

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,9 @@ def stack_of(cell="gru", **changes):
         "dense": (Dense(4, "identity", True),),
         "read": "last",
     }
-    return Stack(cell, **{**fields, **changes})
+    fields |= changes
+    sizes = (fields.pop("hidden"),) * fields.pop("layers")
+    return Stack(cell, **{"sizes": sizes, **fields})
 
 
 def said_of(stack):
@@ -73,6 +77,64 @@ def test_names_may_be_those_of_any_module():
 def test_a_cell_is_a_layer():
     shapes = {name.replace("_l0", ""): shape for name, shape in stack_of().shapes().items()}
     assert read_stack(shapes, None)[0] == stack_of()
+
+
+def stacked(stack, *owners):
+    """Return the arrays of a network whose recurrent layers are modules with these names."""
+    return {
+        re.sub(
+            r"recurrent\.(.*)_l(\d)", lambda m: f"{owners[int(m.group(2))]}.{m.group(1)}_l0", name
+        ): shape
+        for name, shape in stack.shapes().items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "owners", "said"),
+    [
+        ((5, 5), ("lstm1", "lstm2"), None),
+        ((5, 5), ("lstm", "lstm2"), None),
+        ((5, 5, 5), ("net.2", "net.4", "net.10"), None),
+        ((3, 3), ("upper", "lower"), {"recurrent": ["upper", "lower"]}),
+        ((5, 6), ("upper", "lower"), None),
+        ((7, 5, 6), ("c", "a", "b"), None),
+    ],
+)
+def test_modules_of_one_layer_are_a_stack_where_their_order_is_known(sizes, owners, said):
+    stack = stack_of("lstm", sizes=sizes)
+    shapes = dict(reversed(stacked(stack, *owners).items()))
+    found, names = read_stack(shapes, said)
+    assert found == stack
+    assert [names[f"{o}.weight_hh_l0"] for o in owners] == [
+        f"recurrent.weight_hh_l{i}" for i in range(len(owners))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said", "message"),
+    [
+        (
+            stacked(stack_of(sizes=(3, 3)), "encoder", "decoder"),
+            None,
+            r"encoder \(3 -> 3\), decoder \(3 -> 3\), and neither their names nor their shapes "
+            r'.*"network": {"recurrent": \["encoder", "decoder"\]}; .* write .*torch_box',
+        ),
+        (stacked(stack_of(sizes=(5, 6)), "b2", "b1"), None, "in the order of their numbers"),
+        (
+            stacked(stack_of(sizes=(5, 6)), "a", "b"),
+            {"recurrent": ["b", "a"]},
+            "in the order of the card",
+        ),
+        (
+            stacked(stack_of(sizes=(5, 6)), "a", "b"),
+            {"recurrent": ["a"]},
+            r"recurrent: expected the names a, b in their order, the card says \['a'\]",
+        ),
+    ],
+)
+def test_a_stack_in_no_known_order_is_refused(shapes, said, message):
+    with pytest.raises(ArgumentError, match=message):
+        read_stack(shapes, said)
 
 
 def test_dense_layers_are_ordered_by_what_fits():

@@ -44,11 +44,13 @@ class Card:
     ids
         The input id of each symbol; None: its place in the alphabet.
     start, stop
-        The input id that is read before, and after, every word; None: nothing is.
+        The input id that is read before, and after, every word, or a list of them; None: nothing
+        is.
     columns
         The output of each next symbol; None: its place in the alphabet.
     end
-        The output that says that the word ends; None: the one after the last symbol's.
+        The output that says that the word ends; None: the one after the last symbol's place,
+        which is warned of where the network has further outputs.
     renormalise
         Whether next-symbol probabilities are divided by their sum over the symbols and the end,
         for a network that has other outputs too (padding, say).
@@ -75,8 +77,8 @@ class Card:
     answers: str
     scores: str = ""
     ids: Sequence[int] | None = None
-    start: int | None = None
-    stop: int | None = None
+    start: int | Sequence[int] | None = None
+    stop: int | Sequence[int] | None = None
     columns: Sequence[int] | None = None
     end: int | None = None
     renormalise: bool = True
@@ -103,20 +105,33 @@ class Card:
             raise ArgumentError("stop: a network that predicts the next symbol reads no end")
         if self.answers == "next" and self.empty is not None:
             raise ArgumentError("empty: only a network that answers a value needs it")
+        # Whose columns are its ids, as a language model's are, is known to its adapter alone.
+        is_open = self.columns is None and self.ids is not None
         for name in ("ids", "columns"):
             object.__setattr__(self, name, self._numbers(name))
-        if self.end is None:
-            object.__setattr__(self, "end", len(self.alphabet))
-        for name in ("start", "stop", "end", "column", "pad", "limit"):
+        for name in ("start", "stop"):
+            object.__setattr__(self, name, _one_or_more(name, getattr(self, name)))
+        for name in ("end", "column", "pad", "limit"):
             self._keep_number(name)
         self._check_others()
+        around = len(self.start_ids) + len(self.stop_ids)
+        if self.limit is not None and self.limit < around:
+            raise ArgumentError(
+                f"limit: {self.limit} ids have no room for the {around} of start and stop"
+            )
+        if not is_open:
+            self.check_outputs()
+
+    def check_outputs(self) -> None:
+        """Refuse a card that reads two things off one output."""
         if len(set(self.outputs)) < len(self.outputs):
             raise ArgumentError(
-                f"columns and end: expected all different, got {list(self.outputs)}"
+                f"columns and end: expected all different, got {list(self.outputs)}: say in the "
+                "card which output each symbol has (columns), and which the end"
             )
 
     def _keep_number(self, name: str) -> None:
-        number, optional = getattr(self, name), name not in ("end", "column")
+        number, optional = getattr(self, name), name != "column"
         if number is not None or not optional:
             number = _whole_number(name, number, least=1 if name == "limit" else 0)
         object.__setattr__(self, name, number)
@@ -148,18 +163,27 @@ class Card:
         """The outputs that count: each next symbol's, and last the end's; or the value's."""
         if self.answers == "value":
             return (self.column,)
-        assert self.columns is not None
-        assert self.end is not None
-        return (*self.columns, self.end)
+        end = len(self.alphabet) if self.end is None else self.end
+        return (*(self.columns or ()), end)
+
+    @property
+    def start_ids(self) -> tuple[int, ...]:
+        """The input ids that are read before every word."""
+        return _listed(self.start)
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]:
+        """The input ids that are read after every word."""
+        return _listed(self.stop)
 
     def of_words(self, words: Words) -> IntArray:
         """Return the input ids of words that are all of one length, ``(n_words, n_ids)``."""
-        rows = [np.asarray(self.ids)[words.codes].reshape(len(words), -1)]
-        if self.start is not None:
-            rows.insert(0, np.full((len(words), 1), self.start))
-        if self.stop is not None:
-            rows.append(np.full((len(words), 1), self.stop))
-        return np.concatenate(rows, axis=1)
+        n = len(words)
+        inside = np.asarray(self.ids)[words.codes].reshape(n, -1)
+        before, after = (
+            np.tile(np.array(ids, np.int64), (n, 1)) for ids in (self.start_ids, self.stop_ids)
+        )
+        return np.concatenate([before, inside, after], axis=1)
 
     def log_next(self, scores: FloatArray) -> FloatArray:
         """Return the logarithm of each next symbol's probability, ``(n, n_symbols + 1)``.
@@ -202,7 +226,7 @@ class Card:
         """The length of the longest word that fits into the network, beside start and stop."""
         if self.limit is None:
             return None
-        return max(0, self.limit - (self.start is not None) - (self.stop is not None))
+        return self.limit - len(self.start_ids) - len(self.stop_ids)
 
     @property
     def leaks(self) -> bool:
@@ -297,6 +321,20 @@ def _whole_number(name: str, number: object, least: int = 0) -> int:
     if isinstance(number, bool):  # true is 1 in Python, but not to whoever wrote it
         raise ArgumentError(f"{name}: expected a whole number from {least}, got {number}")
     return whole_number(name, number, least)
+
+
+def _one_or_more(name: str, numbers: Any) -> int | tuple[int, ...] | None:
+    """Return one id as it is, several as a tuple, and None for none."""
+    if isinstance(numbers, str) or not isinstance(numbers, Iterable):
+        return None if numbers is None else _whole_number(name, numbers)
+    ids = tuple(_whole_number(name, number) for number in numbers)
+    return ids[0] if len(ids) == 1 else ids or None
+
+
+def _listed(ids: int | Sequence[int] | None) -> tuple[int, ...]:
+    if ids is None:
+        return ()
+    return (ids,) if isinstance(ids, int) else tuple(ids)
 
 
 def _finite_number(name: str, number: Any) -> float:

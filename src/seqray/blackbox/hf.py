@@ -24,11 +24,13 @@ from seqray.blackbox.card import Card
 from seqray.blackbox.extras import load_extra
 from seqray.blackbox.hf_cache import MEMORY, CannotShareError, cached_steps
 from seqray.blackbox.hf_folder import (
+    Tokens,
     answers_of,
     folder_card,
     load_model,
     load_tokenizer,
     read_config,
+    special_id,
     token_card,
 )
 from seqray.blackbox.padded import sequence_box
@@ -63,7 +65,7 @@ def hf_box(
     card
         How symbols become ids, and scores answers: ``token_card`` of `seqray.blackbox.hf_folder`
         makes one of a tokenizer. A language model's outputs are its tokens, so its columns are its
-        ids.
+        ids; its end, where the card says none, is the ``eos_token_id`` of its configuration.
     name
         What its answers are kept under, where they are kept: change it when the model changes.
     memory
@@ -85,8 +87,8 @@ def open_hf(
     folder: str | os.PathLike[str],
     *,
     alphabet: Alphabet | Iterable[Symbol] | None = None,
-    start: str | int | None = None,
-    end: str | int | None = None,
+    start: Tokens | None = None,
+    end: Tokens | None = None,
     renormalise: bool | None = None,
     label: str | int | None = None,
     output: str | None = None,
@@ -106,7 +108,8 @@ def open_hf(
     alphabet
         The symbols, each one token of the tokenizer in the folder.
     start, end
-        The tokens before a word and at its end, where they are not the tokenizer's own; or ids.
+        The tokens before a word and at its end, where they are not the tokenizer's own, or ids;
+        several as a list.
     renormalise
         Whether probabilities are divided by their sum over the symbols and the end (True, unless
         the card says otherwise), or are left as they are among all tokens.
@@ -188,6 +191,8 @@ def _box(
     batch: int,
 ) -> HfBox:
     memory = whole_number("memory", memory, 0)
+    if card.answers == "next":
+        card = _with_tokens_as_outputs(model, card, who)
     card = replace(card, pad=None, limit=_least(card.limit, _limit(model)))
     _check_ids(model, card, who)
     options: dict[str, Any] = {"who": who, "fingerprint": name}
@@ -196,13 +201,27 @@ def _box(
         return tried(sequence_box(forward, card, **options, batch=batch), card)
     ask, card = _language_model(model, card, who, threads)
     if memory and card.start is not None:
-        ids = (card.start, *(card.ids or ()))
+        ids = (*card.start_ids, *(card.ids or ()))
         try:
             steps = cached_steps(model, ask, ids, limit=card.limit, memory=memory, who=who)
             return tried(stepped_box(steps, card, **options), card)
         except CannotShareError as error:
             logger.warning("%s reads every prefix from the beginning: %s", who, error)
     return tried(sequence_box(lambda ids, _: ask(ids), card, **options, batch=batch), card)
+
+
+def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
+    """Return the card with outputs that are tokens: those of the symbols, and of the end."""
+    places = tuple(range(len(card.alphabet)))
+    if tuple(card.columns or ()) not in (places, card.ids):
+        raise ArgumentError(
+            f"{who}: columns: a language model's outputs are its tokens: leave columns out"
+        )
+    end = card.end
+    if end is None:
+        config = model.config.get_text_config().to_dict()
+        end = special_id(config, "eos_token_id", f"{who}: end: say in the card which token it is")
+    return replace(card, columns=card.ids, end=end)
 
 
 def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tuple[Any, Card]:
@@ -212,13 +231,8 @@ def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tu
             f"{who} is no causal language model, which says what comes next: for a classifier the "
             'card answers "value"'
         )
-    places = range(len(card.alphabet))
-    if tuple(card.columns or ()) not in (tuple(places), card.ids):
-        raise ArgumentError(
-            f"{who}: columns: a language model's outputs are its tokens: leave columns out"
-        )
     torch = load_extra("torch", "hf")
-    columns = [*(card.ids or ()), card.end]
+    columns = list(card.outputs)
     last = "logits_to_keep" in inspect.signature(model.forward).parameters
     keep = {"logits_to_keep": 1} if last else {}
 
@@ -303,7 +317,8 @@ def _check_ids(model: Any, card: Card, who: str) -> None:
     n_ids = model.get_input_embeddings().weight.shape[0]
     named: list[tuple[str, int | None]]
     named = [*((f"symbol {s!r}", i) for s, i in zip(card.alphabet, card.ids or (), strict=True))]
-    named += [(mark, getattr(card, mark)) for mark in ("start", "stop")]
+    named += [("start", number) for number in card.start_ids]
+    named += [("stop", number) for number in card.stop_ids]
     if card.answers == "next":
         named.append(("end", card.end))
     for what, number in named:

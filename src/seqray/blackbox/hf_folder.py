@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from safetensors import SafetensorError
 
@@ -30,6 +30,9 @@ ATTENTION = ("eager", "sdpa")
 NEEDS_CODE = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
 """Fields of a configuration that ask for code, for other packages, or for other files."""
 
+
+Tokens: TypeAlias = str | int | Sequence[str | int]
+"""A token or its id, or several of them."""
 
 # The model ----------------------------------------------------------------------------------------
 
@@ -239,11 +242,12 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
             given.setdefault("columns", given["ids"])
         for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
             if name not in given:
-                given[name] = _special_id(config, token, f"{path}: {name}: say which token it is")
+                given[name] = special_id(config, token, f"{path}: {name}: say which token it is")
     return read_card(json.dumps(given), path)
 
 
-def _special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
+def special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
+    """Return the id of a token that a configuration names, or say that it names none."""
     found = config.get(name)
     number = found[0] if isinstance(found, list) and found else found
     size = config.get("vocab_size")
@@ -279,8 +283,8 @@ def token_card(
     alphabet: Alphabet | Iterable[Symbol],
     answers: str = "next",
     *,
-    start: str | int | None = None,
-    end: str | int | None = None,
+    start: Tokens | None = None,
+    end: Tokens | None = None,
 ) -> Card:
     """Make a card of symbols that are tokens.
 
@@ -294,9 +298,10 @@ def token_card(
     answers
         ``"next"`` for a language model, ``"value"`` for a classifier.
     start, end
-        The tokens that stand before a word, and that end it, or their ids. By default the
-        tokenizer's own: for a language model the beginning and the end of a sequence, for a
-        classifier what the tokenizer puts around a text.
+        The tokens that stand before a word, and that end it, or their ids; several as a list, but
+        a language model has one end. By default the tokenizer's own: for a language model the
+        beginning and the end of a sequence, for a classifier what the tokenizer puts around a
+        text.
     """
     alphabet = Alphabet.of(alphabet)
     vocabulary = tokenizer.get_vocab()
@@ -308,8 +313,8 @@ def token_card(
                 f"symbols {alphabet.symbols[first]!r} and {alphabet.symbols[at]!r} are the same "
                 f"token {tokenizer.convert_ids_to_tokens(number)!r}"
             )
-    marks = {
-        name: token if isinstance(token, int) else _token(tokenizer, vocabulary, token, name)
+    marks: dict[str, Any] = {
+        name: _mark(tokenizer, vocabulary, token, name)
         for name, token in (("start", start), ("end", end))
         if token is not None
     }
@@ -333,6 +338,15 @@ def token_card(
                 f"take, {name}='<token>'"
             )
     return Card(alphabet, "next", ids=ids, columns=ids, start=marks["start"], end=marks["end"])
+
+
+def _mark(tokenizer: Any, vocabulary: Mapping[str, int], token: Tokens, what: str) -> Any:
+    """Return the id of a token, or the ids of several."""
+    if isinstance(token, int):
+        return token
+    if isinstance(token, str):
+        return _token(tokenizer, vocabulary, token, what)
+    return [_mark(tokenizer, vocabulary, one, what) for one in token]
 
 
 def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: str) -> int:

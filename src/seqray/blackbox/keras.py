@@ -145,7 +145,7 @@ def _needs_code(path: str | os.PathLike[str], what: str) -> FileError:
 def _box(model: Any, card: Card, who: str, name: str | None, batch: int) -> KerasBox:
     keras = _keras()
     shape = _input_shape(model, who)
-    layers = None if card.stop is not None else _steppable(keras, model, card)
+    layers = _steppable(keras, model, card)
     if layers is not None:
         steps = LayerSteps(keras, layers, one_hot=shape[2] if len(shape) == 3 else None)
         return tried(stepped_box(steps, card, who=who, fingerprint=name), card)
@@ -224,7 +224,7 @@ def _steppable(keras: Any, model: Any, card: Card) -> list[Any] | None:
     layers = _chain(keras, model)
     if not any(_is_one_of(keras, layer, RECURRENT) for layer in layers or ()):
         return None
-    ids = {*(card.ids or ()), card.start}
+    ids = {*(card.ids or ()), *card.start_ids, *card.stop_ids}
     for at, layer in enumerate(layers or ()):
         if _is_one_of(keras, layer, RECURRENT):
             fine = not layer.go_backwards and not layer.return_state

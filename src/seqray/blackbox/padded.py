@@ -45,6 +45,7 @@ def sequence_box(
             f"{who}: a network that predicts the next symbol from whole sequences needs an id to "
             "begin with: give the card a start"
         )
+    card.check_outputs()
     batch = whole_number("batch", batch, 1)
     asker = SequenceAsker(forward, card, who, fingerprint, batch)
     if card.answers == "value":
@@ -91,7 +92,7 @@ class SequenceAsker:
         """Yield answers batch by batch, short words first."""
         order = np.argsort(words.lengths, kind="stable")
         lengths = words.lengths[order]
-        more = (self.card.start is not None) + (self.card.stop is not None)
+        more = len(self.card.start_ids) + len(self.card.stop_ids)
         n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
         if n_empty:
             yield order[:n_empty], np.full(n_empty, self._value_of_nothing())

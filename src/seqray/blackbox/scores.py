@@ -64,6 +64,9 @@ def checked_scores(
             raise BlackBoxError(f"{who} answered {shown} {place(row)}: expected {expected}")
     if card.scores == "logits" and array.shape[1] > 1 and _sums_to_one(array):
         _warn_of_probabilities(who)
+    n_symbols = len(card.alphabet)
+    if card.answers == "next" and card.end is None and array.shape[1] > n_symbols + 1:
+        _warn_of_end(who, array.shape[1], n_symbols)
     return array
 
 
@@ -77,6 +80,16 @@ def _warn_of_probabilities(who: str) -> None:
         "%s answers rows that sum to 1, as a softmax does, and its card takes them for logits: if "
         'they are probabilities, say "scores": "probabilities" in the card',
         who,
+    )
+
+
+@functools.cache  # once for each network
+def _warn_of_end(who: str, n_outputs: int, n_symbols: int) -> None:
+    logger.warning(
+        "%s has %d outputs, and its card has %d symbols and does not say which output is the "
+        'end: output %d, counted from 0, is taken for it. Say "end": %d in the card if that is '
+        "right, and otherwise which it is",
+        *(who, n_outputs, n_symbols, n_symbols, n_symbols),
     )
 
 

@@ -26,7 +26,7 @@ class Steps(Protocol):
     def begin(self) -> tuple[Any, Any]:
         """Return the scores ``(1, n_outputs)`` and the state before anything is read.
 
-        The scores may be None where the card has a start: they are then not needed.
+        The scores may be None where the card has a start or a stop: they are then not needed.
         """
 
     def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[Any, Any]:
@@ -67,11 +67,7 @@ def stepped_box(
     fingerprint
         What its answers are kept under.
     """
-    if card.stop is not None:
-        raise ArgumentError(
-            f"{who}: an id that is read after every word cannot be read from state to state: "
-            "ask about whole words instead"
-        )
+    card.check_outputs()
     kind = SteppedBox if card.answers == "value" else SteppedModel
     return kind(steps, card, who, fingerprint)
 
@@ -110,21 +106,35 @@ class SteppedBox(ReadsWords):
         scores, inner = self._begin()
         if self.card.empty is not None:
             return ValueStates(inner, np.full(1, self.card.empty))
-        return ValueStates(inner, self.card.values(self._checked(scores)))
+        return ValueStates(inner, self.card.values(self._checked(self._at_stop(scores, inner, 1))))
 
     def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         scores, inner = self._advance(states.inner, parents, symbols)
+        scores = self._at_stop(scores, inner, len(symbols))
         return ValueStates(inner, self.card.values(self._checked(scores, symbols)))
+
+    def _at_stop(self, scores: Any, inner: Any, n: int) -> Any:
+        """Return the scores once the stop is read, too; the words go on from before it."""
+        with blamed(self.who, f" on {n} states and the stop"):
+            for number in self.card.stop_ids:
+                scores, inner = self.steps.advance(inner, np.arange(n), np.full(n, number))
+        return scores
 
     def _begin(self) -> tuple[Any, Any]:
         with blamed(self.who, " on the start"):
             scores, inner = self.steps.begin()
-            if self.card.start is not None:
-                return self.steps.advance(inner, np.zeros(1, np.int64), np.array([self.card.start]))
-        if scores is None and self.card.empty is None:
+            for number in self.card.start_ids:
+                scores, inner = self.steps.advance(inner, np.zeros(1, np.int64), np.array([number]))
+        if scores is None and self.card.empty is None and self.card.stop is None:
+            hint = (
+                'or the value of the empty word as "empty"'
+                if self.card.answers == "value"
+                else "the id that it was trained to read first"
+            )
             raise ArgumentError(
-                f"{self.who} says nothing before it has read an id: give its card a start"
+                f"{self.who} says nothing before it has read an id, and its card has no start: "
+                f"give the card a start, {hint}"
             )
         return scores, inner
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -113,12 +114,12 @@ def open_torch(
     except ArgumentError as error:
         raise ArgumentError(f"{path}: {error}") from error
     module = _build(torch, stack)
-    module.load_state_dict({names[name]: array for name, array in arrays.items()}, assign=True)
+    module.load_state_dict({_built(names[k]): array for k, array in arrays.items()}, assign=True)
     who, digest = (
         f"the torch network {path}",
         f"torch {Path(path).name} {fingerprint(path, card_path(path))}",
     )
-    if stack.has_states and card.stop is None:
+    if stack.has_states:
         steps = _stack_steps(torch, module, stack, threads)
         return tried(stepped_box(steps, card, who=who, fingerprint=digest), card)
     whole = _whole(module, lambda ids, lengths: _read_whole(torch, module, stack, ids), threads)
@@ -210,7 +211,7 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 def _batch_axes(module: Any, step: Callable[[Any, Any], Any], card: Card, who: str) -> Any:
     """Find the batch axis of each tensor of a state: the one that is longer for more ids."""
-    first = card.start if card.start is not None else (card.ids or (0,))[0]
+    first = (*card.start_ids, *(card.ids or (0,)))[0]
     try:
         with answering(module):
             two, three = (_pair(step(_tensor(module, np.full(n, first)), None))[1] for n in (2, 3))
@@ -316,14 +317,12 @@ def _build(torch: Any, stack: Stack) -> Any:
     if stack.embedding is not None:
         parts["embedding"] = nn.Embedding(stack.n_ids, stack.embedding)
     kind = {"gru": nn.GRU, "lstm": nn.LSTM}.get(stack.cell, nn.RNN)
-    parts["recurrent"] = kind(
-        stack.embedding or stack.n_ids,
-        stack.hidden,
-        stack.layers,
-        bias=stack.bias,
-        batch_first=True,
-        bidirectional=stack.bidirectional,
-        **({"nonlinearity": stack.cell} if kind is nn.RNN else {}),
+    more = {"nonlinearity": stack.cell} if kind is nn.RNN else {}
+    both = stack.bidirectional
+    widths = [stack.embedding or stack.n_ids, *(size * (1 + both) for size in stack.sizes)]
+    parts["recurrent"] = nn.ModuleList(
+        kind(below, size, bias=stack.bias, batch_first=True, bidirectional=both, **more)
+        for below, size in zip(widths, stack.sizes, strict=False)
     )
     widths = [stack.width, *(dense.outputs for dense in stack.dense)]
     parts["dense"] = nn.ModuleList(
@@ -333,25 +332,40 @@ def _build(torch: Any, stack: Stack) -> Any:
     return parts
 
 
+def _built(name: str) -> str:
+    """Return the name of an array in what `_build` makes, where each layer is a module."""
+    return re.sub(r"^recurrent\.(\w+)_l(\d+)", r"recurrent.\2.\1_l0", name)
+
+
+def _recur(layers: Any, shown: Any, states: Any) -> tuple[Any, list[Any]]:
+    """Return the outputs of the last of recurrent layers, and the states of all."""
+    after = []
+    for layer, state in zip(layers, states or [None] * len(layers), strict=True):
+        shown, own = layer(shown, state)
+        after.append(own)
+    return shown, after
+
+
 def _stack_steps(torch: Any, module: Any, stack: Stack, threads: int) -> ModuleSteps:
     recurrent = module["recurrent"]
 
     def step(ids: Any, state: Any) -> tuple[Any, Any]:
-        outputs, state = recurrent(_shown(torch, module, stack, ids[:, None]), state)
+        outputs, state = _recur(recurrent, _shown(torch, module, stack, ids[:, None]), state)
         return _head(torch, module, stack, outputs[:, 0]), state
 
     with answering(module):
-        weight = recurrent.weight_hh_l0
-        first = _plain(_head(torch, module, stack, weight.new_zeros(1, stack.hidden)))
-    return ModuleSteps(module, step, (1, 1) if stack.cell == "lstm" else 1, first, threads)
+        weight = recurrent[-1].weight_hh_l0
+        first = _plain(_head(torch, module, stack, weight.new_zeros(1, stack.width)))
+    axes = [(1, 1) if stack.cell == "lstm" else 1] * stack.layers
+    return ModuleSteps(module, step, axes, first, threads)
 
 
 def _read_whole(torch: Any, module: Any, stack: Stack, ids: Any) -> Any:
     """Return the scores of sequences of one length."""
-    outputs, state = module["recurrent"](_shown(torch, module, stack, ids))
+    outputs, states = _recur(module["recurrent"], _shown(torch, module, stack, ids), None)
     if stack.read == "final":
-        final = state[0] if stack.cell == "lstm" else state
-        seen = torch.cat(list(final[-1 - stack.bidirectional :]), dim=1)
+        final = states[-1][0] if stack.cell == "lstm" else states[-1]
+        seen = torch.cat(list(final), dim=1)
     elif stack.read == "last":
         seen = outputs[:, -1]
     else:
@@ -363,7 +377,7 @@ def _shown(torch: Any, module: Any, stack: Stack, ids: Any) -> Any:
     """Return what the first layer sees of ids."""
     if stack.embedding is not None:
         return module["embedding"](ids)
-    weight = module["recurrent"].weight_ih_l0
+    weight = module["recurrent"][0].weight_ih_l0
     return torch.nn.functional.one_hot(ids, stack.n_ids).to(weight.dtype)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise, permutations
 from typing import Any, TypeAlias
 
 from seqray.blackbox.card import Card
@@ -26,7 +27,10 @@ CELLS = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
 READS = ("last", "final", "mean", "max")
 """What the dense layers see: outputs at the last id, final states, a mean, or a maximum."""
 
-FIELDS = ("cell", "embedding", "hidden", "layers", "bidirectional", "dense", "read")
+FIELDS = ("cell", "embedding", "hidden", "layers", "bidirectional", "dense", "read", "recurrent")
+
+MAX_UNNUMBERED = 6
+"""The most recurrent modules without numbers in their names that are put in order by shape."""
 
 _RECURRENT = re.compile(r"(.*?)((?:weight|bias)_(?:ih|hh))(?:_l(\d+))?(_reverse)?")
 
@@ -44,18 +48,28 @@ class Dense:
 class Stack:
     """An embedding or one-hot input, recurrent layers, dense layers.
 
-    ``embedding`` is the width of the embedding, None for one-hot input.
+    ``embedding`` is the width of the embedding, None for one-hot input; ``sizes`` are the hidden
+    sizes of the recurrent layers.
     """
 
     cell: str
     n_ids: int
     embedding: int | None
-    hidden: int
-    layers: int
+    sizes: tuple[int, ...]
     bidirectional: bool
     bias: bool
     dense: Sequence[Dense]
     read: str
+
+    @property
+    def layers(self) -> int:
+        """How many recurrent layers there are."""
+        return len(self.sizes)
+
+    @property
+    def hidden(self) -> int | list[int]:
+        """The hidden size of the recurrent layers, or of each where they differ."""
+        return self.sizes[0] if len(set(self.sizes)) == 1 else list(self.sizes)
 
     @property
     def has_states(self) -> bool:
@@ -65,22 +79,22 @@ class Stack:
     @property
     def width(self) -> int:
         """How many numbers go into the dense layers."""
-        return self.hidden * (1 + self.bidirectional)
+        return self.sizes[-1] * (1 + self.bidirectional)
 
     def shapes(self) -> dict[str, Shape]:
         """Return the name and shape of every array that such a network has."""
         shapes: dict[str, Shape] = {}
         if self.embedding is not None:
             shapes["embedding.weight"] = (self.n_ids, self.embedding)
-        rows, below = CELLS[self.cell] * self.hidden, self.embedding or self.n_ids
-        for layer in range(self.layers):
+        below = self.embedding or self.n_ids
+        for layer, hidden in enumerate(self.sizes):
+            rows = CELLS[self.cell] * hidden
             for end in ("", "_reverse")[: 1 + self.bidirectional]:
                 shapes[f"recurrent.weight_ih_l{layer}{end}"] = (rows, below)
-                shapes[f"recurrent.weight_hh_l{layer}{end}"] = (rows, self.hidden)
+                shapes[f"recurrent.weight_hh_l{layer}{end}"] = (rows, hidden)
                 for side in ("ih", "hh")[: 2 * self.bias]:
                     shapes[f"recurrent.bias_{side}_l{layer}{end}"] = (rows,)
-            below = self.width
-        below = self.width
+            below = hidden * (1 + self.bidirectional)
         for i, dense in enumerate(self.dense):
             shapes[f"dense.{i}.weight"] = (dense.outputs, below)
             if dense.bias:
@@ -115,14 +129,17 @@ def read_stack(
         if name not in FIELDS:
             near = get_close_matches(name, FIELDS, n=1) or FIELDS
             raise ArgumentError(f"network: unknown field {name!r}: expected {' or '.join(near)}")
-    names, owner = _recurrent_names(shapes)
+    names, owners = _recurrent_names(shapes, said)
     own = {names[name]: shapes[name] for name in names}
-    cell, hidden = _cell(own, said)
+    cell = _cell(own, said)
+    sizes = _sizes(own)
     bidirectional = any(name.endswith("_reverse") for name in own)
     n_inputs = own["recurrent.weight_ih_l0"][-1]
     parts = _parts({name: shape for name, shape in shapes.items() if name not in names})
     embedding = _embedding(parts, n_inputs, said)
-    dense = _dense_order({k: v for k, v in parts.items() if k != embedding}, hidden, bidirectional)
+    dense = _dense_order(
+        {k: v for k, v in parts.items() if k != embedding}, sizes[-1], bidirectional
+    )
     if embedding is not None:
         names[_join(embedding, "weight")] = "embedding.weight"
     for i, name in enumerate(dense):
@@ -132,23 +149,23 @@ def read_stack(
         cell,
         n_inputs if embedding is None else parts[embedding]["weight"][0],
         None if embedding is None else n_inputs,
-        hidden,
-        _n_layers(own),
+        sizes,
         bidirectional,
         any("bias" in name for name in own),
         _activated([parts[name] for name in dense], said),
         _read(said, bidirectional),
     )
     _compare(stack, said)
-    _check_arrays(stack, {names.get(name, name): shape for name, shape in shapes.items()}, owner)
+    _check_arrays(stack, {names.get(name, name): shape for name, shape in shapes.items()}, owners)
     return stack, names
 
 
 def check_fit(stack: Stack, card: Card) -> None:
     """Refuse a card whose ids or outputs the network does not have."""
-    ids = {"ids": max(card.ids or ()), "start": card.start, "stop": card.stop}
-    for name, number in ids.items():
-        if number is not None and number >= stack.n_ids:
+    ids = {"ids": card.ids or (), "start": card.start_ids, "stop": card.stop_ids}
+    for name, numbers in ids.items():
+        number = max(numbers, default=0)
+        if number >= stack.n_ids:
             raise ArgumentError(
                 f"{name}: the card speaks of input id {number} and the network knows "
                 f"{stack.n_ids}, from 0: alphabet and model disagree"
@@ -160,30 +177,92 @@ def check_fit(stack: Stack, card: Card) -> None:
         )
 
 
-def _recurrent_names(shapes: Mapping[str, Shape]) -> tuple[dict[str, str], str]:
-    """Return the own names of the recurrent arrays, and what stood before them."""
-    names, owners = {}, set()
+def _recurrent_names(
+    shapes: Mapping[str, Shape], said: Mapping[str, Any]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the own names of the recurrent arrays, and what stood before them, in order."""
+    found: dict[str, dict[str, tuple[str, int, str]]] = {}
     for name in shapes:
         match = _RECURRENT.fullmatch(name)
         if match:
             owner, kind, layer, reverse = match.groups()
-            names[name] = f"recurrent.{kind}_l{layer or 0}{reverse or ''}"
-            owners.add(owner)
-    own = set(names.values())
-    if len(owners) != 1 or not {"recurrent.weight_ih_l0", "recurrent.weight_hh_l0"} <= own:
-        raise ArgumentError(
-            "expected the arrays of one nn.RNN, nn.GRU or nn.LSTM, such as recurrent.weight_ih_l0 "
-            f"and recurrent.weight_hh_l0, got {_shown(shapes)}: for another module write "
-            "seqray.blackbox.torch.torch_box(module, card) in Python"
+            found.setdefault(owner, {})[name] = (kind, int(layer or 0), reverse or "")
+    modules = {
+        owner: {part: shapes[name] for name, part in parts.items()}
+        for owner, parts in found.items()
+    }
+    for parts in modules.values() or [{}]:
+        if not {("weight_ih", 0, ""), ("weight_hh", 0, "")} <= set(parts):
+            raise ArgumentError(
+                "expected the arrays of one nn.RNN, nn.GRU or nn.LSTM, or of a stack of them, such "
+                "as recurrent.weight_ih_l0 and recurrent.weight_hh_l0, got "
+                f"{_shown(shapes)}: for another module write "
+                "seqray.blackbox.torch.torch_box(module, card) in Python"
+            )
+        for kind in ("weight_ih", "weight_hh"):
+            shape = parts[kind, 0, ""]
+            if len(shape) != 2 or 0 in shape:
+                raise ArgumentError(f"recurrent.{kind}_l0: expected a matrix, got shape {shape}")
+    owners = _recurrent_order({owner: _widths(parts) for owner, parts in modules.items()}, said)
+    names, below = dict[str, str](), 0
+    for owner in owners:
+        for name, (kind, layer, reverse) in found[owner].items():
+            names[name] = f"recurrent.{kind}_l{below + layer}{reverse}"
+        below += 1 + max(layer for _, layer, _ in found[owner].values())
+    return names, owners
+
+
+def _widths(parts: Mapping[tuple[str, int, str], Shape]) -> tuple[int, int]:
+    """Return how many numbers a recurrent module takes at a time, and how many it answers."""
+    hidden = {
+        layer: shape[1]
+        for (kind, layer, reverse), shape in parts.items()
+        if kind == "weight_hh" and not reverse and len(shape) == 2
+    }
+    both = any(reverse for _, _, reverse in parts)
+    return parts["weight_ih", 0, ""][1], hidden[max(hidden)] * (1 + both)
+
+
+def _recurrent_order(widths: Mapping[str, tuple[int, int]], said: Mapping[str, Any]) -> list[str]:
+    """Return recurrent modules in the order in which each reads what the one before answers.
+
+    The card's ``recurrent`` says it, or numbers in their names, or their shapes.
+    """
+    called = {owner.removesuffix("."): owner for owner in widths}
+    wanted = said.get("recurrent")
+    if wanted is not None:
+        if not isinstance(wanted, Sequence) or sorted(map(str, wanted)) != sorted(called):
+            raise ArgumentError(
+                f"recurrent: expected the names {', '.join(called)} in their order, the card says "
+                f"{wanted!r}"
+            )
+        orders = [[called[name] for name in wanted]]
+    elif len({re.sub(r"\d+", "", owner) for owner in widths}) == 1:
+        orders = [sorted(widths, key=lambda owner: [int(n) for n in re.findall(r"\d+", owner)])]
+    else:
+        few = len(widths) <= MAX_UNNUMBERED
+        orders = [list(order) for order in permutations(widths)] if few else []
+    fitting = [
+        order for order in orders if all(widths[a][1] == widths[b][0] for a, b in pairwise(order))
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    shown = ", ".join(f"{name} ({widths[o][0]} -> {widths[o][1]})" for name, o in called.items())
+    raise ArgumentError(
+        f"the file holds {len(widths)} recurrent modules, {shown}, and "
+        + (
+            "not each of them takes what the one before it answers, in the order of "
+            f"{'the card' if wanted is not None else 'their numbers'}"
+            if len(orders) == 1
+            else "neither their names nor their shapes say in which order they are read"
         )
-    for name in ("recurrent.weight_ih_l0", "recurrent.weight_hh_l0"):
-        shape = next(shapes[theirs] for theirs in names if names[theirs] == name)
-        if len(shape) != 2 or 0 in shape:
-            raise ArgumentError(f"{name}: expected a matrix, got shape {shape}")
-    return names, owners.pop()
+        + f'. Say the order in the card, "network": {json.dumps({"recurrent": list(called)})}; if '
+        "they do not stand one behind the other, write "
+        "seqray.blackbox.torch.torch_box(module, card) in Python"
+    )
 
 
-def _cell(own: Mapping[str, Shape], said: Mapping[str, Any]) -> tuple[str, int]:
+def _cell(own: Mapping[str, Shape], said: Mapping[str, Any]) -> str:
     rows, hidden = own["recurrent.weight_hh_l0"]
     fitting = [cell for cell, n_gates in CELLS.items() if rows == n_gates * hidden]
     if not fitting:
@@ -201,7 +280,16 @@ def _cell(own: Mapping[str, Shape], said: Mapping[str, Any]) -> tuple[str, int]:
         raise ArgumentError(
             f"cell: expected {' or '.join(fitting)}, as the arrays have it, the card says {cell!r}"
         )
-    return str(cell), hidden
+    return str(cell)
+
+
+def _sizes(own: Mapping[str, Shape]) -> tuple[int, ...]:
+    """Return the hidden size of each recurrent layer."""
+    sizes: list[int] = []
+    for layer in range(_n_layers(own)):
+        shape = own.get(f"recurrent.weight_hh_l{layer}", ())
+        sizes.append(shape[1] if len(shape) == 2 else sizes[-1])  # what is wrong is named later
+    return tuple(sizes)
 
 
 def _n_layers(own: Iterable[str]) -> int:
@@ -319,7 +407,7 @@ def _compare(stack: Stack, said: Mapping[str, Any]) -> None:
             )
 
 
-def _check_arrays(stack: Stack, found: Mapping[str, Shape], owner: str) -> None:
+def _check_arrays(stack: Stack, found: Mapping[str, Shape], owners: Sequence[str]) -> None:
     """Compare the arrays of the file, under their own names, with those of the network."""
     wanted = stack.shapes()
     missing = {name: shape for name, shape in wanted.items() if name not in found}
@@ -332,7 +420,8 @@ def _check_arrays(stack: Stack, found: Mapping[str, Shape], owner: str) -> None:
         faults.append(f"unexpected: {_shown(more)}")
     faults += [f"{k}: expected {wanted[k]}, got {tuple(v)}" for k, v in others.items()]
     if faults:
-        called = f" (here recurrent.* is {owner}*)" if owner != "recurrent." else ""
+        theirs = " and then ".join(f"{owner}*" for owner in owners)
+        called = f" (here recurrent.* is {theirs})" if owners != ["recurrent."] else ""
         raise ArgumentError(
             f"the arrays are not those of a {stack.cell} network of {stack.layers} layers of "
             f"{stack.hidden}{called}: {'; '.join(faults)}"
