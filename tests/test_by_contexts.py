@@ -156,7 +156,7 @@ def test_boxes_of_every_kind_are_copied(make):
         automaton = found.automaton(rank)
         assert automaton.n_states == rank
         assert automaton.total == pytest.approx(1, abs=1e-4)
-        assert np.isfinite([*found.fidelity.at(rank).values.values()]).all()
+        assert np.isfinite([*found.fidelity.at(rank).values()]).all()
 
 
 def test_the_same_seed_gives_the_same_at_any_pace(hasty):

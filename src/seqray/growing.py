@@ -249,7 +249,7 @@ def long_words(
     >>> box = seqray.black_box(lambda words: ["b" not in word for word in words], "ab")
     >>> words = box.alphabet.words(["a", "aa", "aaa"])
     >>> found = long_words(words, box.weights, 3, rng=np.random.default_rng(0), max_length=50)
-    >>> found.lengths.min() > 3, "b" in {symbol for word in found for symbol in word}
+    >>> bool(found.lengths.min() > 3), "b" in {symbol for word in found for symbol in word}
     (True, False)
     """
     longest = int(words.lengths.max(initial=0))

@@ -134,8 +134,8 @@ def weight_agreement(
     --------
     >>> weight_agreement(np.array([0.5, 0.2]), np.array([0.25, 0.1])).__round__(12)
     0.5
-    >>> weight_agreement(np.array([1.0, 0.0]), np.array([1.0, 1.0]), np.ones(2)) ** 2
-    0.125
+    >>> weight_agreement(np.array([1.0, 0.0]), np.ones(2), np.ones(2)).__round__(6)
+    0.353553
     """
     _same_shape(reference, weights)
     floor = np.zeros(len(reference)) if negligible is None else negligible

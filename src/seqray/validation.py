@@ -103,7 +103,7 @@ def validation_words(
         words = _new(drawn, basis, known, rng)[:N_HELD_OUT]
         return ValidationWords(words, np.ones(len(words), bool))
     typical = _new(_typical(job, basis, known, rng), basis, known, rng)[: N_HELD_OUT // 2]
-    others = _others(job, typical, rng)
+    others = _others(job, typical, rng, joins=known is not None)
     order = rng.permutation(len(typical) + len(others))
     return ValidationWords(Words.concatenate([typical, others])[order], order < len(typical))
 
@@ -171,8 +171,11 @@ def _asked_before(words: Words, basis: Basis) -> BoolArray:
     )
 
 
-def _others(job: Job, typical: Words, rng: np.random.Generator) -> Words:
-    """Draw about as many words as are typical: any, nearly typical ones, and long ones."""
+def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) -> Words:
+    """Draw about as many words as are typical: any, nearly typical ones, and long ones.
+
+    Joining typical words to long ones takes answers of the box, so only ``joins`` does it.
+    """
     alphabet, n_each = typical.alphabet, -(-len(typical) // 4)
     longest = max(1, int(typical.lengths.max()))
     found = [
@@ -184,8 +187,9 @@ def _others(job: Job, typical: Words, rng: np.random.Generator) -> Words:
         between = {"min_length": longest + 1, "max_length": max_length}
         found.append(uniform_words(alphabet, n_each, rng=rng, **between))
         with suppress(Stopped):  # the budget allows no more
-            ask = partial(ask_all, job.asked)
-            found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
+            if joins:
+                ask = partial(ask_all, job.asked)
+                found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
     return Words.concatenate(found)
 
 
