@@ -158,6 +158,15 @@ def test_a_classifier_is_opened_with_its_tokenizer(classifier):
     np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
 
 
+def test_a_card_s_start_is_not_asked_for_again_beside_an_alphabet(classifier):
+    tokenizer(around=()).save_pretrained(classifier)
+    replace(VALUE, start=8).save(card_path(classifier))
+    with pytest.raises(ArgumentError, match=r"say start= or end=.* not read beside alphabet="):
+        open_hf(classifier, alphabet="abc", label=1)
+    box = open_hf(classifier, alphabet="abc", label=1, start=8)
+    np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
+
+
 @pytest.mark.parametrize("label", [None, "POSITIVE", 3, True])
 def test_a_classifier_s_labels_are_listed(classifier, label):
     with pytest.raises(ArgumentError, match=r"label: expected one of 0 \(LABEL_0\), 1 \(LABEL_1\)"):
