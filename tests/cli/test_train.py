@@ -159,7 +159,7 @@ def test_without_pytorch_it_says_what_to_install(folder, fails, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delattr(seqray, "train", raising=False)
     said = fails(1, "words.txt", "-o", "m.safetensors")
-    assert "training needs PyTorch: pip install 'seqray[torch]'" in said
+    assert "training needs PyTorch: pip install '.[torch]'" in said
 
 
 def test_a_terminal_shows_a_bar(folder, hear, monkeypatch):
