@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from same_gru.hf import CARD, IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
+from same_gru.hf import CARD, IDS, N_IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
 from seqray import open_black_box
 from seqray.blackbox.card import card_path
 from seqray.blackbox.hf import open_hf
@@ -264,6 +264,33 @@ def test_attention_is_computed_by_pytorch_whatever_the_configuration_asks_for(
 def test_a_configuration_that_asks_for_code_or_other_files_is_refused(folder, field, value):
     edit(folder / "config.json", **{field: value})
     with pytest.raises(FileError, match=rf"needs code or files .*\({field} in config\.json\)"):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize("n_layers", [100, 10_000, 10**12])
+@pytest.mark.parametrize("part", [{}, {"text_config": {"num_hidden_layers": 10**5}}])
+def test_more_layers_than_the_weights_have_are_refused_at_once(folder, monkeypatch, n_layers, part):
+    def build(*_, **__):
+        raise AssertionError("it was built")
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", build)
+    edit(folder / "config.json", n_layer=2 if part else n_layers, **part)
+    with pytest.raises(
+        FileError, match=r"config\.json: n\w*_layers?: [\d,]+, and the weights have"
+    ):
+        open_hf(folder)
+
+
+def test_layers_that_share_their_weights_may_be_many(tmp_path):
+    sizes = {"hidden_size": 8, "embedding_size": 8, "intermediate_size": 8, "vocab_size": N_IDS}
+    config = transformers.AlbertConfig(
+        **sizes, num_attention_heads=2, num_hidden_layers=50, max_position_embeddings=20
+    )
+    model = transformers.AlbertForSequenceClassification(config)
+    folder = saved(model, tmp_path / "albert", VALUE)
+    assert np.isfinite(open_hf(folder).weights(["ab"])).all()
+    edit(folder / "config.json", num_hidden_groups=10_000, num_hidden_layers=10_000)
+    with pytest.raises(FileError, match="num_hidden_groups: 10,000, and the weights have"):
         open_hf(folder)
 
 

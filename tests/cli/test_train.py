@@ -157,7 +157,7 @@ def test_without_pytorch_it_says_what_to_install(folder, fails, monkeypatch):
     for name in [each for each in sys.modules if each.startswith("seqray.training")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delattr(seqray, "train", raising=False)
+    monkeypatch.delitem(vars(seqray), "train", raising=False)
     said = fails(1, "words.txt", "-o", "m.safetensors")
     assert "training needs PyTorch: pip install '.[torch]'" in said
 

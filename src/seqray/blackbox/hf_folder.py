@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from seqray.blackbox.card import Card, card_path, read_card
 from seqray.blackbox.extras import check_safe, load_extra
@@ -30,6 +31,9 @@ ATTENTION = ("eager", "sdpa")
 NEEDS_CODE = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
 """Fields of a configuration that ask for code, for other packages, or for other files."""
 
+
+LAYERS = re.compile(r"(n|num|num_hidden|(num_)?(encoder|decoder))_layers?")
+"""Fields of a configuration that say how many layers there are."""
 
 Tokens: TypeAlias = str | int | Sequence[str | int]
 """A token or its id, or several of them."""
@@ -124,6 +128,7 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
     kind = "AutoModelForCausalLM" if answers == "next" else "AutoModelForSequenceClassification"
     here = {"local_files_only": True, "trust_remote_code": False}
     try:
+        _check_layers(folder)
         with _quietly(transformers), _offline():
             config = transformers.AutoConfig.from_pretrained(os.fspath(folder), **here)
             _pin_attention(config)
@@ -136,6 +141,8 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
                 ignore_mismatched_sizes=True,  # these are named below
                 output_loading_info=True,
             )
+    except FileError:
+        raise
     except SafetensorError as error:
         raise FileError(f"{folder}: its weights are damaged or cut short: {error}") from error
     except Exception as error:  # transformers raises whatever the damage leads to
@@ -179,6 +186,27 @@ def _check_weights(folder: Path) -> None:
             "safetensors"
         )
     raise MissingFileError(f"{folder}: has no weights: expected model.safetensors")
+
+
+def _check_layers(folder: Path) -> None:
+    """Refuse more layers than there are tensors: transformers would build them all first."""
+    n_tensors = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            n_tensors += len(file.keys())
+    left = [json.loads(read_text(folder / "config.json"))]
+    while left:
+        config = left.pop()
+        left += [part for part in config.values() if isinstance(part, dict)]
+        shared = config.get("model_type") == "albert"  # its layers share the tensors of a group
+        named = re.compile("num_hidden_groups") if shared else LAYERS
+        for name, number in config.items():
+            if named.fullmatch(name) and isinstance(number, (int, float)) and number > n_tensors:
+                raise FileError(
+                    f"{folder / 'config.json'}: {name}: {number:,}, and the weights have "
+                    f"{n_tensors:,} tensors, fewer than one for each layer: is the file damaged, "
+                    "or an unfinished copy?"
+                )
 
 
 def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
