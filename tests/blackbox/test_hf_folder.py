@@ -137,6 +137,7 @@ def test_a_tokenizer_without_marks_needs_them_said(special, option):
         ((), {"bos_token": "<s>"}, (None, None)),
         (("<s>",), {"bos_token": "<s>"}, (1, None)),
         (("[CLS]", "</s>"), {"bos_token": "<s>"}, (8, 5)),
+        (("[CLS]", "</s>", "</s>"), {"bos_token": "<s>"}, (8, (5, 5))),
     ],
 )
 def test_a_classifier_s_words_stand_between_what_the_tokenizer_puts_around(
@@ -146,9 +147,12 @@ def test_a_classifier_s_words_stand_between_what_the_tokenizer_puts_around(
     assert (card.start, card.stop) == expected
 
 
-def test_a_tokenizer_that_puts_much_around_a_text_is_refused():
-    with pytest.raises(ArgumentError, match=r"puts \[CLS\] </s> </s> around a text: expected one"):
-        token_card(tokenizer(around=("[CLS]", "</s>", "</s>")), "abc", "value")
+def test_a_tokenizer_that_does_not_show_what_stands_before_a_text_needs_it_said():
+    much = tokenizer(around=("[CLS]", "</s>", "</s>"))
+    with pytest.raises(ArgumentError, match=r"puts \[CLS\] </s> </s> around a text, and with '#c'"):
+        token_card(much, ["#c", "a"], "value")
+    card = token_card(much, ["#c", "a"], "value", start="[CLS]", end=["</s>", 5])
+    assert (card.start, card.stop) == (8, (5, 5))
 
 
 def test_a_classifier_is_opened_with_its_tokenizer(classifier):

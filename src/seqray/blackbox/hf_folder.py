@@ -347,14 +347,10 @@ def token_card(
         if token is not None
     }
     if answers == "value":
-        before, after = _around(tokenizer)
-        return Card(
-            alphabet,
-            "value",
-            ids=ids,
-            start=marks.get("start", before),
-            stop=marks.get("end", after),
-        )
+        if len(marks) < 2:
+            before, after = _around(tokenizer, alphabet.symbols[0], ids[0])
+            marks = {"start": before, "end": after} | marks
+        return Card(alphabet, "value", ids=ids, start=marks["start"], stop=marks["end"])
     defaults = (
         ("start", "beginning", tokenizer.bos_token_id),
         ("end", "end", tokenizer.eos_token_id),
@@ -392,14 +388,23 @@ def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: 
     )
 
 
-def _around(tokenizer: Any) -> tuple[int | None, int | None]:
-    """Return the tokens that a tokenizer puts before, and after, every text."""
+def _around(
+    tokenizer: Any, symbol: object, number: int
+) -> tuple[int | Sequence[int] | None, int | Sequence[int] | None]:
+    """Return the tokens that a tokenizer puts before, and after, every text.
+
+    Where they are many, a symbol and its id show which stand before it.
+    """
     ids = list(tokenizer("").input_ids)
     if len(ids) > 2:
+        shown = list(tokenizer(str(symbol)).input_ids)
+        at = shown.index(number) if number in shown else 0
+        if shown.count(number) == 1 and shown[:at] + shown[at + 1 :] == ids:
+            return ids[:at], ids[at:]
         tokens = " ".join(map(str, tokenizer.convert_ids_to_tokens(ids)))
         raise ArgumentError(
-            f"the tokenizer puts {tokens} around a text: expected one token before it and one "
-            "after it at most; say start= and end=, or write a card"
+            f"the tokenizer puts {tokens} around a text, and with {symbol!r} as the text it does "
+            "not show which of them stand before it: say start= and end=, or write a card"
         )
     if len(ids) == 1:
         starts = (tokenizer.bos_token_id, tokenizer.cls_token_id)
