@@ -1,6 +1,6 @@
 """Filling Hankel blocks from a GRU: shared prefixes against batches of words, and single words.
 
-    pip install 'seqray[torch]'
+    pip install '.[torch]'
     python benchmarks/fill.py [--prefixes 800] [--suffixes 800] [--symbols 11] [--seed 0]
 
 The network is the paper's with 50 units (random weights: speed does not depend on them), the basis

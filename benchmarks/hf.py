@@ -1,6 +1,6 @@
 """Filling Hankel blocks from a small GPT-2: with keys and values that prefixes share, and without.
 
-    pip install 'seqray[hf]'
+    pip install '.[hf]'
     python benchmarks/hf.py [--layers 4] [--width 128] [--size 100] [--longest 40] [--words 400]
 
 The model is made from a configuration and a seed: speed does not depend on what it has learnt. The
@@ -21,7 +21,7 @@ try:
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 except ImportError:
-    raise SystemExit("this benchmark needs transformers: pip install 'seqray[hf]'") from None
+    raise SystemExit("this benchmark needs transformers: pip install '.[hf]'") from None
 
 import seqray
 from seqray.filling import Plan

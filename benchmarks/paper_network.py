@@ -5,7 +5,7 @@ import numpy as np
 try:
     import torch
 except ImportError:
-    raise SystemExit("this benchmark needs PyTorch: pip install 'seqray[torch]'") from None
+    raise SystemExit("this benchmark needs PyTorch: pip install '.[torch]'") from None
 
 from seqray.training.network import Network as PaperNetwork
 from seqray.training.network import to_seqray

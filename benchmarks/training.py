@@ -1,6 +1,6 @@
 """Training the paper's network: batches as prefix trees against batches of padded words.
 
-    pip install 'seqray[torch]'
+    pip install '.[torch]'
     python benchmarks/training.py [--data DIR] [--problem 3] [--hidden 50] [--epochs 12] [--seed 0]
 
 The peers are the same network with PyTorch's own layers, trained on the same batches of the same

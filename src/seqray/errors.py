@@ -67,3 +67,14 @@ class MissingExtraError(SeqrayError):
 
 class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
     """Asking has to end: a budget is used up, time is over, or somebody said stop."""
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install an extra of seqray.
+
+    Examples
+    --------
+    >>> install_hint("plots")
+    "pip install '.[plots]' in seqray's folder"
+    """
+    return f"pip install '.[{extra}]' in seqray's folder"

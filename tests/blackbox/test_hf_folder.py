@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from same_gru.hf import CARD, IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
+from same_gru.hf import CARD, IDS, N_IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
 from seqray import open_black_box
 from seqray.blackbox.card import card_path
 from seqray.blackbox.hf import open_hf
@@ -137,6 +137,7 @@ def test_a_tokenizer_without_marks_needs_them_said(special, option):
         ((), {"bos_token": "<s>"}, (None, None)),
         (("<s>",), {"bos_token": "<s>"}, (1, None)),
         (("[CLS]", "</s>"), {"bos_token": "<s>"}, (8, 5)),
+        (("[CLS]", "</s>", "</s>"), {"bos_token": "<s>"}, (8, (5, 5))),
     ],
 )
 def test_a_classifier_s_words_stand_between_what_the_tokenizer_puts_around(
@@ -146,15 +147,27 @@ def test_a_classifier_s_words_stand_between_what_the_tokenizer_puts_around(
     assert (card.start, card.stop) == expected
 
 
-def test_a_tokenizer_that_puts_much_around_a_text_is_refused():
-    with pytest.raises(ArgumentError, match=r"puts \[CLS\] </s> </s> around a text: expected one"):
-        token_card(tokenizer(around=("[CLS]", "</s>", "</s>")), "abc", "value")
+def test_a_tokenizer_that_does_not_show_what_stands_before_a_text_needs_it_said():
+    much = tokenizer(around=("[CLS]", "</s>", "</s>"))
+    with pytest.raises(ArgumentError, match=r"puts \[CLS\] </s> </s> around a text, and with '#c'"):
+        token_card(much, ["#c", "a"], "value")
+    card = token_card(much, ["#c", "a"], "value", start="[CLS]", end=["</s>", 5])
+    assert (card.start, card.stop) == (8, (5, 5))
 
 
 def test_a_classifier_is_opened_with_its_tokenizer(classifier):
     box = open_hf(classifier, alphabet="abc", label="LABEL_1")
     expected = replace(VALUE, start=8, stop=5)
     expected.save(card_path(classifier))
+    np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
+
+
+def test_a_card_s_start_is_not_asked_for_again_beside_an_alphabet(classifier):
+    tokenizer(around=()).save_pretrained(classifier)
+    replace(VALUE, start=8).save(card_path(classifier))
+    with pytest.raises(ArgumentError, match=r"say start= or end=.* not read beside alphabet="):
+        open_hf(classifier, alphabet="abc", label=1)
+    box = open_hf(classifier, alphabet="abc", label=1, start=8)
     np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
 
 
@@ -255,6 +268,33 @@ def test_attention_is_computed_by_pytorch_whatever_the_configuration_asks_for(
 def test_a_configuration_that_asks_for_code_or_other_files_is_refused(folder, field, value):
     edit(folder / "config.json", **{field: value})
     with pytest.raises(FileError, match=rf"needs code or files .*\({field} in config\.json\)"):
+        open_hf(folder)
+
+
+@pytest.mark.parametrize("n_layers", [100, 10_000, 10**12])
+@pytest.mark.parametrize("part", [{}, {"text_config": {"num_hidden_layers": 10**5}}])
+def test_more_layers_than_the_weights_have_are_refused_at_once(folder, monkeypatch, n_layers, part):
+    def build(*_, **__):
+        raise AssertionError("it was built")
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", build)
+    edit(folder / "config.json", n_layer=2 if part else n_layers, **part)
+    with pytest.raises(
+        FileError, match=r"config\.json: n\w*_layers?: [\d,]+, and the weights have"
+    ):
+        open_hf(folder)
+
+
+def test_layers_that_share_their_weights_may_be_many(tmp_path):
+    sizes = {"hidden_size": 8, "embedding_size": 8, "intermediate_size": 8, "vocab_size": N_IDS}
+    config = transformers.AlbertConfig(
+        **sizes, num_attention_heads=2, num_hidden_layers=50, max_position_embeddings=20
+    )
+    model = transformers.AlbertForSequenceClassification(config)
+    folder = saved(model, tmp_path / "albert", VALUE)
+    assert np.isfinite(open_hf(folder).weights(["ab"])).all()
+    edit(folder / "config.json", num_hidden_groups=10_000, num_hidden_layers=10_000)
+    with pytest.raises(FileError, match="num_hidden_groups: 10,000, and the weights have"):
         open_hf(folder)
 
 

@@ -266,6 +266,14 @@ def test_an_lstm_is_stepped_with_both_its_states(torch, tmp_path):
     np.testing.assert_allclose(open_onnx(path).weights(["bcca"]), [expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize("graph", [sequence_graph, step_graph])
+def test_several_ids_stand_around_a_word(torch, tmp_path, graph):
+    card = Card(Alphabet("abc"), "value", start=[3, 2], stop=[1, 3])
+    box = open_onnx(graph(tmp_path / "model.onnx", card=card))
+    expected = gru_module().eval()(torch.tensor([[3, 2, 1, 0, 1, 3]]))[0, -1, 0].item()
+    np.testing.assert_allclose(box.weights(["ba"]), [expected], rtol=1e-5)
+
+
 def test_the_card_may_stand_in_the_metadata_and_the_one_beside_the_model_counts_more(
     sequences, tmp_path
 ):

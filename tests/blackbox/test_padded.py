@@ -95,6 +95,19 @@ def test_several_ids_are_read_before_every_word(pad):
         box.weights(["abab"])
 
 
+@pytest.mark.parametrize("width", [None, 6])
+@pytest.mark.parametrize("pad", [None, 0])
+@pytest.mark.parametrize("marks", [{"start": 0}, {"stop": 0}, {"start": [0, 1], "stop": 2}])
+def test_the_empty_word_is_read_with_any_mark(marks, pad, width):
+    def forward(ids, lengths):
+        return np.full(len(ids), ids.shape[1])
+
+    card = Card(AB, "value", pad=0 if width else pad, **marks)
+    if width:
+        forward, card = filled_up(forward, card, width, "the net")
+    assert sequence_box(forward, card, who="the net").weights(["", "a"]).all()
+
+
 def test_a_stop_is_read_behind_every_word():
     card = Card(AB, "value", stop=7, ids=[3, 4])
     expected = [value_of([*(3 + AB.encode(word)), 7]) for word in WORDS]

@@ -1,9 +1,12 @@
+import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pages import ROOT
+from seqray import open_black_box
 from seqray.blackbox.taysir import load_taysir
 from seqray.errors import FileError, MissingFileError
 from seqray.stepper import PredictingStepper
@@ -104,3 +107,90 @@ def test_a_missing_or_damaged_file_is_refused(tmp_path):
     (folder / "config.json").write_text("{")
     with pytest.raises(FileError, match="damaged"):
         load_taysir(folder)
+
+
+# The converter --------------------------------------------------------------------------------
+
+
+def converter():
+    pytest.importorskip("torch")
+    path = ROOT / "examples" / "taysir_convert.py"
+    spec = importlib.util.spec_from_file_location("taysir_convert", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def competitor(kind, n_symbols=5, *, cells=False, hidden=(), **options):
+    """Return a network as the competition has them, one layer or cell a part of a list."""
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            make = getattr(nn, kind)
+            self.mach = [make(n_symbols, 6, **options), make(6, 4, **options)]
+            if not cells:
+                self.mach = nn.ModuleList(self.mach)
+            self.dense = nn.Sequential(
+                nn.Linear(4, 7), *hidden, nn.Linear(7, n_symbols), nn.Sigmoid(), nn.Softmax(-1)
+            )
+
+        def predict(self, ids):
+            """Return what follows, after each of the ids."""
+            outputs = nn.functional.one_hot(torch.tensor(ids), n_symbols).float()
+            for layer in self.mach:
+                if not cells:
+                    outputs, _ = layer(outputs)
+                    continue
+                state, rows = None, []
+                for x in outputs:
+                    state = layer(x, state)
+                    rows.append(state[0] if isinstance(state, tuple) else state)
+                outputs = torch.stack(rows)
+            with torch.inference_mode():
+                return self.dense(outputs).numpy()
+
+    return Network()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("RNN", {}), ("GRU", {"bias": False}), ("LSTM", {}), ("LSTMCell", {"cells": True})],
+)
+def test_a_converted_model_predicts_as_before(tmp_path, kind, options):
+    model = competitor(kind, **options)
+    converter().convert(model, tmp_path / "converted")
+    box = open_black_box(f"taysir:{tmp_path / 'converted'}")
+    assert box.alphabet.symbols == (0, 1, 2, 3)
+    found = box.next_symbol([(), (0,), (0, 2), (0, 2, 1)])
+    np.testing.assert_allclose(found, model.predict([3, 0, 2, 1]), rtol=1e-5)
+
+
+def test_a_converted_model_of_several_layers_in_one_module_predicts_as_before(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    gru, dense = torch.nn.GRU(4, 3, num_layers=2), torch.nn.Linear(3, 4)
+    box = converter().convert(torch.nn.ModuleList([gru, dense]), tmp_path, start=0, end=1)
+    assert box.alphabet.symbols == (0, 2, 3)
+    with torch.inference_mode():
+        hidden, _ = gru(torch.eye(4)[[0, 2]])
+        expected = dense(hidden).sigmoid().softmax(-1).numpy()[:, [0, 2, 3, 1]]
+    np.testing.assert_allclose(box.next_symbol([(), (2,)]), expected, rtol=1e-5)
+
+
+def test_what_the_arrays_cannot_say_is_not_converted(tmp_path):
+    nn = pytest.importorskip("torch").nn
+    convert = converter().convert
+    for model, message in (
+        (competitor("RNN", nonlinearity="relu"), "expected an RNN with tanh, got relu"),
+        (competitor("GRU", hidden=[nn.ReLU()]), "ReLU: expected no activation but"),
+        (competitor("GRU", hidden=[nn.LayerNorm(7)]), "LayerNorm has weights that have no place"),
+        (nn.GRU(3, 4, bidirectional=True), "expected one direction"),
+        (nn.Linear(3, 4), "expected recurrent and dense layers"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            convert(model, tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -109,6 +109,6 @@ def test_without_matplotlib_the_error_says_what_to_install(
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(canvas.importlib, "import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"pip install 'seqray\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
         save_drawing(FIGURE_1, tmp_path / "wa.png")
     assert not list(tmp_path.iterdir())

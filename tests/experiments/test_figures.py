@@ -136,7 +136,7 @@ def test_matplotlib_is_only_loaded_to_draw():
 
 def test_without_matplotlib_the_extra_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'seqray\[plots\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
         draw(drawing("overview"), found)
 
 

@@ -242,7 +242,7 @@ def test_without_the_extra_one_is_told_what_to_install(monkeypatch):
         return real_import(name, *args, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"pip install 'seqray\[web\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[web\]'"):
         serve.load_web()
 
 

@@ -4,7 +4,7 @@ import importlib
 import re
 from typing import Any
 
-from seqray.errors import MissingExtraError
+from seqray.errors import MissingExtraError, install_hint
 
 
 def load_extra(module: str, extra: str) -> Any:
@@ -24,8 +24,7 @@ pip install '.[onnx]' in seqray's folder
     except ImportError as error:
         broken = "" if is_absent(module, error) else f", which cannot be loaded ({error})"
         raise MissingExtraError(
-            f"the {extra} adapter needs {module}{broken}: pip install '.[{extra}]' in seqray's "
-            "folder"
+            f"the {extra} adapter needs {module}{broken}: {install_hint(extra)}"
         ) from error
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from seqray.arrays import FloatArray, IntArray, whole_number
 from seqray.blackbox.asked import AskedBox, AskedModel
-from seqray.blackbox.card import Card
+from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.extras import load_extra
 from seqray.blackbox.hf_cache import MEMORY, CannotShareError, cached_steps
 from seqray.blackbox.hf_folder import (
@@ -139,6 +139,12 @@ def open_hf(
             )
     else:
         card = token_card(load_tokenizer(folder), alphabet, answers, start=start, end=end)
+        if card.start is None and card.stop is None:
+            raise ArgumentError(
+                f"{folder}: its tokenizer puts no token around a text, so the empty word would be "
+                "nothing at all: say start= or end=, a token or an id; or leave alphabet= out and "
+                f"say all of it in the card {card_path(folder)}, which is not read beside alphabet="
+            )
     if renormalise is not None:
         card = replace(card, renormalise=renormalise)
     torch = load_extra("torch", "hf")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from seqray.blackbox.card import Card, card_path, read_card
 from seqray.blackbox.extras import check_safe, load_extra
@@ -30,6 +31,9 @@ ATTENTION = ("eager", "sdpa")
 NEEDS_CODE = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
 """Fields of a configuration that ask for code, for other packages, or for other files."""
 
+
+LAYERS = re.compile(r"(n|num|num_hidden|(num_)?(encoder|decoder))_layers?")
+"""Fields of a configuration that say how many layers there are."""
 
 Tokens: TypeAlias = str | int | Sequence[str | int]
 """A token or its id, or several of them."""
@@ -124,6 +128,7 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
     kind = "AutoModelForCausalLM" if answers == "next" else "AutoModelForSequenceClassification"
     here = {"local_files_only": True, "trust_remote_code": False}
     try:
+        _check_layers(folder)
         with _quietly(transformers), _offline():
             config = transformers.AutoConfig.from_pretrained(os.fspath(folder), **here)
             _pin_attention(config)
@@ -136,6 +141,8 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
                 ignore_mismatched_sizes=True,  # these are named below
                 output_loading_info=True,
             )
+    except FileError:
+        raise
     except SafetensorError as error:
         raise FileError(f"{folder}: its weights are damaged or cut short: {error}") from error
     except Exception as error:  # transformers raises whatever the damage leads to
@@ -179,6 +186,27 @@ def _check_weights(folder: Path) -> None:
             "safetensors"
         )
     raise MissingFileError(f"{folder}: has no weights: expected model.safetensors")
+
+
+def _check_layers(folder: Path) -> None:
+    """Refuse more layers than there are tensors: transformers would build them all first."""
+    n_tensors = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            n_tensors += len(file.keys())
+    left = [json.loads(read_text(folder / "config.json"))]
+    while left:
+        config = left.pop()
+        left += [part for part in config.values() if isinstance(part, dict)]
+        shared = config.get("model_type") == "albert"  # its layers share the tensors of a group
+        named = re.compile("num_hidden_groups") if shared else LAYERS
+        for name, number in config.items():
+            if named.fullmatch(name) and isinstance(number, (int, float)) and number > n_tensors:
+                raise FileError(
+                    f"{folder / 'config.json'}: {name}: {number:,}, and the weights have "
+                    f"{n_tensors:,} tensors, fewer than one for each layer: is the file damaged, "
+                    "or an unfinished copy?"
+                )
 
 
 def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
@@ -319,14 +347,10 @@ def token_card(
         if token is not None
     }
     if answers == "value":
-        before, after = _around(tokenizer)
-        return Card(
-            alphabet,
-            "value",
-            ids=ids,
-            start=marks.get("start", before),
-            stop=marks.get("end", after),
-        )
+        if len(marks) < 2:
+            before, after = _around(tokenizer, alphabet.symbols[0], ids[0])
+            marks = {"start": before, "end": after} | marks
+        return Card(alphabet, "value", ids=ids, start=marks["start"], stop=marks["end"])
     defaults = (
         ("start", "beginning", tokenizer.bos_token_id),
         ("end", "end", tokenizer.eos_token_id),
@@ -364,14 +388,23 @@ def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: 
     )
 
 
-def _around(tokenizer: Any) -> tuple[int | None, int | None]:
-    """Return the tokens that a tokenizer puts before, and after, every text."""
+def _around(
+    tokenizer: Any, symbol: object, number: int
+) -> tuple[int | Sequence[int] | None, int | Sequence[int] | None]:
+    """Return the tokens that a tokenizer puts before, and after, every text.
+
+    Where they are many, a symbol and its id show which stand before it.
+    """
     ids = list(tokenizer("").input_ids)
     if len(ids) > 2:
+        shown = list(tokenizer(str(symbol)).input_ids)
+        at = shown.index(number) if number in shown else 0
+        if shown.count(number) == 1 and shown[:at] + shown[at + 1 :] == ids:
+            return ids[:at], ids[at:]
         tokens = " ".join(map(str, tokenizer.convert_ids_to_tokens(ids)))
         raise ArgumentError(
-            f"the tokenizer puts {tokens} around a text: expected one token before it and one "
-            "after it at most; say start= and end=, or write a card"
+            f"the tokenizer puts {tokens} around a text, and with {symbol!r} as the text it does "
+            "not show which of them stand before it: say start= and end=, or write a card"
         )
     if len(ids) == 1:
         starts = (tokenizer.bos_token_id, tokenizer.cls_token_id)

@@ -78,8 +78,8 @@ ADAPTERS = {
     "taysir": Adapter(
         "seqray.blackbox.taysir:load_taysir",
         "FOLDER",
-        "a language model of the TAYSIR competition, converted to a folder of plain arrays "
-        "(docs/files.md)",
+        "a language model of the TAYSIR competition, converted to plain arrays by "
+        "examples/taysir_convert.py (docs/files.md)",
     ),
     "torch": Adapter(
         "seqray.blackbox.torch:open_torch",

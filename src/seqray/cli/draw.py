@@ -62,7 +62,7 @@ def command(
     where the automaton is a distribution. In the paper's style the coordinates are the
     automaton's own, and states carry input weight > output weight.
 
-    Files .png and .pdf need matplotlib: pip install 'seqray[plots]'.
+    Files .png and .pdf need matplotlib: pip install '.[plots]' in seqray's folder.
 
     \b
     Examples:

@@ -102,7 +102,7 @@ def command(
 
     With --serve the same page runs at http://127.0.0.1:8765, and every word that is typed there is
     asked of the box, too. Ctrl-C ends it. That needs starlette and uvicorn:
-    pip install 'seqray[web]'.
+    pip install '.[web]' in seqray's folder.
     """
     _check(output, box, words, serve)
     listening = None

@@ -36,7 +36,7 @@ def command(results: Path, output: Path, figures: Path, boxes: Path | None) -> N
 
     It has the figures and tables of the paper, ours beside the paper's values, then seqray's own
     method beside both, and says what is missing. Figures need matplotlib:
-    pip install 'seqray[plots]'.
+    pip install '.[plots]' in seqray's folder.
 
     \b
     Examples:

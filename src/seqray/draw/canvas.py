@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.draw.geometry import Points
 from seqray.draw.scene import Box, Line, Polygon, Scene, Shape, Text
-from seqray.errors import MissingExtraError
+from seqray.errors import MissingExtraError, install_hint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def _load(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            "drawing to .png or .pdf needs matplotlib: pip install 'seqray[plots]' "
+            f"drawing to .png or .pdf needs matplotlib: {install_hint('plots')} "
             "(.svg and .dot need nothing)"
         ) from error
 

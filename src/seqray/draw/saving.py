@@ -36,7 +36,7 @@ def save_drawing(
         drawn with its names, or the path of a run folder.
     path
         A file that ends in ``.svg``, ``.dot`` (for Graphviz), ``.png`` or ``.pdf``; the last two
-        need matplotlib, ``pip install 'seqray[plots]'``.
+        need matplotlib, ``pip install '.[plots]'`` in seqray's folder.
     threshold, names, mass
         As in `to_svg`.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqray.arrays import FloatArray
-from seqray.errors import MissingExtraError, SeqrayError
+from seqray.errors import MissingExtraError, SeqrayError, install_hint
 from seqray.experiments.findings import Findings
 from seqray.experiments.table import Result
 from seqray.files import writing
@@ -136,5 +136,5 @@ def _styled() -> Any:
     try:
         importlib.import_module("matplotlib")
     except ImportError as error:
-        raise MissingExtraError("figures need matplotlib: pip install 'seqray[plots]'") from error
+        raise MissingExtraError(f"figures need matplotlib: {install_hint('plots')}") from error
     return importlib.import_module("matplotlib.style").context(["default", STYLE])

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.blackbox.protocol import BlackBox, allowed_length
-from seqray.errors import ArgumentError, BlackBoxError, MissingExtraError, SeqrayError
+from seqray.errors import ArgumentError, BlackBoxError, MissingExtraError, SeqrayError, install_hint
 from seqray.explore.page import page_policy
 from seqray.fidelity import Reference
 from seqray.words import Words
@@ -184,7 +184,7 @@ def load_web() -> Any:
         import uvicorn  # noqa: F401, PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "a live page needs starlette and uvicorn: pip install 'seqray[web]'"
+            f"a live page needs starlette and uvicorn: {install_hint('web')}"
         ) from error
     return starlette
 

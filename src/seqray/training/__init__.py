@@ -5,9 +5,9 @@
 else in seqray imports PyTorch for training, and nothing here runs without it.
 """
 
-from seqray.errors import MissingExtraError
+from seqray.errors import MissingExtraError, install_hint
 
 try:
     import torch as _torch  # noqa: F401
 except ImportError:
-    raise MissingExtraError("training needs PyTorch: pip install 'seqray[torch]'") from None
+    raise MissingExtraError(f"training needs PyTorch: {install_hint('torch')}") from None
