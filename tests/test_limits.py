@@ -180,6 +180,23 @@ def test_a_budget_holds_for_all_steps_of_a_box_that_gives_numbers(budget):
     assert settings["rounds"][-1]["questions"] == settings["questions"]
 
 
+def test_a_budget_that_is_enough_for_a_grown_basis_makes_no_difference(caplog):
+    sizes = {**SIZES, "prefixes": 76, "suffixes": 76}
+    free = extract(boxes(Asked()), **sizes)
+    found = extract(boxes(Asked()), **sizes, budget=free.settings["questions"])
+    assert same(found, free)
+    assert found.settings["stopped"] == ""
+    assert "allows no more" not in caplog.text
+
+
+@pytest.mark.parametrize("budget", [2000, 12_000])
+def test_a_budget_that_is_not_enough_is_used_and_kept(budget, caplog):
+    asked = Asked()
+    settings = extract(boxes(asked), max_rank=6, budget=budget).settings
+    assert 0.75 * budget < len(asked.words) == settings["questions"] <= budget
+    assert f"the budget of {budget:,} questions allows no more" in caplog.text
+
+
 def test_it_is_said_why_a_budget_was_not_used(caplog):
     extract(boxes(Asked()), **SIZES, budget=10**6)
     assert "of the 1,000,000 questions allowed were needed: 60 × 60 prefixes" in caplog.text

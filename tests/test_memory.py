@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton, black_box, extract, memory
-from seqray.conditional import fill_conditional
+from seqray.conditional import decompose_conditional, fill_conditional
+from seqray.data.generate import random_machine
 from seqray.errors import ArgumentError, SeqrayError
 from told import known_of
 
@@ -20,11 +21,29 @@ def test_the_limit_is_at_most_four_gigabytes():
     assert 0 < memory.memory_limit() <= 4e9
 
 
-@pytest.mark.parametrize("n_symbols", [48, 60])
+@pytest.mark.parametrize("n_symbols", [48, 60, 62, 300])
 def test_a_large_alphabet_keeps_to_the_columns_that_were_asked_for(n_symbols):
     box = many(n_symbols)
     blocks = fill_conditional(box, known_of(box), n_contexts=5)
     assert blocks.features.shape[1] <= 250
+
+
+def test_a_machine_is_found_though_symbols_share_columns():
+    box = random_machine("pfa", 3, 100, rng=np.random.default_rng(0))
+    blocks = fill_conditional(box, known_of(box), n_contexts=40)
+    contexts = blocks.rows.words(blocks.contexts)
+    assert blocks.features.shape[1] < 4 * 101
+    np.testing.assert_allclose(blocks.chances, box.next_symbol(contexts))
+    np.testing.assert_allclose(blocks.values[:, 0].sum(axis=1), 1)
+    found = decompose_conditional(blocks, max_rank=3).automaton(3)
+    np.testing.assert_allclose(found.next_symbol(contexts), box.next_symbol(contexts), atol=0.01)
+
+
+def test_blocks_over_hundreds_of_symbols_fit_into_memory(monkeypatch):
+    box = many(300)
+    monkeypatch.setattr(memory, "MAX_TABLE_BYTES", 250_000_000)
+    blocks = fill_conditional(box, known_of(box), n_contexts=60)
+    assert len(blocks.contexts) == 60
 
 
 def test_blocks_that_do_not_fit_into_memory_are_made_smaller(monkeypatch, caplog):
@@ -62,7 +81,7 @@ def test_a_budget_says_how_many_queries_there_may_be(caplog):
     box = black_box(lambda words: [1.0] * len(words), range(10_000))
     found = extract(box, budget=30_000)
     assert found.settings["questions"] <= 30_000
-    assert "words are asked about (10,000 symbols)" in caplog.text
+    assert "up to about 30,000 words are asked about (10,000 symbols)" in caplog.text
 
 
 def test_blocks_of_an_automaton_that_do_not_fit_into_memory_are_refused():

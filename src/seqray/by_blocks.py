@@ -18,9 +18,17 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.errors import ArgumentError, Stopped
 from seqray.fidelity import TOLERANCE, FidelityTable, Reference, compare_ranks
 from seqray.filling import ask_all, fill_within
-from seqray.growing import SMALL, WRONG, counterexamples, grown_basis, sizes_up_to
+from seqray.growing import (
+    LONG_WAYS,
+    TELLING,
+    WAYS,
+    WRONG,
+    counterexamples,
+    grown_basis,
+    sizes_up_to,
+)
 from seqray.hankel import HankelBlocks
-from seqray.job import N_PROBED, Found, Job, announce, note_unused, probe_noise
+from seqray.job import N_HELD_OUT, N_PROBED, Found, Job, announce, note_unused, probe_noise
 from seqray.meter import Meter
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
@@ -31,6 +39,18 @@ logger = logging.getLogger(__name__)
 
 N_PREFIXES, N_SUFFIXES = 800, 800
 """How many of each to ask about."""
+
+GROWTH = 2.1
+"""About how many words are asked about for each cell, a prefix with a suffix, of a grown basis."""
+
+STEPS_A_WORD = 3
+"""About how many steps, or prefixes, that takes for each word."""
+
+NEW = 0.7
+"""About how many of the words of its blocks were not asked about to find it."""
+
+WORTHWHILE = 1.2
+"""A basis with fewer times as many cells as the last one is not grown any more."""
 
 CHOICES = ("balanced", "soft", "softer")
 """Weights for rows and columns; that which comes nearest to the box is taken."""
@@ -48,10 +68,12 @@ class Round(NamedTuple):
 class _Way(NamedTuple):
     """A basis to fill, and how it was grown: the largest blocks before it, and the rounds.
 
-    Where these blocks are to be the last, ``why`` says what ended the growth.
+    The sizes that were ``planned`` for it are smaller than those wanted if the budget is. Where
+    the blocks are to be the last, ``why`` says what ended the growth.
     """
 
     basis: Basis
+    planned: tuple[int, int]
     known: HankelBlocks | None = None
     rounds: tuple[Round, ...] = ()
     why: str | None = None
@@ -63,11 +85,11 @@ def by_blocks(job: Job) -> Found:
     by_states = way_of(box) == "states"
     blocks_kept = KeptBlocks.of(job.box, job.kept) if job.kept is not None and by_states else None
     rng, held_out_rng = job.rngs()
-    n_rows, n_columns = _affordable_sizes(job)
-    n_cells = n_rows * n_columns * len(box.alphabet)
+    planned = _sizes_to_come(job)[-1] if grows else _affordable_sizes(job)
+    n_cells = math.prod(planned) * len(box.alphabet)
     announce(job, n_cells, 2 * n_cells if grows else n_cells)
     with job.timing("basis"):
-        way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng))
+        way = _grown(job, rng, held_out_rng) if grows else _Way(_drawn(job, rng), planned)
     reference, noise = None, SURE
     try:
         with job.timing("choose"), meter.validating():
@@ -80,8 +102,8 @@ def by_blocks(job: Job) -> Found:
         if way.known is None:
             raise _enough(stopped, job) from None
         blocks, cut = way.known, way.why or str(stopped)
-    if _affordable_sizes(job) != _wanted_sizes(job):
-        cut = cut or f"the budget of {meter.budget:,} questions allows no more"
+    if way.why is None and way.planned != _wanted_sizes(job):
+        cut = cut or _no_more(meter)
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
@@ -133,7 +155,10 @@ def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks,
     if way.why is not None and way.known is not None:
         return way.known, way.why
     job.begin("asking the box", "answers")
-    return fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
+    blocks, cut = fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
+    if cut and way.known is not None and blocks.values.size < way.known.values.size:
+        return way.known, cut
+    return blocks, cut
 
 
 def _decomposed(
@@ -215,21 +240,27 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     """Fill ever larger blocks, until the next one has the sizes wanted, or there is enough.
 
     That is where two in a row reach the target: small blocks do not show what they do not know.
-    Where asking has to end before, the last blocks that are known are taken.
+    Where asking has to end before, the last blocks that are known are taken. A budget is planned
+    with anew before each step, by what the steps before it cost.
     """
     ask, meter = partial(ask_all, job.asked), job.meter
-    first, *larger = sizes_up_to(*_affordable_sizes(job))
     known: HankelBlocks | None = None
     limit, alphabet = job.limit, job.asked.alphabet
-    basis = uniform_basis(alphabet, *first, rng=rng, max_length=job.max_length, limit=limit)
+    size, *larger = _sizes_to_come(job)
+    basis = uniform_basis(alphabet, *size, rng=rng, max_length=job.max_length, limit=limit)
     rounds: list[Round] = []
     why: str | None = None
-    for size in larger:
+    dearer = 1.0  # than expected, to find the last basis
+    while larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
         try:
             known, cut = fill_within(job.asked, basis, meter, progress=job.progress)
             if cut:
                 why = cut
+                break
+            larger = _sizes_to_come(job, size, dearer)
+            if not larger:
+                why = _no_more(meter)
                 break
             if job.target is None:
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
@@ -241,12 +272,15 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:
                     why = ""
                     break
+            size, *larger = larger
+            n_before = meter.n_asked
             n_wrong = max(1, size[0] // WRONG)
             guess = svd.largest.weights
             wrong = counterexamples(known, ask, guess, n_wrong, rng=rng, limit=limit)
             basis = grown_basis(
                 *(known, ask, *size), rng=rng, max_length=job.longest, wrong=wrong, limit=limit
             )
+            dearer = (meter.n_asked - n_before) / _growth_cost(job, size)
         except Stopped as stopped:
             if known is None:
                 raise
@@ -254,32 +288,95 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
             break
     if known is not None and why is not None:
         basis = known.basis
-    return _Way(basis, known, tuple(rounds), why)
+    return _Way(basis, size, known, tuple(rounds), why)
+
+
+def _sizes_to_come(
+    job: Job, known: tuple[int, int] = (0, 0), dearer: float = 1.0
+) -> list[tuple[int, int]]:
+    """Return the sizes of the bases to grow to: up to the largest that what is left allows.
+
+    Parameters
+    ----------
+    job
+        What to extract, within which budget.
+    known
+        The sizes of the blocks that are filled. Where there are none, the first sizes are those of
+        a uniform basis.
+    dearer
+        How many times as much as expected it cost to find the last basis.
+
+    Returns
+    -------
+    sizes
+        None at all where no basis can be found that is larger by enough to be worth it.
+    """
+    wanted, least = _wanted_sizes(job), WORTHWHILE * math.prod(known)
+    left = math.inf if _is_free(job) else job.meter.left - _validation_cost(job)
+    for share in np.linspace(1, 0, 200, endpoint=False).tolist():
+        steps = [size for size in sizes_up_to(*_scaled(wanted, share)) if math.prod(size) >= least]
+        if not steps:
+            return []
+        found = steps if least else steps[1:]
+        growth = dearer * sum(_growth_cost(job, size) for size in found)
+        if growth + _fill_cost(job, steps[-1]) <= left:
+            break
+    if not least and len(steps) == 1:
+        return [_affordable_sizes(job)]  # enough for a uniform basis only
+    return steps
+
+
+def _growth_cost(job: Job, size: tuple[int, int]) -> float:
+    """Return about how many questions it costs to find a basis of a size.
+
+    Of more than `TELLING` suffixes only some are looked at; words of larger bases are longer.
+    """
+    n_cells = math.prod(size)
+    if (steps := _steps_a_word(job)) > 1:
+        return float(steps * GROWTH * n_cells * (n_cells / TELLING**2) ** 0.2)
+    return float(GROWTH * n_cells * min(1.0, TELLING**2 / n_cells) ** 0.35)
+
+
+def _fill_cost(job: Job, size: tuple[int, int]) -> float:
+    """Return about how many questions it costs to fill the blocks of a basis that was grown."""
+    return NEW * _steps_a_word(job) * math.prod(size) * max(1, len(job.asked.alphabet) - 1)
+
+
+def _validation_cost(job: Job) -> float:
+    """Return about how many questions are for words to compare on."""
+    cost = _steps_a_word(job) * 2 * N_HELD_OUT * (WAYS + LONG_WAYS)
+    return min(cost, (job.meter.allowance or math.inf) / 12)
+
+
+def _steps_a_word(job: Job) -> int:
+    """Return about how many questions it takes to ask about one word more."""
+    return 1 if isinstance(job.asked, AskedBox) else STEPS_A_WORD
+
+
+def _is_free(job: Job) -> bool:
+    """Whether any number of questions may be asked."""
+    return job.meter.allowance is None or isinstance(job.asked, WeightedAutomaton)
 
 
 def _affordable_sizes(job: Job) -> tuple[int, int]:
-    """Return how many prefixes and suffixes are worth looking for with a budget.
+    """Return how many prefixes and suffixes a budget allows if it is for their blocks alone.
 
     Each prefix is asked with about every symbol and suffix; a basis that cannot be asked need not
     be found first, which costs questions itself where the box is sampled.
     """
-    n_prefixes, n_suffixes = _wanted_sizes(job)
-    if job.meter.allowance is None or isinstance(job.asked, WeightedAutomaton):
-        return n_prefixes, n_suffixes
-    cells = job.meter.allowance / max(1, len(job.asked.alphabet) - 1)
+    wanted = _wanted_sizes(job)
+    if job.meter.allowance is None or _is_free(job):
+        return wanted
+    n_cells = job.meter.allowance / max(1, len(job.asked.alphabet) - 1)
+    return _scaled(wanted, min(1.0, math.sqrt(n_cells / math.prod(wanted))))
 
-    def sizes(share: float) -> tuple[int, int]:
-        share = min(1.0, math.sqrt(share * cells / (n_prefixes * n_suffixes)))
-        return max(1, math.ceil(share * n_prefixes)), max(1, math.ceil(share * n_suffixes))
 
-    if not _grows(job):
-        return sizes(1)
-    # Most is asked to find a basis that grows; a small one is drawn at once.
-    grown = sizes(1 / 4)
-    if len(sizes_up_to(*grown)) > 1:
-        return grown
-    n_rows, n_columns = sizes(1)
-    return min(n_rows, SMALL), min(n_columns, SMALL)
+def _scaled(size: tuple[int, int], share: float) -> tuple[int, int]:
+    return max(1, math.ceil(share * size[0])), max(1, math.ceil(share * size[1]))
+
+
+def _no_more(meter: Meter) -> str:
+    return f"the budget of {meter.budget:,} questions allows no more"
 
 
 def _wanted_sizes(job: Job) -> tuple[int, int]:

@@ -33,6 +33,7 @@ from seqray.blackbox.protocol import max_length_of
 from seqray.fidelity import Reference
 from seqray.filling import Progress
 from seqray.memory import memory_limit
+from seqray.outcomes import Outcomes
 from seqray.ranked import ending
 from seqray.spectral import Decomposition, truncated_svd
 from seqray.stepper import PredictingStepper, leak_of, with_elsewhere
@@ -84,7 +85,11 @@ class ConditionalBlocks:
     values
         P(v σ…|u), and then P(v⋊|u), of each row u and future v, shape ``(n_rows, n_futures,
         n_outcomes)``; 0 where v is rare after u. There are n_symbols + 1 outcomes, and of a box
-        that leaks one more, elsewhere.
+        that leaks one more, elsewhere. With very many symbols there are fewer: those that are
+        not frequent share some, which hold their sums.
+    chances
+        What comes next after each context, the end and elsewhere last, of every symbol,
+        ``(n_contexts, …)``.
     n_steps
         How many symbols the box read.
     stays
@@ -111,26 +116,25 @@ class ConditionalBlocks:
     visits: FloatArray
     futures: Words
     values: FloatArray
+    chances: FloatArray
     n_steps: int
     stays: float = 1.0
-
-    @cached_property
-    def chances(self) -> FloatArray:
-        """What comes next after each context, the end and elsewhere last, ``(n_contexts, …)``."""
-        return read_only(self.values[self.contexts, 0])
 
     @property
     def leaks(self) -> bool:
         """Whether there is an outcome elsewhere."""
-        return bool(self.values.shape[2] > len(self.rows.alphabet) + 1)
+        return bool(self.chances.shape[1] > len(self.rows.alphabet) + 1)
 
     @cached_property
     def children(self) -> IntArray:
         """The row of each context with each symbol, -1 where that is rare."""
         n_symbols = len(self.rows.alphabet)
-        found = np.full((len(self.rows), n_symbols), -1)
-        found[self.rows.parent[1:], self.rows.symbol[1:]] = np.arange(1, len(self.rows))
-        found = found[self.contexts]
+        place = np.full(len(self.rows), -1)
+        place[self.contexts] = np.arange(len(self.contexts))
+        parents = place[self.rows.parent[1:]]
+        known = np.flatnonzero(parents >= 0)
+        found = np.full((len(self.contexts), n_symbols), -1)
+        found[parents[known], self.rows.symbol[1:][known]] = 1 + known
         found[_within(self.chances[:, : n_symbols + 1])[:, :n_symbols] <= RARE] = -1
         return read_only(found)
 
@@ -195,19 +199,25 @@ def fill_conditional(
     contexts = chosen.words()
     chances = known.next_symbol[:, known.tree.find(chosen)].T
     parents, symbols = np.nonzero(_within(chances)[:, :n_symbols] > RARE)
-    reader = _Reader.of(box, known)
     rows = PrefixTree.of(Words.concatenate([contexts, contexts[parents].extended(symbols)]))
     forced = PrefixTree.of((contexts[:0] if telling is None else telling).cut(longest_future))
     often = _futures(known.words, n_columns)
     futures = PrefixTree.of(Words.concatenate([often, forced.words()]).cut(longest_future))
     rare = np.full(len(futures), RARE)
     rare[futures.find(forced)] = 0
-    values = np.zeros((len(rows), len(futures), n_symbols + 1 + reader.leaks))
+    outcomes = Outcomes.of(known.words, _n_outcomes(n_columns), futures.symbol[1:])
+    reader = _Reader.of(box, known, outcomes)
+    values = np.zeros((len(rows), len(futures), outcomes.n_columns + 1 + reader.leaks))
+    place = np.full(len(rows), -1)
+    place[rows.node_of_word[: len(contexts)]] = np.arange(len(contexts))
+    after = np.empty((len(contexts), n_symbols + 1 + reader.leaks))
     n_steps, n_filled = len(rows) - 1, 0
     widest = int(np.diff(futures.levels).max())
     lanes = max(1, min(LANES, (getattr(box, "max_states", None) or LANES * widest) // widest))
     for nodes, states in walk(box, rows, box.start()):
-        values[nodes, 0] = reader.read(states)
+        read, at = reader.read(states), place[nodes]
+        values[nodes, 0] = outcomes.grouped(read)
+        after[at[at >= 0]] = read[at >= 0]
         for begin in range(nodes.start, nodes.stop, lanes):
             here: IntArray = np.arange(begin, min(begin + lanes, nodes.stop))
             lanes_of = here - nodes.start
@@ -221,6 +231,7 @@ def fill_conditional(
         _visits(chosen, first, others),
         futures.words(),
         read_only(values),
+        read_only(after),
         n_steps,
         reader.stays,
     )
@@ -246,16 +257,17 @@ class _Reader:
     """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.stays`."""
 
     box: PredictingStepper
+    outcomes: Outcomes
     stays: float
     leaks: bool
 
     @classmethod
-    def of(cls, box: PredictingStepper, known: Reference) -> _Reader:
+    def of(cls, box: PredictingStepper, known: Reference, outcomes: Outcomes) -> _Reader:
         assert known.next_symbol is not None
         if not known.leaks:
-            return cls(box, 1.0, leaks=False)
+            return cls(box, outcomes, 1.0, leaks=False)
         stays = float(1 - leak_of(known.next_symbol.T).min())
-        return cls(box, max(stays, np.finfo(float).tiny), leaks=True)
+        return cls(box, outcomes, max(stays, np.finfo(float).tiny), leaks=True)
 
     def read(self, states: States) -> FloatArray:
         """Return the outcomes of each state."""
@@ -279,12 +291,17 @@ def _futures(words: Words, n_columns: int) -> Words:
     return Words.concatenate([every, frequent_parts(words, max(1, n_parts))])
 
 
+def _n_outcomes(n_columns: int) -> int:
+    """Return how many columns the symbols after each future may have; there may be fewer."""
+    return max(N_COLUMNS, n_columns) // FEWEST_FUTURES - 1
+
+
 def _that_fit(known: Reference, n_contexts: int, n_columns: int) -> int:
     """Return how many contexts, of those wanted, have blocks that fit into half of the limit."""
     assert known.next_symbol is not None
     n_symbols, limit = len(known.tree.alphabet), memory_limit() // 2
     n_futures = len(PrefixTree.of(_futures(known.words, n_columns)))
-    row = 8 * COPIES * n_futures * (n_symbols + 2)
+    row = 8 * COPIES * n_futures * (min(n_symbols, _n_outcomes(n_columns)) + 2)
     n_children = (known.next_symbol[:n_symbols] > RARE).sum(axis=0)
     n_fit = n_contexts
     while True:
@@ -367,7 +384,7 @@ def _read_futures(
         first = np.repeat(futures.first_child[at] - np.cumsum(n_children) + n_children, n_children)
         child = first + np.arange(len(parents))
         symbols = futures.symbol[child]
-        reach = values[rows[parents], at[parents], symbols]
+        reach = values[rows[parents], at[parents], reader.outcomes.column[symbols]]
         goes_on = reach > rare[child] * kept[parents]
         if not goes_on.any():
             return n_steps
@@ -376,7 +393,7 @@ def _read_futures(
         rows, lanes = rows[parents], np.arange(len(parents))
         outcomes = reader.read(states)
         kept = kept[parents] * reader.kept(outcomes)
-        values[rows, at] = reach[:, None] * outcomes
+        values[rows, at] = reach[:, None] * reader.outcomes.grouped(outcomes)
         n_steps += len(parents)
 
 

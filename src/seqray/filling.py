@@ -141,6 +141,10 @@ class Plan:
         )
         return len(self.basis.prefixes) + n_extra - 2 + len(self.leaves) * n_suffixes
 
+    def cost(self, box: BlackBox) -> int:
+        """Return how many questions that is to a box."""
+        return self.n_steps if isinstance(box, Stepper) else self.n_questions
+
 
 def fill(
     box: BlackBox,
@@ -200,6 +204,9 @@ def _filled(
     return HankelBlocks(plan.basis, values, done, n_steps)
 
 
+MORE = 1.05
+"""Where answers were known, a part that is so many times as large may be filled after all."""
+
 STAGES = {
     "words": tuple(2 ** (-k / 2) for k in range(12, -1, -1)),
     "states": (1 / 16, 1 / 4, 1 / 2, 1),
@@ -242,40 +249,47 @@ def fill_within(
     again = 1.0 if asked else sum(stage**2 for stage in stages)
     plan, reason = _affordable(box, basis, meter, again)
     filled: HankelBlocks | None = None
-    n_questions, furthest = plan.n_questions, 0
+    n_questions, furthest, cost = plan.n_questions, 0, 0
 
     def report(done: int, n_part: int) -> None:
         nonlocal furthest
         furthest = max(furthest, done)
         if progress is not None:
-            progress(furthest, n_questions)
+            progress(furthest, max(furthest, n_questions))
         if done < n_part:
             meter.check()
 
-    for stage in stages:
-        part = plan if stage == 1 else Plan.of(plan.basis.share(stage))
-        try:
-            filled = _filled(box, part, report, kept)
-        except Stopped as stopped:
-            if filled is None:
-                raise
-            return filled, str(stopped)
+    while plan.cost(box) > MORE * cost:
+        cost = plan.cost(box)
+        for stage in stages if filled is None else (1,):
+            part = plan if stage == 1 else Plan.of(plan.basis.share(stage))
+            try:
+                filled = _filled(box, part, report, kept)
+            except Stopped as stopped:
+                if filled is None:
+                    raise
+                return filled, str(stopped)
+        if not (reason and asked):
+            break
+        plan, reason = _affordable(box, basis, meter, again, cost)  # much may have been known
     assert filled is not None
     return filled, reason
 
 
-def _affordable(box: BlackBox, basis: Basis, meter: Meter, again: float) -> tuple[Plan, str]:
+def _affordable(
+    box: BlackBox, basis: Basis, meter: Meter, again: float, known: int = 0
+) -> tuple[Plan, str]:
     """Return the plan for the largest share of a basis that the budget allows, and why not all.
 
-    All its stages together cost ``again`` times as much as the last one.
+    All its stages together cost ``again`` times as much as the last one; so many questions as are
+    ``known`` are answered.
     """
     whole = Plan.of(basis)
     if meter.budget is None or isinstance(box, WeightedAutomaton):
         return whole, ""
 
     def fits(plan: Plan) -> bool:
-        cost = plan.n_steps if isinstance(box, Stepper) else plan.n_questions
-        return again * cost <= meter.left
+        return again * (plan.cost(box) - known) <= meter.left
 
     if fits(whole):
         return whole, ""

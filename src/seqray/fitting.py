@@ -199,7 +199,7 @@ def cluster(
 
 
 def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
-    found: IntArray = ((centres**2).sum(axis=1) - 2 * points @ centres.T).argmin(axis=1)
+    found: IntArray = ((centres**2).sum(axis=1) - points @ (2 * centres.T)).argmin(axis=1)
     return found
 
 

@@ -122,7 +122,8 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
     job
         The extraction.
     n_cells, n_queries
-        About how many numbers the blocks hold, and how many words are asked about in all.
+        About how many numbers the blocks hold, and how many words are asked about in all if there
+        is no budget.
     """
     symbols = f"{len(job.box.alphabet):,} symbols"
     advice = "ask about fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
@@ -135,7 +136,8 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
         )
     if isinstance(job.box, WeightedAutomaton):
         return
-    logger.info("about %s words are asked about (%s)", f"{n_queries:,}", symbols)
+    most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
+    logger.info("up to about %s words are asked about (%s)", f"{most:,}", symbols)
     if job.meter.budget is None and n_queries > MAX_QUERIES:
         raise ArgumentError(
             f"{symbols}: about {n_queries:,} words would be asked about, more than "
