@@ -9,9 +9,10 @@ import seqray
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, language_model
 from seqray.answers import AnswerStore
-from seqray.asking import KeptBlocks, Meter, attended, fingerprint_of, way_of
+from seqray.asking import KeptBlocks, attended, fingerprint_of, way_of
 from seqray.blackbox.asked import AskedBox, AskedModel
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
+from seqray.meter import Meter
 from seqray.stepper import PredictingStepper, Stepper, sample
 
 AB = Alphabet("ab")

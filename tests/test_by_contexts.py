@@ -7,7 +7,7 @@ import pytest
 import seqray
 from same_gru import native
 from seqray import WeightedAutomaton, by_contexts, extract, language_model
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.blackbox.asked import AskedModel
 from seqray.by_contexts import Sizes
 from seqray.conditional import N_COLUMNS, N_CONTEXTS
@@ -15,6 +15,7 @@ from seqray.data.generate import random_machine, triggered_machine
 from seqray.errors import ArgumentError
 from seqray.fidelity import Reference
 from seqray.job import FEWEST, draw_within
+from seqray.meter import Meter
 from told import ODD, odd_box, rng
 
 SMALL = {"prefixes": 40, "suffixes": 30, "max_rank": 3, "max_length": 20}

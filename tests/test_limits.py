@@ -11,10 +11,11 @@ from automata import FIGURE_1 as MACHINE
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.answers import AnswerStore
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.basis import uniform_basis
 from seqray.errors import ArgumentError, BlackBoxError, Stopped
 from seqray.filling import Plan, fill, fill_within
+from seqray.meter import Meter
 from seqray.noise import Noise
 from seqray.spectral import decompose
 

@@ -5,9 +5,10 @@ import pytest
 
 import seqray
 from seqray import WeightedAutomaton, black_box, extract
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.fidelity import Reference
 from seqray.job import Job
+from seqray.meter import Meter
 from seqray.validation import known_words, validation_words
 from told import rng
 

@@ -26,7 +26,7 @@ from seqray.blackbox.protocol import BlackBox, max_length_of, name_of
 from seqray.blackbox.waiting import PatientAsker
 from seqray.cache_check import CHECKED_EVERY, N_CHECKED, check_cached
 from seqray.errors import ArgumentError, BlackBoxError
-from seqray.meter import Meter as Meter  # noqa: PLC0414 - commands import it from here
+from seqray.meter import Meter
 from seqray.stepper import Stepper, predicts, read_each
 from seqray.tree import States
 from seqray.words import Alphabet, Word, Words

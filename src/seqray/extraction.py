@@ -14,7 +14,7 @@ import numpy as np
 
 from seqray.answers import AnswerStore, opened_store
 from seqray.arrays import FloatArray, whole_number
-from seqray.asking import Meter, attended, heeding, way_of
+from seqray.asking import attended, heeding, way_of
 from seqray.automaton import WeightedAutomaton
 from seqray.basis import Basis
 from seqray.blackbox.protocol import BlackBox, allowed_length
@@ -24,6 +24,7 @@ from seqray.errors import ArgumentError, SeqrayError
 from seqray.fidelity import TOLERANCE, FidelityTable
 from seqray.filling import Progress
 from seqray.job import Job
+from seqray.meter import Meter
 from seqray.ranked import RankedAutomata
 from seqray.spectral import Decomposition
 from seqray.stepper import predicts

@@ -7,9 +7,10 @@ import pytest
 
 import seqray
 from seqray import Alphabet, Card, WeightedAutomaton, black_box, language_model, open_black_box
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.blackbox.stepped import stepped_box
 from seqray.errors import BlackBoxError
+from seqray.meter import Meter
 from seqray.stepper import predicts
 
 EVIL = [SystemExit(0), SystemExit("bye"), GeneratorExit(), asyncio.CancelledError()]

@@ -9,7 +9,7 @@ import numpy as np
 
 import seqray
 from seqray.answers import opened_store
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.cli.boxes import (
     max_length_option,
     open_box,
@@ -33,6 +33,7 @@ from seqray.disagreeing import Disagreement
 from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
 from seqray.explore.heard import N_WORDS, drawn_words
+from seqray.meter import Meter
 from seqray.redaction import redacted
 from seqray.stepper import predicts
 from seqray.words import Alphabet

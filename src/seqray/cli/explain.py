@@ -10,7 +10,7 @@ from rich.table import Table
 
 import seqray
 from seqray.answers import opened_store
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.automaton import WeightedAutomaton
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import automaton_argument, console, json_line, open_automaton, rank_option
@@ -20,6 +20,7 @@ from seqray.explain.changes import RankChanges, what_changes
 from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
+from seqray.meter import Meter
 from seqray.store import open_run
 from seqray.words import Alphabet, Symbol
 

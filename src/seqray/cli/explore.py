@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from seqray.answers import opened_store
-from seqray.asking import Meter, attended
+from seqray.asking import attended
 from seqray.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
@@ -34,6 +34,7 @@ from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
 from seqray.extraction import Extraction
+from seqray.meter import Meter
 from seqray.store import open_run
 
 
