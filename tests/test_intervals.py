@@ -5,7 +5,15 @@ import seqray
 from automata import FIGURE_1
 from seqray.data.generate import random_machine
 from seqray.fidelity import Reference
-from seqray.intervals import SAMPLES, along_words, bootstrap, next_estimates, wilson, word_estimates
+from seqray.intervals import (
+    SAMPLES,
+    along_words,
+    bootstrap,
+    confidence_intervals,
+    next_estimates,
+    wilson,
+    word_estimates,
+)
 from seqray.tree import PrefixTree
 
 
@@ -125,3 +133,14 @@ def test_what_a_negative_weight_may_make_infinite_has_no_interval(pair):
     may_be_negative = seqray.WeightedAutomaton(box.alphabet, box.initial, turned, box.final)
     none = seqray.compare(box, may_be_negative, words).intervals
     assert set(fine) - set(none) == {"kl", "perplexity_ratio", "kl_per_symbol"}
+
+
+def test_what_ndcg_loses_on_few_words_is_held_by_its_interval():
+    held = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        loss = 0.1 * (random.random(250) < 0.02) * random.exponential(size=250)
+        estimate = {"ndcg5": lambda drawn, loss=loss: 1 - drawn @ loss / 250}
+        ends = confidence_intervals(estimate, 250, n_zeros=None, positive=True).get("ndcg5")
+        held += ends is None or ends[0] <= 0.998 <= ends[1]
+    assert held >= 36

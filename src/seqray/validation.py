@@ -113,7 +113,7 @@ def warn_of_lost_digits(weights: FloatArray) -> None:
     n_digits = int(np.log10(largest) - np.log10(np.finfo(float).smallest_subnormal))
     if n_digits < MIN_DIGITS:
         logger.warning(
-            "the largest answer of the box is %.3g, of which float64 holds about %d digits, expected "
+            "the largest answer of the box is %.3g: float64 holds about %d digits of it, expected "
             "at least %d: let the box multiply its answers by a constant, such as 1e300",
             *(largest, n_digits, MIN_DIGITS),
         )
