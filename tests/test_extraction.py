@@ -429,3 +429,21 @@ def test_a_data_set_of_words_that_are_all_too_long_is_refused():
 def test_a_box_that_reads_nothing_but_the_empty_word_cannot_be_learnt():
     with pytest.raises(ArgumentError, match="reads only the empty word"):
         extract(limited("value", 0))
+
+
+def test_a_low_score_is_warned_of_with_what_to_try(caplog):
+    answers = {}  # as good as random: nothing to learn
+    box = seqray.black_box(
+        lambda words: [answers.setdefault(w, rng(len(answers)).normal()) for w in words], "ab"
+    )
+    found = extract(box, prefixes=15, suffixes=15)
+    score = found.fidelity.at(found.best_rank()).closeness
+    assert f"has a fidelity score of {score:.3f}" in caplog.text
+    assert f"off by about {1 - score:.0%}" in caplog.text
+    assert "--prefixes" in caplog.text
+    assert "logit" in caplog.text
+
+
+def test_a_good_score_is_not_warned_of(caplog):
+    extract(difference_box(), prefixes=15, suffixes=15)
+    assert not caplog.text

@@ -1,5 +1,7 @@
 """Words that ranks are chosen on: what value-only boxes are compared on, and by which score."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,65 @@ def test_words_of_filled_blocks_weigh_much_and_nothing():
     reference = known_words(seqray.fill(box, basis), 100)
     assert reference.weights.mean() == pytest.approx(0.6, abs=0.15)
     np.testing.assert_array_equal(reference.weights, box.weights(reference.words))
+
+
+def network(seed=35, n_states=3):
+    """A classifier: the sigmoid of a random network that remembers much, with some chaos."""
+    random = np.random.default_rng(seed)
+    moves = random.normal(size=(n_states, n_states))
+    moves *= 1.6 / np.abs(np.linalg.eigvals(moves)).max()
+    reads = {symbol: 1.2 * random.normal(size=n_states) for symbol in "ab"}
+    shift, out = 0.1 * random.normal(size=n_states), rng(seed + 9).normal(size=n_states)
+
+    def answer(word):
+        state = np.zeros(n_states)
+        for symbol in word:
+            state = np.tanh(state @ moves + reads[symbol] + shift)
+        return 1 / (1 + np.exp(-8 * state @ out))
+
+    return black_box(lambda words: [answer(word) for word in words], "ab")
+
+
+def test_the_chosen_rank_of_a_classifier_is_right_on_long_words():
+    box = network()
+    found = extract(box, prefixes=30, suffixes=30)
+    words = ["".join(rng(seed).choice(["a", "b"], 40 + seed % 21)) for seed in range(300)]
+    accepted = box.weights(words) > 0.5
+    agreement = [np.mean((wa.weights(words) > 0.5) == accepted) for wa in ranks_of(found)]
+    assert agreement[found.best_rank() - 1] > max(agreement) - 0.01
+    assert min(agreement[found.best_rank() :]) < 0.7
+
+
+def ranks_of(found):
+    return [found.automaton(rank) for rank in range(1, found.max_rank + 1)]
+
+
+def warnings_of(caplog, answer, n=15, **options):
+    """What is warned of when a box of numbers is extracted."""
+    with caplog.at_level(logging.WARNING, "seqray"):
+        extract(black_box(answer, "ab"), prefixes=n, suffixes=n, **options)
+    return caplog.text
+
+
+def test_nearly_all_answers_being_one_number_is_warned_of(caplog):
+    text = warnings_of(caplog, lambda words: [float("abbabbaabbab" not in w) for w in words])
+    assert "the same answer, 1, to" in text
+    assert "the fidelity score says little" in text
+
+
+def test_a_word_that_no_rank_holds_is_warned_of(caplog):
+    answer = lambda words: [float(word == "abba") for word in words]  # noqa: E731
+    assert "the same answer, 0, to 464 of the 465 words" in warnings_of(
+        caplog, answer, basis="uniform"
+    )
+
+
+def test_answers_too_small_for_float64_are_warned_of(caplog):
+    text = warnings_of(caplog, lambda words: [1e-320 * (1 + w.count("a")) for w in words])
+    assert "holds about 4 digits" in text
+    assert "multiply its answers" in text
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-300])
+def test_a_box_that_is_learnt_is_not_warned_of(caplog, size):
+    assert not warnings_of(caplog, lambda words: [size * (1 + w.count("a")) for w in words])

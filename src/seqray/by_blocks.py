@@ -33,7 +33,14 @@ from seqray.meter import Meter
 from seqray.noise import SURE, Noise
 from seqray.spectral import Decomposition, decompose
 from seqray.stepper import predicts
-from seqray.validation import ValidationWords, above_noise, known_words, validation_words
+from seqray.validation import (
+    ValidationWords,
+    above_noise,
+    known_words,
+    validation_words,
+    warn_of_little_said,
+    warn_of_lost_digits,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -111,8 +118,11 @@ def by_blocks(job: Job) -> Found:
         note_unused(meter, "{} × {} prefixes and suffixes".format(*_sizes(blocks.basis)))
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
+    warn_of_lost_digits(blocks.values)
     if reference is None or _says_nothing(reference, blocks):
         reference = known_words(blocks)
+    if blocks.values.any() and not predicts(box):
+        warn_of_little_said(reference.weights)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     settings = {

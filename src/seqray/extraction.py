@@ -43,6 +43,9 @@ METHODS = {
 BASES = ("sampled", "grown", "uniform")
 """Where prefixes and suffixes may come from, besides words of one's own."""
 
+LOW_SCORE = 0.9
+"""Fidelity score below which the chosen rank is warned of."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extraction:
@@ -239,6 +242,7 @@ def extract(
         *_, nearest = found.settings["rounds"][-1].values()
         if nearest < target:
             logger.warning("the target of %g was not reached: %.6g", target, nearest)
+    _warn_of_low_score(found.fidelity)
     settings = {
         "method": method,
         "asked": way_of(asked),
@@ -257,6 +261,28 @@ def extract(
         "numpy": np.__version__,
     }
     return Extraction(found.decomposition, found.basis, found.fidelity, settings, found.fitted)
+
+
+def _warn_of_low_score(fidelity: FidelityTable) -> None:
+    """Warn where even the chosen rank is far from the box on held-out words."""
+    rank = fidelity.best_rank()
+    score = fidelity.at(rank).closeness
+    if score >= LOW_SCORE:
+        return
+    by_order = "ndcg5" in fidelity.at(rank)
+    logger.warning(
+        "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
+        "copy: %s. Ask about more prefixes and suffixes (--prefixes, --suffixes), allow more "
+        "states (--max-rank)%s",
+        *(rank, score),
+        "its order of next symbols is often not the box's"
+        if by_order
+        else f"its weights are off by about {1 - score:.0%}",
+        " or draw longer words (--max-length)"
+        if by_order
+        else ", draw longer words (--max-length), or let the box answer otherwise, such as with "
+        "its logit or with 0 and 1",
+    )
 
 
 def _method(method: str, box: BlackBox, basis: object, target: float | None) -> str:

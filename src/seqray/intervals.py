@@ -5,11 +5,11 @@ infinitely many words like them; for metrics that are normalised over the evalua
 ``kl``, that is the limit of longer and longer samples. Whole words are drawn again or left out,
 never single prefixes: those of one word belong together. Three kinds of metrics:
 
-- means over prefixes (NDCG, WER, disagreement): the percentile bootstrap;
+- means over prefixes (WER, disagreement): the percentile bootstrap;
 - the share of words in ``zeros``: Wilson's interval, which holds for rare events, too;
 - skewed metrics above 0 (`SKEWED`): two intervals that are each a little short are joined,
   the bootstrap's, and one that is normal in the logarithm, with the error of a jackknife over
-  groups of words.
+  groups of words. NDCG is treated by what it lacks to 1: near 1 that is rare, and skewed.
 
 An automaton with negative weights may give a word or a next symbol a weight that is not positive.
 That counts about 100 bits, however rare it is, so a sample in which it does not occur says nothing
@@ -43,6 +43,9 @@ GROUPS = 50
 
 SKEWED = ("relative_error", "kl", "perplexity_ratio", "kl_per_symbol")
 """Metrics above 0 whose logarithm is closer to normal than they are themselves."""
+
+BELOW_1 = ("ndcg1", "ndcg5")
+"""Metrics up to 1; what they lack to it is skewed in the same way."""
 
 NEEDS_POSITIVE = ("kl", "perplexity_ratio", "kl_per_symbol")
 """Metrics in which one weight that is not positive counts about 100 bits."""
@@ -78,9 +81,11 @@ def confidence_intervals(
     left_out = () if positive else NEEDS_POSITIVE
     estimates = {name: e for name, e in estimates.items() if name not in left_out}
     found = bootstrap(estimates, n_words)
-    for name in [name for name in SKEWED if name in found]:
-        ends, others = found.pop(name), _log_normal(estimates[name], n_words)
-        if others is not None:
+    for name in [name for name in (*SKEWED, *BELOW_1) if name in found]:
+        ends = found.pop(name)
+        if name in BELOW_1 and ends[0] == 1:  # nothing is lost on any word
+            found[name] = ends
+        elif (others := _skewed(estimates[name], n_words, name in BELOW_1)) is not None:
             found[name] = min(ends[0], others[0]), max(ends[1], others[1])
     if n_zeros is not None:
         found["zeros"] = wilson(n_zeros, n_words)
@@ -98,6 +103,14 @@ def wilson(n_hits: int, n_words: int) -> Interval:
     half = _QUANTILE * np.sqrt(share * (1 - share) / n_words + square / (4 * n_words**2))
     low, high = (float((middle + sign * half) / (1 + square / n_words)) for sign in (-1, 1))
     return (low if n_hits else 0.0), (high if n_hits < n_words else 1.0)
+
+
+def _skewed(estimate: Estimate, n_words: int, below_1: bool) -> Interval | None:
+    """Return the interval by the logarithm of a metric above 0, or of what one lacks to 1."""
+    if not below_1:
+        return _log_normal(estimate, n_words)
+    lacks = _log_normal(lambda drawn: 1 - estimate(drawn), n_words)
+    return None if lacks is None else (1 - lacks[1], 1 - lacks[0])
 
 
 def _log_normal(estimate: Estimate, n_words: int) -> Interval | None:

@@ -8,6 +8,7 @@ words with one edit), and words several times as long as those that automata are
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray
+from seqray.arrays import BoolArray, FloatArray
 from seqray.asking import way_of
 from seqray.basis import Basis, uniform_words
 from seqray.blackbox.protocol import BlackBox
@@ -32,8 +33,16 @@ from seqray.stepper import predicts
 from seqray.tree import PrefixTree
 from seqray.words import Words
 
+logger = logging.getLogger(__name__)
+
 NOISE_MARGIN = 10.0
 """Weights up to this many times as large as the noise of an answer do not count in full."""
+
+SAME, NEARLY_ALL = 0.01, 0.99
+"""Relative difference up to which answers count as the same; share of words to warn from."""
+
+MIN_DIGITS = 8
+"""With fewer decimal digits in the largest weight, rounding shows in automata."""
 
 
 class ValidationWords(NamedTuple):
@@ -80,6 +89,34 @@ def above_noise(reference: Reference, noise: Noise) -> Reference:
         return reference
     floor = NOISE_MARGIN * noise.of(reference.weights)
     return replace(reference, negligible=np.maximum(reference.negligible, floor))
+
+
+def warn_of_little_said(weights: FloatArray) -> None:
+    """Warn where nearly all words to compare on weigh the same: a score says little then."""
+    middle = float(np.median(weights))
+    n_same = int(np.sum(np.abs(weights - middle) <= SAME * abs(middle)))
+    if n_same >= NEARLY_ALL * len(weights):
+        logger.warning(
+            "the box gave the same answer, %.4g, to %s of the %s words that ranks are compared on: "
+            "a constant automaton looks right on them, so the fidelity score says little. Compare "
+            "on words of your own with other answers (seqray evaluate), or give such words as the "
+            "basis",
+            *(middle, f"{n_same:,}", f"{len(weights):,}"),
+        )
+
+
+def warn_of_lost_digits(weights: FloatArray) -> None:
+    """Warn where all weights are so small that float64 holds only a few digits of them."""
+    largest = float(np.abs(weights).max(initial=0.0))
+    if largest == 0:
+        return
+    n_digits = int(np.log10(largest) - np.log10(np.finfo(float).smallest_subnormal))
+    if n_digits < MIN_DIGITS:
+        logger.warning(
+            "the largest answer of the box is %.3g: float64 holds about %d digits of it, expected "
+            "at least %d: let the box multiply its answers by a constant, such as 1e300",
+            *(largest, n_digits, MIN_DIGITS),
+        )
 
 
 def validation_words(

@@ -17,6 +17,13 @@ def test_evaluate_shows_a_table(extracted, run):
     for name in ("ndcg5", "perplexity_ratio", "wer"):
         assert name in text
     assert "on 50 words with" in text
+    assert "± 95 % confidence interval" in " ".join(text.split())
+
+
+def test_evaluate_shows_the_farther_end_of_an_interval(folder, run):
+    text = run("evaluate", "machine.json", "--against", "machine.json", "--words", "words.txt")
+    row = next(line for line in text.splitlines() if line.startswith("zeros"))
+    assert row.split()[1:3] == ["0", "0.071"]
 
 
 def test_evaluate_prints_json_that_is_right(extracted, run, machine):

@@ -82,7 +82,7 @@ def test_without_the_box_a_page_says_how_to_compare(visit):
 def test_intervals_stand_beside_the_figures(opened):
     told = opened.page.get_attribute(".tile >> nth=1", "data-metric")
     assert told == "ndcg5"
-    assert "95 of 100" in opened.text("#tiles-note")
+    assert "95 % confidence interval" in opened.text("#tiles-note")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])

@@ -116,13 +116,14 @@ def show_fidelity(fidelity: Fidelity, title: str) -> None:
     table.add_column("meaning", style="dim")
     for name, value in fidelity.as_dict().items():
         low, high = fidelity.intervals.get(name, (math.nan, math.nan))
-        sure = "" if math.isnan(high - low) else f"{(high - low) / 2:.2g}"
+        reach = math.nan if math.isnan(high - low) else max(high - value, value - low)
+        sure = "" if math.isnan(reach) else f"{reach:.2g}"
         table.add_row(name, show_number(value, 5), sure, MEANINGS[name])
     terminal = console()
     terminal.print(table)
     terminal.print(
-        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; ±: with other "
-        "words like these, 95 of 100 values lie this near",
+        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; ± 95 % "
+        "confidence interval",
         style="dim",
     )
 

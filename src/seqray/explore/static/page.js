@@ -220,7 +220,7 @@ function isExtracted({ questions }) {
 function measuredOn({ source, words, intervals }) {
   const many = /\d/.test(source) ? "" : ` (${count(words)})`;
   const sure = Object.keys(intervals).length
-    ? "; ±: with other words like these, 95 of 100 values lie this near"
+    ? "; ± 95 % confidence interval"
     : "";
   return `Measured on ${source}${many}${sure}.`;
 }
@@ -251,7 +251,8 @@ function verdictOf(figure) {
 function tilesOf(figure, interval) {
   const tile = (name, value, text) => {
     const between = interval(name);
-    const half = between ? (between[1] - between[0]) / 2 : null;
+    const measured = figure(name);
+    const half = between ? Math.max(between[1] - measured, measured - between[0]) : null;
     const isShare = name === "disagreement" || name === "sign_agreement";
     const sure = half ? `± ${isShare ? percent(half) : show(half, 2)}` : "";
     return element(
