@@ -211,7 +211,8 @@ def _asked_before(words: Words, basis: Basis) -> BoolArray:
 def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) -> Words:
     """Draw about as many words as are typical: any, nearly typical ones, and long ones.
 
-    Joining typical words to long ones takes answers of the box, so only ``joins`` does it.
+    Joining typical words to long ones takes answers of the box: without ``joins``, long words are
+    uniform ones.
     """
     alphabet, n_each = typical.alphabet, -(-len(typical) // 4)
     longest = max(1, int(typical.lengths.max()))
@@ -222,11 +223,12 @@ def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) 
     max_length = _max_length(job, n_each)
     if max_length > longest:
         between = {"min_length": longest + 1, "max_length": max_length}
-        found.append(uniform_words(alphabet, n_each, rng=rng, **between))
+        n_uniform = n_each if joins else 2 * n_each
+        found.append(uniform_words(alphabet, n_uniform, rng=rng, **between))
+    if max_length > longest and joins:
         with suppress(Stopped):  # the budget allows no more
-            if joins:
-                ask = partial(ask_all, job.asked)
-                found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
+            ask = partial(ask_all, job.asked)
+            found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
     return Words.concatenate(found)
 
 
