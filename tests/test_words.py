@@ -36,9 +36,9 @@ def test_alphabets_are_equal_when_their_symbols_are_in_the_same_order():
 def test_alphabets_that_cannot_be_used_are_refused():
     with pytest.raises(SymbolError, match="at least one symbol"):
         Alphabet([])
-    with pytest.raises(SymbolError, match=r"symbol 1 of the alphabet, \[2\], is not hashable"):
+    with pytest.raises(SymbolError, match=r"symbol 2 of the alphabet, \[2\], is not hashable"):
         Alphabet([1, [2]])
-    with pytest.raises(SymbolError, match="symbol 'a' stands twice in the alphabet, at 0 and 2"):
+    with pytest.raises(SymbolError, match="stands twice in the alphabet, at positions 1 and 3"):
         Alphabet("aba")
 
 
@@ -276,3 +276,8 @@ def test_symbols_without_an_order_are_no_alphabet(symbols):
 def test_what_looks_like_no_symbol_is_no_symbol(symbol):
     with pytest.raises(SymbolError, match="cannot be told from no symbol at all"):
         Alphabet(["a", symbol])
+
+
+def test_what_cannot_be_iterated_is_no_alphabet():
+    with pytest.raises(SymbolError, match=r"expected the symbols of an alphabet, .* got 3"):
+        Alphabet(3)

@@ -137,11 +137,16 @@ class AnswerStore(SqliteFile):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {VERSION}")
 
+    def prune_command(self, fingerprint: str) -> str:
+        """Return the command that deletes what is cached of a box."""
+        where = f" --store '{self.path}'" if self.path != default_store() else ""
+        return f"seqray store prune{where} --box '{fingerprint}'"
+
     def _damaged(self, db: sqlite3.Connection, box: int, what: str) -> FileError:
         """Return what to raise where a checksum does not match: what is damaged, what to do."""
         row = db.execute("SELECT fingerprint FROM boxes WHERE id = ?", (box,)).fetchone()
         where = self.path or "the temporary store"
-        prune = "" if row is None else f"seqray store prune --store '{where}' --box '{row[0]}', or "
+        prune = "" if row is None else f"{self.prune_command(row[0])}, or "
         return FileError(
             f"{where}: damaged: {what} does not match its checksum. Delete what is cached of this "
             f"box ({prune}{AWAY}); it will be queried again"

@@ -320,7 +320,9 @@ class RememberingAsker(_Wrapper):
             shape = (len(some), *cached.shape[1:])
             return gathered(self.box.answers(some), np.empty(shape), self.who)
 
-        self.trust.noisy |= check_cached(self.who, str(self.fingerprint), words, cached, ask)
+        self.trust.noisy |= check_cached(
+            self.who, self.store.prune_command(str(self.fingerprint)), words, cached, ask
+        )
 
 
 def _asked_whole(box: BlackBox) -> AskedBox | AskedModel:
@@ -460,7 +462,9 @@ class KeptBlocks:
         def ask(some: Words) -> FloatArray:
             return read_each(box, some, box.state_weights)
 
-        check_cached(name_of(box), fingerprint_of(box), words, cached, ask)
+        check_cached(
+            name_of(box), self.store.prune_command(fingerprint_of(box)), words, cached, ask
+        )
 
     def find(self, name: bytes) -> FloatArray | None:
         """Return the answers that were kept under a name, flat, or None."""

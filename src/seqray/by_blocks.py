@@ -157,7 +157,8 @@ def _enough(stopped: Stopped, job: Job) -> Stopped:
     """Say what would be enough, where a budget was too small for anything."""
     if not (str(stopped).startswith("the budget") and isinstance(job.asked, AskedBox)):
         return stopped
-    return Stopped(f"{stopped}: about {20 + 5 * (1 + len(job.asked.alphabet))} are enough")
+    least = max(20 + 5 * (1 + len(job.asked.alphabet)), 2 * (job.meter.budget or 0))
+    return Stopped(f"{stopped}: about {least} are enough")
 
 
 def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, str]:

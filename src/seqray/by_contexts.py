@@ -171,7 +171,7 @@ def by_contexts(job: Job) -> Found:
     except Stopped as stopped:
         if meter.left > 0:
             raise
-        least = _least(len(box.alphabet), longest)
+        least = max(_least(len(box.alphabet), longest), 2 * (meter.budget or 0))
         raise Stopped(f"{stopped}: about {least:,} are enough, fewer for shorter words") from None
     fitted, table = search.compare(part)
     if job.counterexamples:

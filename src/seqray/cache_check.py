@@ -49,13 +49,13 @@ def ask_in_groups(ask: Ask, words: Words) -> FloatArray:
     return result
 
 
-def check_cached(who: str, name: str, words: Words, cached: FloatArray, ask: Ask) -> bool:
+def check_cached(who: str, prune: str, words: Words, cached: FloatArray, ask: Ask) -> bool:
     """Raise `BlackBoxError` if a box has changed; return whether it answers differently each time.
 
     Parameters
     ----------
-    who, name
-        Who answers, and what its answers are cached under.
+    who, prune
+        Who answers, and the command that deletes what is cached of it.
     words, cached
         A sample of what is cached.
     ask
@@ -74,7 +74,7 @@ def check_cached(who: str, name: str, words: Words, cached: FloatArray, ask: Ask
     raise BlackBoxError(
         f"{who} has changed: for the word {words.alphabet.show(words[int(at[0])])!r} it answers "
         f"{now[tuple(at)]:g}, and {cached[tuple(at)]:g} is cached: delete what is cached of it "
-        f"(seqray store prune --box {name!r}), or go without the cache (--store none)"
+        f"({prune}), or go without the cache (--store none, store=None in Python)"
     )
 
 

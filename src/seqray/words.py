@@ -55,7 +55,13 @@ class Alphabet:
                 f"an alphabet has an order and a {type(symbols).__name__} has none: it would "
                 "differ from run to run: write sorted(symbols), or a list"
             )
-        symbols = tuple(symbols)
+        try:
+            symbols = tuple(symbols)
+        except TypeError:
+            raise SymbolError(
+                "expected the symbols of an alphabet, such as 'ab' or ['do', 're'], got "
+                f"{symbols!r}"
+            ) from None
         if not symbols:
             raise SymbolError("an alphabet needs at least one symbol, got none")
         seen: dict[Symbol, int] = {}
@@ -64,17 +70,19 @@ class Alphabet:
                 first = seen.setdefault(symbol, code)
             except TypeError:
                 raise SymbolError(
-                    f"symbol {code} of the alphabet, {symbol!r}, is not hashable: "
+                    f"symbol {code + 1} of the alphabet, {symbol!r}, is not hashable: "
                     "use strings, numbers or tuples"
                 ) from None
             if symbol is None or (isinstance(symbol, str) and symbol in ("", EMPTY)):
                 raise SymbolError(
-                    f"symbol {code} of the alphabet is {symbol!r}, which cannot be told from no "
-                    f"symbol at all ({EMPTY} is how the empty word is shown): give it another name"
+                    f"symbol {code + 1} of the alphabet is {symbol!r}, which cannot be told from "
+                    f"no symbol at all ({EMPTY} is how the empty word is shown): give it another "
+                    "name"
                 )
             if first != code:
                 raise SymbolError(
-                    f"symbol {symbol!r} stands twice in the alphabet, at {first} and {code}"
+                    f"symbol {symbol!r} stands twice in the alphabet, at positions {first + 1} "
+                    f"and {code + 1}"
                 )
         object.__setattr__(self, "symbols", symbols)
 

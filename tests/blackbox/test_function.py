@@ -260,3 +260,13 @@ def test_the_longest_word_of_a_function_is_a_whole_number():
 def test_a_function_that_takes_one_word_is_told_that_it_gets_a_list():
     with pytest.raises(BlackBoxError, match="one number for each word: it gets a list of words"):
         black_box(lambda word: 1.0, "ab").weights(["a", "b"])
+
+
+def test_what_cannot_be_called_is_no_function():
+    with pytest.raises(ArgumentError, match="expected a function of words, got 'my_module'"):
+        black_box("my_module", "ab")
+
+
+def test_a_row_without_the_end_is_told_what_is_missing():
+    with pytest.raises(BlackBoxError, match="every symbol and last of the end"):
+        language_model(lambda prefixes: [[0.5, 0.5]] * len(prefixes), "ab").weights(["a"])

@@ -108,3 +108,11 @@ def test_the_output_of_extract_is_whole_where_a_box_prints(printing, hear):
     assert told.out.startswith("Asked ")
     assert "asked 16" in told.err
     assert seqray.open_run("run").max_rank == 1
+
+
+def test_a_closed_pipe_ends_a_command_quietly(odd):
+    command = [sys.executable, "-m", "seqray", "explain", "w[bold].json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1

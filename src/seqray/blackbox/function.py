@@ -104,6 +104,8 @@ class FunctionAsker:
     """How many words the next call takes: it finds out how fast the function is."""
 
     def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ArgumentError(f"function: expected a function of words, got {self.function!r}")
         whole_number("batch_size", self.batch_size, 1)
         if self.timeout is not None and not 0 < self.timeout < threading.TIMEOUT_MAX:
             raise ArgumentError(f"timeout: expected seconds, more than 0, got {self.timeout}")

@@ -56,6 +56,9 @@ class Asker(Protocol):
         """
 
 
+EXPECTED_ROW = "one row for each word, with the probability of every symbol and last of the end"
+
+
 def name_of(box: object) -> str:
     """Say who a box is, for error messages.
 
@@ -136,8 +139,8 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
     if array.shape != shape:
         raise BlackBoxError(
             f"{who} was asked about {len(words)} words and returned shape {array.shape}: expected "
-            f"{shape}, one {'number' if len(shape) == 1 else 'row'} for each word: it gets a list "
-            "of words and has to answer all of them"
+            f"{shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: it gets "
+            "a list of words and has to answer all of them"
         )
     array = array.astype(np.float64)
     bad = ~np.isfinite(array)

@@ -49,9 +49,17 @@ def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAu
     return open_wa(path)
 
 
+class _Console(Console):
+    """A console that lets a closed pipe be what it is, and does not end the program itself."""
+
+    def on_broken_pipe(self) -> None:
+        """Hand the error on: `seqray.cli.main` ends quietly then."""
+        raise  # noqa: PLE0704 - rich calls this while it handles a BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return what tables are printed on: words and paths are shown as they are, never as markup."""
-    return Console(stderr=stderr, markup=False, emoji=False)
+    return _Console(stderr=stderr, markup=False, emoji=False)
 
 
 class Bar:

@@ -292,7 +292,7 @@ def _check_sums(
 def _check_stochastic(automaton: WeightedAutomaton) -> None:
     advice = (
         "only a stochastic automaton is a PAutomaC machine: save it as .json instead, or repair it "
-        "(seqray.repair)"
+        "(seqray.repair, or seqray convert --repair)"
     )
     for name in ("initial", "transitions", "final"):
         array = getattr(automaton, name)
