@@ -1,6 +1,7 @@
 """From each of the 48 PAutomaC target machines as a black box: NDCG₅ by three methods.
 
-    python benchmarks/machines.py --data DIR [--size 400] [--seed 0] [--output TABLE.csv]
+    python benchmarks/machines.py --data DIR [--size 400] [--seed 0] [--problems N …]
+        [--output TABLE.csv]
 
 `raw` and `weighted` are blocks over a basis that is sampled from the machine, `auto` is what
 `seqray.extract` does by itself. The metric is taken on the problem's test words. `best` is the best
@@ -34,12 +35,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=default, help="folder that holds pautomac/")
     parser.add_argument("--size", type=int, default=400, help="prefixes, and suffixes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--problems", type=int, nargs="*", default=range(1, 49))
     parser.add_argument("--output", type=Path, help="write the table there, as CSV")
     options = parser.parse_args()
     if not (options.data / "pautomac").is_dir():
         parser.error(f"no pautomac/ in {options.data}: see 'What you need' in docs/results.md")
     rows = []
-    for problem in range(1, 49):
+    for problem in options.problems:
         rows.append(row := measure(problem, options))
         print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
     if options.output:
