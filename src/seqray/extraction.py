@@ -277,7 +277,7 @@ def _warn_of_low_score(fidelity: FidelityTable) -> None:
         *(rank, score),
         "its order of next symbols is often not the box's"
         if by_order
-        else f"its weights are off by about {1 - score:.0%}",
+        else f"its weights are off by about {100 * (1 - score):.0f} %",
         " or draw longer words (--max-length)"
         if by_order
         else ", draw longer words (--max-length), or let the box answer otherwise, such as with "

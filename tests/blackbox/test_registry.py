@@ -178,3 +178,8 @@ def test_a_module_in_the_folder_is_proposed_as_one(tmp_path, monkeypatch):
     (tmp_path / "mods.py").touch()
     with pytest.raises(ArgumentError, match=r"unknown kind 'mods': did you mean python:mods:box\?"):
         open_black_box("mods:box")
+
+
+def test_a_python_file_is_proposed_as_a_module():
+    with pytest.raises(ArgumentError, match="did you mean python:boxes:NAME"):
+        open_black_box("my/boxes.py")

@@ -189,7 +189,10 @@ def _split(spec: str) -> tuple[str, str]:
         for suffix, guess in SUFFIXES.items():
             if spec.endswith(suffix):
                 return guess, spec
-        raise ArgumentError(f"black box {redacted(spec)!r}: expected KIND:WHERE, one of {_forms()}")
+        hint = f"did you mean python:{Path(spec).stem}:NAME? " if spec.endswith(".py") else ""
+        raise ArgumentError(
+            f"black box {redacted(spec)!r}: {hint}expected KIND:WHERE, one of {_forms()}"
+        )
     if kind not in ADAPTERS:
         near = difflib.get_close_matches(kind.lower(), ADAPTERS, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
