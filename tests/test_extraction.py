@@ -439,7 +439,7 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     found = extract(box, prefixes=15, suffixes=15)
     score = found.fidelity.at(found.best_rank()).closeness
     assert f"has a fidelity score of {score:.3f}" in caplog.text
-    assert f"off by about {1 - score:.0%}" in caplog.text
+    assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
     assert "--prefixes" in caplog.text
     assert "logit" in caplog.text
 
