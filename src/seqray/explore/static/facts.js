@@ -54,7 +54,7 @@ function factLength(content) {
       ` on average${length[1] > 0 ? `, give or take ${show(length[1], 2)}` : ""}.`,
     ]);
   for (const states of absorbing)
-    said.push([`Once in ${names(states)}, a word stays there until it ends.`]);
+    said.push([`Once in ${names(states)}, a word that weighs anything stays there until it ends.`]);
   for (const [period, states] of periodic)
     said.push([`It comes back to ${names(states)} only after multiples of ${period} symbols.`]);
   for (const [period, strength] of rhythms)
