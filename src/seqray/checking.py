@@ -255,9 +255,8 @@ def _speed(box: BlackBox, words: Words) -> Finding:
         cost = 2 * plan.n_steps * a_step if isinstance(box, Stepper) else n_words * seconds / n
     shares = " or less" if isinstance(box, Stepper) else ""  # what prefixes share is read once
     found = f"{n / max(seconds, 1e-9):,.0f} words a second"
-    return Finding(
-        "speed", None, found, f"{what}: about {_duration(cost)}{shares} of the box's own"
-    )
+    therefore = f"{what}: about {_duration(cost)}{shares}, besides seqray's own work"
+    return Finding("speed", None, found, therefore)
 
 
 def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> Finding:
