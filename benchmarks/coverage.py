@@ -17,7 +17,7 @@ import numpy as np
 from common import report
 
 import seqray
-from seqray.data.generate import random_machine
+from seqray.automata.generators import random_machine
 
 N_TRUE = 60_000
 RARE = 0.0007

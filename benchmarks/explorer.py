@@ -24,10 +24,10 @@ import numpy as np
 from common import one_thread, report
 
 import seqray
-from seqray.algebra import change_basis
+from seqray.automata.algebra import change_basis
 from seqray.explore import to_html
-from seqray.fidelity import Reference, compare_ranks
-from seqray.spectral import Decomposition
+from seqray.extraction.svd import Decomposition
+from seqray.fidelity.compare import Reference, compare_ranks
 
 SEED, N_STATES, N_SYMBOLS, RUNS = 0, 100, 20, 5
 

@@ -19,10 +19,10 @@ from common import best_of, one_thread, report
 from paper_network import HIDDEN, Network, padded, to_seqray, torch
 
 import seqray
-from seqray.blackbox.rnn import RecurrentLanguageModel
-from seqray.filling import Plan
-from seqray.tree import PrefixTree
-from seqray.words import Alphabet, Words
+from seqray.automata.tree import PrefixTree
+from seqray.automata.words import Alphabet, Words
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
+from seqray.extraction.hankel.fill import Plan
 
 
 def batch_time(network: Network, words: Words, batch: int, n_batches: int) -> float:

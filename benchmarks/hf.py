@@ -24,9 +24,9 @@ except ImportError:
     raise SystemExit("this benchmark needs transformers: pip install '.[hf]'") from None
 
 import seqray
-from seqray.filling import Plan
-from seqray.tree import PrefixTree
-from seqray.words import Words
+from seqray.automata.tree import PrefixTree
+from seqray.automata.words import Words
+from seqray.extraction.hankel.fill import Plan
 
 N_SYMBOLS = 6
 START, END = N_SYMBOLS, N_SYMBOLS + 1

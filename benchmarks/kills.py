@@ -26,8 +26,8 @@ import numpy as np
 from common import report
 
 import seqray
-from seqray.answers import AnswerStore
-from seqray.blackbox.http import http_box
+from seqray.blackbox.queries.answer_cache import AnswerStore
+from seqray.blackbox.remote.http import http_box
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from http_server import Handler, Server

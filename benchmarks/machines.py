@@ -18,11 +18,11 @@ import numpy as np
 from common import learning_steps, report, write_table
 
 import seqray
-from seqray.algebra import minimise
-from seqray.data.pautomac import read_machine
-from seqray.fidelity import TOLERANCE, Reference, compare_ranks, first_near_best
-from seqray.job import N_HELD_OUT
-from seqray.stepper import sample
+from seqray.automata.algebra import minimise
+from seqray.automata.sampling import sample
+from seqray.extraction.request import N_HELD_OUT
+from seqray.fidelity.compare import TOLERANCE, Reference, compare_ranks, first_near_best
+from seqray.formats.pautomac import read_machine
 
 WEIGHTINGS = {"raw": "none", "weighted": "balanced"}
 

@@ -14,8 +14,8 @@ import numpy as np
 from common import one_thread, report
 
 import seqray
-from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
-from seqray.words import Alphabet
+from seqray.automata.words import Alphabet
+from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
 
 HIDDEN = 50
 

@@ -20,10 +20,10 @@ import numpy as np
 from common import report, write_table
 
 import seqray
-from seqray.algebra import distance
-from seqray.data.pautomac import read_machine
+from seqray.automata.algebra import distance
+from seqray.automata.ranks import RankedAutomata
 from seqray.explain.loss import checked_words
-from seqray.ranked import RankedAutomata
+from seqray.formats.pautomac import read_machine
 
 BAR = 1e-6
 

@@ -7,9 +7,9 @@ try:
 except ImportError:
     raise SystemExit("this benchmark needs PyTorch: pip install '.[torch]'") from None
 
+from seqray.automata.words import Words
 from seqray.training.network import Network as PaperNetwork
 from seqray.training.network import to_seqray
-from seqray.words import Words
 
 __all__ = ["HIDDEN", "Network", "padded", "to_seqray", "torch"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from common import report
 
 import seqray
-from seqray.basis import uniform_words
-from seqray.data.generate import random_automaton
+from seqray.automata.generators import random_automaton
+from seqray.automata.sampling import uniform_words
 
 BAR = 1e-8
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from common import best_of_each, one_thread, report
 
-from seqray.algebra import change_basis
-from seqray.automaton import WeightedAutomaton
-from seqray.fidelity import Reference, compare, compare_ranks
-from seqray.tree import PrefixTree
-from seqray.words import Words
+from seqray.automata.algebra import change_basis
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.tree import PrefixTree
+from seqray.automata.words import Words
+from seqray.fidelity.compare import Reference, compare, compare_ranks
 
 SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 20, 100
 

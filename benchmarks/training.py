@@ -31,13 +31,13 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import seqray
-from seqray.arrays import IntArray
-from seqray.batches import TreeBatch
+from seqray.automata.tree_batches import TreeBatch
+from seqray.automata.words import Words
 from seqray.training.checkpoint import Epoch
 from seqray.training.learner import Learner
 from seqray.training.loop import SCHEDULES, Recipe, split
 from seqray.training.network import Network, cross_entropy
-from seqray.words import Words
+from seqray.util.arrays import IntArray
 
 BAR = 1.182  # for problem 3
 N_TIMED = 3  # epochs of the loops that are only timed

@@ -14,9 +14,9 @@ import numpy as np
 from common import learning_steps, report, write_table
 
 import seqray
-from seqray.data.generate import triggered_machine
-from seqray.disagreeing import chance_apart
-from seqray.fidelity import Reference
+from seqray.automata.generators import triggered_machine
+from seqray.fidelity.compare import Reference
+from seqray.fidelity.disagreements import chance_apart
 
 TRIGGER = "abacabacba"
 LENGTHS = (4, 6, 8, 10)

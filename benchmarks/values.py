@@ -20,9 +20,9 @@ import numpy as np
 from common import report, write_table
 
 import seqray
-from seqray.algebra import scale
-from seqray.data.pautomac import read_machine
-from seqray.fidelity import Reference
+from seqray.automata.algebra import scale
+from seqray.fidelity.compare import Reference
+from seqray.formats.pautomac import read_machine
 
 RANKS = (5, 10, 20, 30, 50, 70, 100)
 

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import seqray
-from seqray.errors import SeqrayError
+from seqray.util.errors import SeqrayError
 
 
 class Server(ThreadingHTTPServer):

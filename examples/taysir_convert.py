@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from seqray.blackbox.rnn import RecurrentLanguageModel
-from seqray.blackbox.taysir import CELLS, load_taysir
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
+from seqray.blackbox.native.taysir import CELLS, load_taysir
 
 KINDS = {1: "RNN", 3: "GRU", 4: "LSTMx"}
 """What the competition calls a cell, by its number of gates."""

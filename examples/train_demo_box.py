@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import seqray
-from seqray.data.generate import random_machine
+from seqray.automata.generators import random_machine
 
 SEED = 9
 N_STATES, ALPHABET = 5, seqray.Alphabet("abcd")

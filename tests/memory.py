@@ -1,6 +1,6 @@
 import tracemalloc
 
-from seqray.arrays import hold_memory
+from seqray.util.arrays import hold_memory
 
 
 def peak_bytes(call):

@@ -8,21 +8,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seqray.answers import AnswerStore
-    from seqray.automaton import WeightedAutomaton
-    from seqray.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.automata.automaton import WeightedAutomaton
+    from seqray.automata.sampling import sample
+    from seqray.automata.words import Alphabet, Words
     from seqray.blackbox.card import Card
-    from seqray.blackbox.cmd import cmd_box
-    from seqray.blackbox.function import black_box, language_model
-    from seqray.blackbox.hf import hf_box
-    from seqray.blackbox.http import http_box
-    from seqray.blackbox.keras import keras_box
-    from seqray.blackbox.onnx import onnx_box
+    from seqray.blackbox.frameworks.hf import hf_box
+    from seqray.blackbox.frameworks.keras import keras_box
+    from seqray.blackbox.frameworks.onnx import onnx_box
+    from seqray.blackbox.frameworks.torch import torch_box
+    from seqray.blackbox.native.clipped import clipped
+    from seqray.blackbox.native.function import black_box, language_model
+    from seqray.blackbox.queries.answer_cache import AnswerStore
     from seqray.blackbox.registry import open_black_box
-    from seqray.blackbox.torch import torch_box
-    from seqray.checking import check
-    from seqray.data.words_file import read_words, write_words
-    from seqray.disagreeing import disagreements
+    from seqray.blackbox.remote.cmd import cmd_box
+    from seqray.blackbox.remote.http import http_box
     from seqray.draw.dot import to_dot
     from seqray.draw.saving import save_drawing
     from seqray.draw.svg import to_svg
@@ -32,78 +31,118 @@ if TYPE_CHECKING:
     from seqray.explain.naming import NamedAutomaton, name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
-    from seqray.extraction import Extraction, extract
-    from seqray.fidelity import Fidelity, compare
-    from seqray.filling import fill
-    from seqray.hankel import HankelBlocks
-    from seqray.repairing import clipped, repair
-    from seqray.spectral import decompose
-    from seqray.stepper import sample
-    from seqray.store import open_run, save_run
+    from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.extraction.extract import Extraction, extract
+    from seqray.extraction.hankel.blocks import HankelBlocks
+    from seqray.extraction.hankel.fill import fill
+    from seqray.extraction.repair import repair
+    from seqray.extraction.run_folder import open_run, save_run
+    from seqray.extraction.self_check import check
+    from seqray.extraction.svd import decompose
+    from seqray.fidelity.compare import Fidelity, compare
+    from seqray.fidelity.disagreements import disagreements
+    from seqray.formats.words_file import read_words, write_words
     from seqray.training.loop import train
-    from seqray.words import Alphabet, Words
+    from seqray.util.errors import (
+        ArgumentError,
+        BasisError,
+        BlackBoxError,
+        FileError,
+        MissingExtraError,
+        MissingFileError,
+        MissingMetricError,
+        MissingRankError,
+        RankError,
+        SeqrayError,
+        Stopped,
+        SymbolError,
+    )
 
 __version__ = "0.1.0"
 
 # Public names are loaded when first used, so that `seqray --help` does not wait for numpy.
 _ROOMS = {
-    "Alphabet": "words",
-    "AnswerStore": "answers",
+    "Alphabet": "automata.words",
+    "AnswerStore": "blackbox.queries.answer_cache",
+    "ArgumentError": "util.errors",
     "Background": "explain.background",
-    "Basis": "basis",
+    "Basis": "extraction.basis",
+    "BasisError": "util.errors",
+    "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
-    "Extraction": "extraction",
-    "Fidelity": "fidelity",
-    "HankelBlocks": "hankel",
+    "Extraction": "extraction.extract",
+    "Fidelity": "fidelity.compare",
+    "FileError": "util.errors",
+    "HankelBlocks": "extraction.hankel.blocks",
+    "MissingExtraError": "util.errors",
+    "MissingFileError": "util.errors",
+    "MissingMetricError": "util.errors",
+    "MissingRankError": "util.errors",
     "NamedAutomaton": "explain.naming",
-    "WeightedAutomaton": "automaton",
-    "Words": "words",
-    "black_box": "blackbox.function",
-    "check": "checking",
-    "clipped": "repairing",
-    "cmd_box": "blackbox.cmd",
-    "compare": "fidelity",
-    "data_basis": "basis",
-    "decompose": "spectral",
-    "disagreements": "disagreeing",
+    "RankError": "util.errors",
+    "SeqrayError": "util.errors",
+    "Stopped": "util.errors",
+    "SymbolError": "util.errors",
+    "WeightedAutomaton": "automata.automaton",
+    "Words": "automata.words",
+    "black_box": "blackbox.native.function",
+    "check": "extraction.self_check",
+    "clipped": "blackbox.native.clipped",
+    "cmd_box": "blackbox.remote.cmd",
+    "compare": "fidelity.compare",
+    "data_basis": "extraction.basis",
+    "decompose": "extraction.svd",
+    "disagreements": "fidelity.disagreements",
     "explain_word": "explain.word",
-    "extract": "extraction",
+    "extract": "extraction.extract",
     "facts": "explain.facts",
-    "fill": "filling",
-    "hf_box": "blackbox.hf",
-    "http_box": "blackbox.http",
-    "keras_box": "blackbox.keras",
-    "language_model": "blackbox.function",
+    "fill": "extraction.hankel.fill",
+    "hf_box": "blackbox.frameworks.hf",
+    "http_box": "blackbox.remote.http",
+    "keras_box": "blackbox.frameworks.keras",
+    "language_model": "blackbox.native.function",
     "name_states": "explain.naming",
-    "onnx_box": "blackbox.onnx",
+    "onnx_box": "blackbox.frameworks.onnx",
     "open_black_box": "blackbox.registry",
-    "open_run": "store",
-    "read_words": "data.words_file",
-    "repair": "repairing",
-    "sample": "stepper",
-    "sampled_basis": "basis",
+    "open_run": "extraction.run_folder",
+    "read_words": "formats.words_file",
+    "repair": "extraction.repair",
+    "sample": "automata.sampling",
+    "sampled_basis": "extraction.basis",
     "save_drawing": "draw.saving",
-    "save_run": "store",
+    "save_run": "extraction.run_folder",
     "shapley_values": "explain.shapley",
     "to_dot": "draw.dot",
     "to_svg": "draw.svg",
-    "torch_box": "blackbox.torch",
+    "torch_box": "blackbox.frameworks.torch",
     "train": "training.loop",
-    "uniform_basis": "basis",
+    "uniform_basis": "extraction.basis",
     "what_changes": "explain.changes",
-    "write_words": "data.words_file",
+    "write_words": "formats.words_file",
 }
 
 __all__ = [
     "Alphabet",
     "AnswerStore",
+    "ArgumentError",
     "Background",
     "Basis",
+    "BasisError",
+    "BlackBoxError",
     "Card",
     "Extraction",
     "Fidelity",
+    "FileError",
     "HankelBlocks",
+    "MissingExtraError",
+    "MissingFileError",
+    "MissingMetricError",
+    "MissingRankError",
     "NamedAutomaton",
+    "RankError",
+    "SeqrayError",
+    "Stopped",
+    "SymbolError",
     "WeightedAutomaton",
     "Words",
     "black_box",

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pages import ROOT, blocks, json_of
+from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path, load_card, read_card
-from seqray.blackbox.padded import sequence_box
-from seqray.blackbox.stepped import stepped_box
-from seqray.blackbox.torch_stack import FIELDS
-from seqray.errors import ArgumentError, FileError, MissingFileError
-from seqray.words import Alphabet
+from seqray.blackbox.frameworks.padded import sequence_box
+from seqray.blackbox.frameworks.stepped import stepped_box
+from seqray.blackbox.frameworks.torch_stack import FIELDS
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 AB = Alphabet("ab")
 

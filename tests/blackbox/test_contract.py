@@ -19,11 +19,16 @@ from same_gru.torch import (
     torch_steps,
 )
 from seqray import Alphabet, Words, open_black_box
+from seqray.automata.stepper import Stepper, predicts
+from seqray.automata.tree import PrefixTree, walk
+from seqray.blackbox.native.rnn import (
+    DenseLayer,
+    RecurrentLanguageModel,
+    RecurrentLayer,
+    RecurrentNetwork,
+)
 from seqray.blackbox.protocol import BlackBox
-from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
-from seqray.errors import SymbolError
-from seqray.stepper import Stepper, predicts
-from seqray.tree import PrefixTree, walk
+from seqray.util.errors import SymbolError
 
 N_GATES = {"tanh": 1, "gru": 3, "lstm": 4}
 

@@ -7,11 +7,11 @@ import pytest
 
 import seqray
 from seqray import Alphabet, Card, WeightedAutomaton, black_box, language_model, open_black_box
-from seqray.asking import attended
-from seqray.blackbox.stepped import stepped_box
-from seqray.errors import BlackBoxError
-from seqray.meter import Meter
-from seqray.stepper import predicts
+from seqray.automata.stepper import predicts
+from seqray.blackbox.frameworks.stepped import stepped_box
+from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.oracle import attended
+from seqray.util.errors import BlackBoxError
 
 EVIL = [SystemExit(0), SystemExit("bye"), GeneratorExit(), asyncio.CancelledError()]
 

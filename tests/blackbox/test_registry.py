@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton, extract, save_run
+from seqray.automata.generators import random_machine
 from seqray.blackbox import registry
-from seqray.blackbox.demo import open_demo
+from seqray.blackbox.native.demo import open_demo
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import known_black_boxes, open_black_box
-from seqray.blackbox.wa import open_wa
-from seqray.data.generate import random_machine
-from seqray.data.pautomac import write_machine
-from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.formats.automaton_file import open_wa
+from seqray.formats.pautomac import write_machine
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 COIN = WeightedAutomaton(range(2), [1], [[[0.5]], [[0.25]]], [0.25])
 
@@ -100,7 +100,7 @@ def test_a_drive_letter_is_no_kind():
 
 def test_an_adapter_may_be_a_method(monkeypatch, tmp_path):
     COIN.save(tmp_path / "coin.json")
-    target = "seqray.automaton:WeightedAutomaton.load"
+    target = "seqray.automata.automaton:WeightedAutomaton.load"
     monkeypatch.setitem(registry.ADAPTERS, "mine", registry.Adapter(target, "PATH", "a test"))
     assert COIN.allclose(open_black_box(f"mine:{tmp_path / 'coin.json'}"))
 

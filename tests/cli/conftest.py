@@ -5,7 +5,7 @@ import pytest
 
 import seqray
 from seqray import cli
-from seqray.data.generate import random_machine
+from seqray.automata.generators import random_machine
 
 SMALL = ("--prefixes", "60", "--suffixes", "60", "--max-rank", "4")
 

@@ -12,7 +12,7 @@ import pytest
 
 import seqray
 from seqray import open_run
-from seqray.answers import AnswerStore
+from seqray.blackbox.queries.answer_cache import AnswerStore
 
 SMALL = ("--prefixes", "30", "--suffixes", "30")
 MODULE = """

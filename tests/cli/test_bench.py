@@ -9,9 +9,10 @@ import pytest
 
 import seqray
 from listing import names
-from seqray import cli, executors
+from seqray import cli
 from seqray.cli import bench
 from seqray.experiments import cells, distillation
+from seqray.experiments import process_pool as executors
 from seqray.experiments.boxes import read_boxes
 from seqray.experiments.cells import SIZES
 from seqray.experiments.problems import GeneratedSource

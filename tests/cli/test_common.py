@@ -4,7 +4,7 @@ from rich import progress
 from rich.console import Console
 
 from seqray.cli.common import Bar
-from seqray.filling import PhasedProgress
+from seqray.util.progress import PhasedProgress
 
 
 def test_a_bar_says_what_is_being_done():

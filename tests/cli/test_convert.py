@@ -3,8 +3,8 @@ import pytest
 
 from listing import names
 from seqray import WeightedAutomaton, open_run
-from seqray.data.fst import from_fst_text
-from seqray.data.pautomac import write_machine
+from seqray.formats.fst import from_fst_text
+from seqray.formats.pautomac import write_machine
 
 
 @pytest.mark.parametrize("ending", ["json", "npz", "pautomac"])

@@ -1,7 +1,7 @@
 import pytest
 
 from listing import names
-from seqray.data.catalogue import catalogue
+from seqray.experiments.catalogue import catalogue
 
 SMALL = ("--train", "60", "--test", "20", "--states", "6", "--symbols", "4")
 

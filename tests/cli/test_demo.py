@@ -3,8 +3,8 @@ import json
 import numpy as np
 
 import seqray
-from seqray.blackbox.demo import open_demo
-from seqray.stepper import PredictingStepper
+from seqray.automata.stepper import PredictingStepper
+from seqray.blackbox.native.demo import open_demo
 
 
 def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, run):

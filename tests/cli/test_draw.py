@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from listing import names
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli import draw
 from seqray.draw import to_svg
 from seqray.explain.naming import name_states

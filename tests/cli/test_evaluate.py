@@ -6,7 +6,7 @@ import pytest
 import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
-from seqray.algebra import scale
+from seqray.automata.algebra import scale
 
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 

@@ -7,9 +7,9 @@ import pytest
 import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
+from seqray.automata.generators import triggered_machine
 from seqray.blackbox.registry import known_black_boxes
-from seqray.data.generate import triggered_machine
-from seqray.fidelity import TOLERANCE
+from seqray.fidelity.compare import TOLERANCE
 
 RUN = [
     *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
@@ -266,7 +266,7 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
 
 def test_symbols_that_no_file_can_hold_are_refused_before_the_work(folder, fails):
-    document = {"format": "seqray.automaton", "version": 1, "alphabet": ["\ud800"]}
+    document = {"format": "seqray.automata.automaton", "version": 1, "alphabet": ["\ud800"]}
     document |= {"initial": [1], "transitions": [[[0.5]]], "final": [0.5]}
     (folder / "odd.json").write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patch:

@@ -6,8 +6,8 @@ import pytest
 
 import seqray
 from listing import names
+from seqray.automata.generators import random_machine
 from seqray.cli import train as command
-from seqray.data.generate import random_machine
 
 pytest.importorskip("torch")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw import hidden_share, to_dot
 from seqray.draw.graph import drawn_edges, number, shown_name
-from seqray.errors import ArgumentError
+from seqray.util.errors import ArgumentError
 
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
 

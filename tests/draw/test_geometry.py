@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.demo import open_demo
-from seqray.data.generate import random_machine
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.generators import random_machine
+from seqray.blackbox.native.demo import open_demo
 from seqray.draw import paper, readable
 from seqray.draw.geometry import head_corners
 from seqray.draw.graph import clear_threshold, drawn_edges

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1, contraction
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.graph import clear_threshold, distinct, drawn_edges, hidden_caption, hidden_share
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw import to_dot, to_svg
 from seqray.draw.graph import NEGATIVE, POSITIVE
 from seqray.draw.readable import OFTEN
-from seqray.errors import ArgumentError
+from seqray.util.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ["start", "after b"]

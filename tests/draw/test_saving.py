@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from automata import FIGURE_1
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw import canvas, save_drawing, to_dot, to_svg
 from seqray.draw.styles import picture
-from seqray.errors import ArgumentError, MissingExtraError
+from seqray.util.errors import ArgumentError, MissingExtraError
 
 NAMES = ["start", "after b"]
 plots = pytest.mark.skipif(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automata import FIGURE_1
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw import paper, to_svg
-from seqray.errors import ArgumentError
+from seqray.util.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"
 

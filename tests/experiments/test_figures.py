@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import made_results
-from seqray.errors import MissingExtraError
 from seqray.experiments import paper
 from seqray.experiments.figures import DRAWINGS
 from seqray.experiments.findings import Findings, read_findings
 from seqray.experiments.own_figures import OWN_DRAWINGS
 from seqray.experiments.plots import NothingToDrawError, draw, save_figure
 from seqray.experiments.table import best, choose
+from seqray.util.errors import MissingExtraError
 
 matplotlib = pytest.importorskip("matplotlib")
 

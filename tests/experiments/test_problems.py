@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer, RecurrentNetwork
-from seqray.data.competition import Parameters, generate_problem, write_problem
-from seqray.errors import ArgumentError, BlackBoxError, FileError, SymbolError
+from seqray.automata.words import Alphabet
+from seqray.blackbox.native.rnn import (
+    DenseLayer,
+    RecurrentLanguageModel,
+    RecurrentLayer,
+    RecurrentNetwork,
+)
 from seqray.experiments import problems
+from seqray.experiments.competition import Parameters, generate_problem, write_problem
 from seqray.experiments.problems import FileSource, GeneratedSource, load, sources
-from seqray.words import Alphabet
+from seqray.util.errors import ArgumentError, BlackBoxError, FileError, SymbolError
 
 SMALL = {"n_rnn": 30, "n_held_out": 20}
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import made_results
-from seqray.blackbox.demo import open_demo
-from seqray.errors import FileError, MissingFileError
+from seqray.blackbox.native.demo import open_demo
 from seqray.experiments import paper, report
 from seqray.experiments.findings import SUITES, Findings, read_findings
 from seqray.experiments.report import page_text, write_report
 from seqray.experiments.statements import apart, statements
 from seqray.experiments.table import Result, best, held_out
 from seqray.experiments.tables import best_table, boxes_table, number, summaries
+from seqray.util.errors import FileError, MissingFileError
 
 SOME = {"pautomac": ("3", "9", "22", "24", "37", "39"), "spice": ("spice4",), "trucks": ("trucks",)}
 FULL = {"sizes": paper.BASES, "ranks": paper.RANKS}

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.data.spice import Targets
-from seqray.errors import SymbolError
 from seqray.experiments.spice import spice_score
+from seqray.formats.spice import Targets
+from seqray.util.errors import SymbolError
 
 # After any prefix: the symbols 0 … 5 in this order, and then the end.
 CHANCES = [0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05]

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray.errors import ArgumentError, FileError
-from seqray.executors import here, processes
 from seqray.experiments import cells, distillation, sweep
 from seqray.experiments.boxes import read_boxes
 from seqray.experiments.cells import Cell, Settings, measure
 from seqray.experiments.distillation import Distilled
 from seqray.experiments.problems import FileSource, GeneratedSource, load, sources
+from seqray.experiments.process_pool import here, processes
 from seqray.experiments.sweep import Sweep
 from seqray.experiments.table import choose, read_results
-from seqray.fidelity import Reference, compare_ranks
+from seqray.fidelity.compare import Reference, compare_ranks
+from seqray.util.errors import ArgumentError, FileError
 
 SMALL = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
 
@@ -388,7 +388,7 @@ def test_our_own_method_is_about_as_much_work_as_a_large_basis():
 SCRIPT = """
 import sys
 from pathlib import Path
-from seqray.executors import here, processes
+from seqray.experiments.process_pool import here, processes
 from seqray.experiments import distillation
 from seqray.experiments.cells import Settings
 from seqray.experiments.problems import sources

@@ -3,7 +3,6 @@ import math
 
 import pytest
 
-from seqray.errors import ArgumentError, FileError, MissingFileError
 from seqray.experiments.table import (
     COLUMNS,
     Result,
@@ -15,6 +14,7 @@ from seqray.experiments.table import (
     read_results,
     write_results,
 )
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 
 def row(rank=1, problem="3", size=300, which="test", selection="all", **metrics):

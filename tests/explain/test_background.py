@@ -5,9 +5,9 @@ import pytest
 
 from automata import FIGURE_1
 from seqray import Alphabet, WeightedAutomaton
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError
+from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.background import Background, expected_counts, expected_visits
+from seqray.util.errors import ArgumentError
 
 
 def all_words(alphabet, length):

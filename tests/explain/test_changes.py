@@ -6,9 +6,9 @@ import pytest
 import seqray
 from automata import contraction
 from seqray import WeightedAutomaton, what_changes
-from seqray.data.generate import random_machine
-from seqray.errors import RankError
+from seqray.automata.generators import random_machine
 from seqray.explain.probable import grown_prefixes
+from seqray.util.errors import RankError
 
 
 @pytest.fixture(scope="module")

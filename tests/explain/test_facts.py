@@ -6,9 +6,9 @@ import pytest
 
 from automata import FIGURE_1
 from seqray import WeightedAutomaton, facts, name_states
-from seqray.algebra import change_basis, scale
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError
+from seqray.automata.algebra import change_basis, scale
+from seqray.automata.generators import random_automaton, random_machine
+from seqray.util.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 import seqray
 from automata import FIGURE_1, contraction
 from seqray import WeightedAutomaton
-from seqray.algebra import add, change_basis, distance
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError
+from seqray.automata.algebra import add, change_basis, distance
+from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.loss import checked_words, weight_loss
 from seqray.explain.naming import (
     choose_rows,
@@ -18,6 +17,7 @@ from seqray.explain.naming import (
     name_states,
     states_after,
 )
+from seqray.util.errors import ArgumentError
 
 CONTAINS_ABA = WeightedAutomaton(
     "ab",
@@ -112,7 +112,7 @@ def test_states_of_chances_are_kept_and_ordered_by_mass():
     np.testing.assert_allclose(named.automaton.prefix_final, 1)
     # The share of steps in a state, by walking through a lot of words.
     words = machine.sample(3000, rng=np.random.default_rng(0))
-    tree = seqray.tree.PrefixTree.of(words)
+    tree = seqray.automata.tree.PrefixTree.of(words)
     states = states_after(named.automaton, tree.words())
     often = tree.counts().sum(axis=1)
     shares = often @ (states / states.sum(axis=1, keepdims=True)) / often.sum()

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from automata import FIGURE_1
 from seqray import WeightedAutomaton
-from seqray.algebra import change_basis, scale
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError
+from seqray.automata.algebra import change_basis, scale
+from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.probable import (
     LONGEST_PREFIX,
     MAX_GROWN_LENGTH,
@@ -19,6 +18,7 @@ from seqray.explain.probable import (
     spanning_prefixes,
     sums,
 )
+from seqray.util.errors import ArgumentError
 
 
 def short_words(alphabet, length):

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError, SymbolError
+from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain import shapley
 from seqray.explain.background import Background
 from seqray.explain.shapley import shapley_values
+from seqray.util.errors import ArgumentError, SymbolError
 
 
 def subsets(n):

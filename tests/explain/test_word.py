@@ -6,10 +6,10 @@ import pytest
 import seqray
 from automata import FIGURE_1
 from seqray import Background, WeightedAutomaton, explain_word, name_states
-from seqray.algebra import change_basis
-from seqray.data.generate import random_automaton, random_machine
-from seqray.errors import ArgumentError, SymbolError
+from seqray.automata.algebra import change_basis
+from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.edits import one_edit
+from seqray.util.errors import ArgumentError, SymbolError
 
 
 @pytest.fixture(scope="module")

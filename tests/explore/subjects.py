@@ -8,7 +8,7 @@ import numpy as np
 
 import seqray
 from seqray import WeightedAutomaton
-from seqray.data.generate import random_machine
+from seqray.automata.generators import random_machine
 
 NASTY = (
     *("<script>window.hit=1</script>", "</script><img src=x onerror=window.hit=2>"),

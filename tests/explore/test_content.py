@@ -5,12 +5,12 @@ import pytest
 
 import seqray
 from explore.subjects import chances, large, machine, real, real_box, signed
-from seqray.errors import ArgumentError
+from seqray.automata.ranks import RankedAutomata
 from seqray.explore.content import Subject, how_made, page_content
 from seqray.explore.heard import hear
 from seqray.explore.ranks import show_ranks
 from seqray.explore.whole import rank_changes, whole_facts
-from seqray.ranked import RankedAutomata
+from seqray.util.errors import ArgumentError
 
 RANKS = range(1, 7)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqray.errors import ArgumentError
 from seqray.explore.packing import pack, rounded, unpack
+from seqray.util.errors import ArgumentError
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -9,10 +9,10 @@ import pytest
 
 import seqray
 from explore.subjects import NASTY, chances, large, machine
-from seqray.errors import ArgumentError, RankError
+from seqray.automata.ranks import RankedAutomata
 from seqray.explore import to_html
 from seqray.explore.packing import pack, unpack
-from seqray.ranked import RankedAutomata
+from seqray.util.errors import ArgumentError, RankError
 
 
 def part(page, element):
@@ -90,7 +90,7 @@ def test_words_without_a_box_are_refused():
 def test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks():
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(100, 100)))[0]
-    dense = seqray.algebra.change_basis(large(), turn)
+    dense = seqray.automata.algebra.change_basis(large(), turn)
     found = extraction_of(dense)
     page = to_html(found, rank=20)
     assert len(page.encode()) < 3_000_000
@@ -117,9 +117,11 @@ def test_larger_alphabets_get_as_many_ranks_as_fit():
 def extraction_of(automaton):
     """An extraction with ranks that are cut from an automaton, as if the box had been asked."""
     n = automaton.n_states
-    decomposition = seqray.spectral.Decomposition(np.arange(n, 0, -1.0), automaton)
-    reference = seqray.fidelity.Reference.ask(automaton, automaton.alphabet.words([(), (0, 1)]))
-    table = seqray.fidelity.compare_ranks(reference, automaton, range(1, n + 1))
+    decomposition = seqray.extraction.svd.Decomposition(np.arange(n, 0, -1.0), automaton)
+    reference = seqray.fidelity.compare.Reference.ask(
+        automaton, automaton.alphabet.words([(), (0, 1)])
+    )
+    table = seqray.fidelity.compare.compare_ranks(reference, automaton, range(1, n + 1))
     basis = chances().basis
     found = seqray.Extraction(decomposition, basis, table, {"rank": 1, "method": "weighted"})
     assert isinstance(found.automata, RankedAutomata)

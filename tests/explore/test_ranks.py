@@ -3,10 +3,10 @@ import pytest
 
 from explore.subjects import chances, machine, signed
 from seqray import Alphabet, WeightedAutomaton
-from seqray.errors import ArgumentError, RankError
+from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
 from seqray.explore.packing import pack, unpack
 from seqray.explore.ranks import ShownRank, pack_ranks, show_ranks, spelt
-from seqray.ranked import NEVER_ENDS, RankedAutomata
+from seqray.util.errors import ArgumentError, RankError
 
 
 def random_automata(n_states, n_symbols, fitted=()):

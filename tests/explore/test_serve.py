@@ -12,8 +12,8 @@ import pytest
 
 import seqray
 from explore.subjects import machine, real_box
-from seqray.errors import ArgumentError, MissingExtraError
 from seqray.explore import serve, to_html
+from seqray.util.errors import ArgumentError, MissingExtraError
 
 starlette = pytest.importorskip("starlette.testclient")
 uvicorn = pytest.importorskip("uvicorn")

@@ -9,8 +9,8 @@ divided by their sum over the test words, in 12 digits. The perplexities of the 
 import numpy as np
 import pytest
 
-from seqray.data.pautomac import read_machine, read_solution
-from seqray.data.words_file import read_words
+from seqray.formats.pautomac import read_machine, read_solution
+from seqray.formats.words_file import read_words
 
 
 def target_and_solution(data, problem):

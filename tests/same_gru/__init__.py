@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
 
 ALPHABET, N_HIDDEN, N_EMBEDDED = "abc", 8, 4
 START, END = 3, 3

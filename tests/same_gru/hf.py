@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path
-from seqray.blackbox.hf import open_hf
-from seqray.words import Alphabet
+from seqray.blackbox.frameworks.hf import open_hf
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 

@@ -9,7 +9,7 @@ import pytest
 from same_gru import N_EMBEDDED, N_HIDDEN, arrays
 from same_gru.torch import CARD
 from seqray.blackbox.card import card_path
-from seqray.blackbox.keras import open_keras
+from seqray.blackbox.frameworks.keras import open_keras
 
 
 def import_keras():

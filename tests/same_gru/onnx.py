@@ -6,7 +6,7 @@ import pytest
 
 from same_gru.torch import CARD, gru_module
 from seqray.blackbox.card import card_path
-from seqray.blackbox.onnx import open_onnx
+from seqray.blackbox.frameworks.onnx import open_onnx
 
 
 def export(module, example, path, *, card=CARD, **options):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import seqray
-from seqray.blackbox.http import http_box
+from seqray.blackbox.remote.http import http_box
 
 LENGTHS = seqray.black_box(lambda words: [len(word) for word in words], "ab")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "http_server.py"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from same_gru import ALPHABET, N_EMBEDDED, N_HIDDEN, START, arrays
+from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path
-from seqray.blackbox.torch import open_torch, torch_box
-from seqray.words import Alphabet
+from seqray.blackbox.frameworks.torch import open_torch, torch_box
 
 CARD = Card(Alphabet(ALPHABET), "next", start=START)
 

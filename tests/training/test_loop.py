@@ -8,9 +8,9 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 import seqray
-from seqray.errors import ArgumentError, FileError, SymbolError
+from seqray.automata.words import Alphabet
 from seqray.training.loop import split, train
-from seqray.words import Alphabet
+from seqray.util.errors import ArgumentError, FileError, SymbolError
 
 ALPHABET = Alphabet("ab")
 SMALL = {"sizes": (6, 9), "epochs": 4, "batch_size": 16, "learning_rate": 0.02}

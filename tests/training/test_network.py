@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from seqray.batches import Corpus
-from seqray.errors import ArgumentError
+from seqray.automata.tree_batches import Corpus
+from seqray.automata.words import Alphabet
 from seqray.training.learner import Learner
 from seqray.training.network import Network, cross_entropy, to_seqray
-from seqray.words import Alphabet
+from seqray.util.errors import ArgumentError
 
 ALPHABET = Alphabet("abc")
 CELLS = ("gru", "lstm", "tanh")

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray, whole_number
-from seqray.errors import ArgumentError, MissingFileError, SeqrayError
-from seqray.files import read_text, reading, writing
-from seqray.words import Alphabet, Words
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
+from seqray.util.files import read_text, reading, writing
 
 ANSWERS = ("next", "value")
 SCORES = ("logits", "log-probabilities", "probabilities", "values")
@@ -64,7 +64,7 @@ class Card:
     limit
         The most ids that the network can read at once.
     network
-        What the layers are, where the file holds nothing but arrays (`seqray.blackbox.torch`).
+        What the layers are, where the file holds nothing but arrays (`torch`).
 
     Examples
     --------

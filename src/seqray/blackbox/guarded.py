@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from seqray.arrays import FloatArray, IntArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.stepper import PredictingStepper, Stepper
+from seqray.automata.tree import States
+from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.protocol import name_of
-from seqray.errors import BlackBoxError, SeqrayError
-from seqray.stepper import PredictingStepper, Stepper
-from seqray.tree import States
-from seqray.words import Alphabet, Word, Words
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import BlackBoxError, SeqrayError
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def blamed(who: str, what: str = "") -> Iterator[None]:
     ...     raise SystemExit(0)
     Traceback (most recent call last):
     ...
-    seqray.errors.BlackBoxError: the model failed on the start: SystemExit: 0 (a box must not ...
+    seqray.BlackBoxError: the model failed on the start: SystemExit: 0 (a box must not ...
     """
     try:
         yield

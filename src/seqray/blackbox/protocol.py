@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray
-from seqray.errors import ArgumentError, BlackBoxError
-from seqray.words import Alphabet, Words
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import ArgumentError, BlackBoxError
 
 
 @runtime_checkable
 class BlackBox(Protocol):
     """Anything that gives a real number to a word.
 
-    Boxes that can do more are asked more cheaply: a `seqray.stepper.Stepper` has states, and a
-    `seqray.stepper.PredictingStepper` also says what comes next. A `seqray.WeightedAutomaton` is
+    Boxes that can do more are asked more cheaply: a `Stepper` has states, and a
+    `PredictingStepper` also says what comes next. A `seqray.WeightedAutomaton` is
     all of these.
     """
 
@@ -32,7 +32,7 @@ class BlackBox(Protocol):
 class Asker(Protocol):
     """What asks a model: takes words as they are, and hands on its answers as they come.
 
-    `seqray.blackbox.asked` makes a black box of it, whose answers can be kept, counted and
+    `seqray.blackbox.queried` makes a black box of it, whose answers can be kept, counted and
     averaged on their way.
     """
 
@@ -160,3 +160,22 @@ def _is_real(x: object) -> bool:
 def _kind(array: np.ndarray[Any, Any]) -> str:
     names = {"c": "complex numbers", "U": "strings", "S": "bytes"}
     return names.get(array.dtype.kind, f"objects such as {array.ravel()[:1].tolist()}")
+
+
+WORDS_PER_QUERY = 16_384
+"""Words that a box without states is asked about at once."""
+
+
+def query_weights(
+    box: BlackBox, words: Words, answered: Callable[[int], None] = lambda n: None
+) -> FloatArray:
+    """Query the weights of words in batches, and check the answers.
+
+    ``answered`` is called with how many answers came, after every batch.
+    """
+    answers: list[FloatArray] = [np.empty(0)]
+    for begin in range(0, len(words), WORDS_PER_QUERY):
+        some = words[begin : begin + WORDS_PER_QUERY]
+        answers.append(checked_answers(box.weights(some), some, (len(some),), name_of(box)))
+        answered(len(some))
+    return np.concatenate(answers)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqray.blackbox.protocol import BlackBox
-from seqray.errors import ArgumentError
-from seqray.redaction import hidden, is_secret_name, redacted
-from seqray.run_files import has_file
+from seqray.formats.run_files import has_file
+from seqray.util.errors import ArgumentError
+from seqray.util.redaction import hidden, is_secret_name, redacted
 
 
 class Adapter(NamedTuple):
@@ -33,62 +33,62 @@ class Adapter(NamedTuple):
 
 ADAPTERS = {
     "cmd": Adapter(
-        "seqray.blackbox.cmd:cmd_box",
+        "seqray.blackbox.remote.cmd:cmd_box",
         "COMMAND",
         "a program that reads words and writes answers as lines of JSON (docs/boxes/cmd.md)",
     ),
     "demo": Adapter(
-        "seqray.blackbox.demo:open_demo", "", "the small trained GRU that ships with seqray"
+        "seqray.blackbox.native.demo:open_demo", "", "the small trained GRU that ships with seqray"
     ),
     "hf": Adapter(
-        "seqray.blackbox.hf:open_hf",
+        "seqray.blackbox.frameworks.hf:open_hf",
         "FOLDER",
         "a causal language model or classifier of Hugging Face transformers (docs/boxes/hf.md)",
     ),
     "http": Adapter(
-        "seqray.blackbox.http:http_box",
+        "seqray.blackbox.remote.http:http_box",
         "//URL",
         "a server that is asked in JSON (docs/boxes/http.md)",
     ),
     "https": Adapter(
-        "seqray.blackbox.http:http_box",
+        "seqray.blackbox.remote.http:http_box",
         "//URL",
         "the same over TLS, with the token in SEQRAY_TOKEN if it wants one",
     ),
     "keras": Adapter(
-        "seqray.blackbox.keras:open_keras",
+        "seqray.blackbox.frameworks.keras:open_keras",
         "PATH",
         "a Keras model in a .keras file, with its card (docs/boxes/keras.md)",
     ),
     "onnx": Adapter(
-        "seqray.blackbox.onnx:open_onnx",
+        "seqray.blackbox.frameworks.onnx:open_onnx",
         "PATH",
         "an ONNX model, with its card (docs/boxes/onnx.md)",
     ),
     "python": Adapter(
-        "seqray.blackbox.python:open_python",
+        "seqray.blackbox.native.python:open_python",
         "MODULE:OBJECT",
         "a box in a Python module of yours; this runs the module's code (docs/boxes/python.md)",
     ),
     "rnn": Adapter(
-        "seqray.blackbox.rnn:RecurrentNetwork.load",
+        "seqray.blackbox.native.rnn:RecurrentNetwork.load",
         "PATH",
         "a recurrent network in seqray's .safetensors form (docs/files.md)",
     ),
     "taysir": Adapter(
-        "seqray.blackbox.taysir:load_taysir",
+        "seqray.blackbox.native.taysir:load_taysir",
         "FOLDER",
         "a language model of the TAYSIR competition, converted to plain arrays by "
         "examples/taysir_convert.py (docs/files.md)",
     ),
     "torch": Adapter(
-        "seqray.blackbox.torch:open_torch",
+        "seqray.blackbox.frameworks.torch:open_torch",
         "PATH",
         "an RNN, GRU or LSTM of PyTorch: .safetensors or a state dictionary, with its card "
         "(docs/boxes/torch.md)",
     ),
     "wa": Adapter(
-        "seqray.blackbox.wa:open_wa",
+        "seqray.formats.automaton_file:open_wa",
         "PATH",
         "a weighted automaton: .json, .npz, the folder of an extraction, or a PAutomaC machine",
     ),

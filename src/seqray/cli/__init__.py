@@ -11,7 +11,7 @@ import click
 
 import seqray
 from seqray.cli.terminal import show_anything
-from seqray.errors import ArgumentError, SeqrayError, Stopped
+from seqray.util.errors import ArgumentError, SeqrayError, Stopped
 
 COMMANDS = {
     "demo": "The whole job on a small network that ships with seqray.",

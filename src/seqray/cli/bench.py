@@ -15,11 +15,10 @@ from rich import progress
 from rich.table import Table
 
 from seqray.cli.common import console
-from seqray.errors import ArgumentError, SeqrayError
-from seqray.executors import here, processes
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
+from seqray.experiments.process_pool import here, processes
 from seqray.experiments.sweep import Step, Summary, Sweep
 from seqray.experiments.table import (
     AUTO,
@@ -31,6 +30,7 @@ from seqray.experiments.table import (
     problem_order,
     read_results,
 )
+from seqray.util.errors import ArgumentError, SeqrayError
 
 QUICK_SIZES = (300, 400)
 QUICK = Settings(max_rank=40, n_test=500, n_rnn=500, n_held_out=500, n_contexts=400)

@@ -15,14 +15,14 @@ import click
 import numpy as np
 
 import seqray
-from seqray.answers import default_store
-from seqray.asking import fingerprint_of
+from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
+from seqray.blackbox.queries.answer_cache import default_store
+from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.registry import is_native, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.errors import ArgumentError
 from seqray.explore.heard import LONGEST, LONGEST_RANDOM
-from seqray.words import Words
+from seqray.util.errors import ArgumentError
 
 
 def box_list() -> str:

@@ -8,11 +8,11 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from seqray.checking import check
 from seqray.cli.boxes import box_list, open_box, option_option
 from seqray.cli.common import console, json_line
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.redaction import redacted
+from seqray.extraction.self_check import check
+from seqray.util.redaction import redacted
 
 MARKS = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("·")}
 

@@ -17,15 +17,15 @@ from rich import progress
 from rich.console import Console
 from rich.table import Table
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import open_wa
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Words
 from seqray.cli.terminal import can_show
 from seqray.explain.text import shortened
-from seqray.fidelity import MEANINGS, Fidelity, FidelityTable
-from seqray.files import check_writable, nulled, writing
-from seqray.store import open_run
-from seqray.words import Words
+from seqray.extraction.run_folder import open_run
+from seqray.fidelity.compare import MEANINGS, Fidelity, FidelityTable
+from seqray.formats.automaton_file import open_wa
+from seqray.util.arrays import FloatArray
+from seqray.util.files import check_writable, nulled, writing
 
 automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(

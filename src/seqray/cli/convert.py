@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import seqray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli.common import (
     automaton_argument,
     check_output,
@@ -16,10 +16,10 @@ from seqray.cli.common import (
     show_fidelity,
     write_text,
 )
-from seqray.data.fst import to_fst_text
-from seqray.data.pautomac import write_machine
 from seqray.draw.dot import to_dot
-from seqray.files import writing
+from seqray.formats.fst import to_fst_text
+from seqray.formats.pautomac import write_machine
+from seqray.util.files import writing
 
 
 @click.command()

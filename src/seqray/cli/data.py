@@ -11,11 +11,11 @@ import click
 import numpy as np
 from rich.table import Table
 
+from seqray.automata.generators import KINDS
 from seqray.cli.common import console, write_text
-from seqray.data import competition
-from seqray.data.catalogue import DataSet, Finding, State, catalogue, check
-from seqray.data.generate import KINDS
-from seqray.errors import ArgumentError, FileError, MissingFileError
+from seqray.experiments import competition
+from seqray.experiments.catalogue import DataSet, Finding, State, catalogue, check
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 MARKS: dict[State, str] = {"whole": "✓", "other": "✓", "damaged": "✗", "absent": "–"}
 PAUTOMAC = "pautomac"

@@ -13,8 +13,9 @@ import numpy as np
 from rich.text import Text
 
 import seqray
-from seqray.blackbox.demo import open_demo
-from seqray.blackbox.rnn import RecurrentLanguageModel
+from seqray.automata.sampling import sample
+from seqray.blackbox.native.demo import open_demo
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.cli.common import (
     console,
     progress_bar,
@@ -27,9 +28,8 @@ from seqray.cli.common import (
 from seqray.draw.svg import to_svg
 from seqray.explain.naming import name_states
 from seqray.explore.page import to_html
-from seqray.fidelity import Reference
-from seqray.stepper import sample
-from seqray.store import check_run_target
+from seqray.extraction.run_folder import check_run_target
+from seqray.fidelity.compare import Reference
 
 READABLE, NAME = 5, "The demo's GRU"
 

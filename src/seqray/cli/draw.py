@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli.common import (
     automaton_argument,
     check_output,

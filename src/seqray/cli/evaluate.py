@@ -8,8 +8,11 @@ import click
 import numpy as np
 
 import seqray
-from seqray.answers import opened_store
-from seqray.asking import attended
+from seqray.automata.stepper import predicts
+from seqray.automata.words import Alphabet
+from seqray.blackbox.queries.answer_cache import opened_store
+from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.oracle import attended
 from seqray.cli.boxes import (
     max_length_option,
     open_box,
@@ -29,14 +32,11 @@ from seqray.cli.common import (
     titled,
 )
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.disagreeing import Disagreement
-from seqray.errors import ArgumentError
 from seqray.explain.text import shortened
 from seqray.explore.heard import N_WORDS, drawn_words
-from seqray.meter import Meter
-from seqray.redaction import redacted
-from seqray.stepper import predicts
-from seqray.words import Alphabet
+from seqray.fidelity.disagreements import Disagreement
+from seqray.util.errors import ArgumentError
+from seqray.util.redaction import redacted
 
 
 @click.command()

@@ -9,9 +9,11 @@ import click
 from rich.table import Table
 
 import seqray
-from seqray.answers import opened_store
-from seqray.asking import attended
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Alphabet, Symbol
+from seqray.blackbox.queries.answer_cache import opened_store
+from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.oracle import attended
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import automaton_argument, console, json_line, open_automaton, rank_option
 from seqray.cli.terminal import box_prints_to_stderr
@@ -20,9 +22,7 @@ from seqray.explain.changes import RankChanges, what_changes
 from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
-from seqray.meter import Meter
-from seqray.store import open_run
-from seqray.words import Alphabet, Symbol
+from seqray.extraction.run_folder import open_run
 
 BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigrams}
 

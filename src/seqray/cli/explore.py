@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from seqray.answers import opened_store
-from seqray.asking import attended
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.queries.answer_cache import opened_store
+from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.oracle import attended
 from seqray.cli.boxes import (
     max_length_option,
     name_option,
@@ -33,9 +34,8 @@ from seqray.cli.common import (
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
-from seqray.extraction import Extraction
-from seqray.meter import Meter
-from seqray.store import open_run
+from seqray.extraction.extract import Extraction
+from seqray.extraction.run_folder import open_run
 
 
 @click.command()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import seqray
+from seqray.automata.words import Words
 from seqray.cli.boxes import (
     box_list,
     interruptible,
@@ -27,11 +28,10 @@ from seqray.cli.common import (
     some_ranks,
 )
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.errors import RankError
-from seqray.extraction import BASES
-from seqray.redaction import redacted
-from seqray.store import check_run_target
-from seqray.words import Words
+from seqray.extraction.extract import BASES
+from seqray.extraction.run_folder import check_run_target
+from seqray.util.errors import RankError
+from seqray.util.redaction import redacted
 
 HELP = """Ask a black box for its answers and extract weighted automata of every rank.
 

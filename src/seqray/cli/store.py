@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seqray.answers import AnswerStore, KeptBox, default_store
+from seqray.blackbox.queries.answer_cache import AnswerStore, KeptBox, default_store
 from seqray.cli.common import console, json_line
-from seqray.errors import ArgumentError, MissingFileError
+from seqray.util.errors import ArgumentError, MissingFileError
 
 DAY = 24 * 3600
 

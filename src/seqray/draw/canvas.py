@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.draw.geometry import Points
 from seqray.draw.scene import Box, Line, Polygon, Scene, Shape, Text
-from seqray.errors import MissingExtraError, install_hint
+from seqray.util.errors import MissingExtraError, install_hint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.graph import (
     NEGATIVE,
     POSITIVE,
@@ -19,6 +18,7 @@ from seqray.draw.graph import (
 )
 from seqray.draw.readable import MAX_LINES, Facts, entry_label, tint
 from seqray.draw.styles import checked, chosen_threshold, subject
+from seqray.formats.automaton_file import AutomatonLike
 
 
 def to_dot(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqray.arrays import BoolArray, FloatArray, IntArray
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 Points: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 

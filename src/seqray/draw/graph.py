@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray, FloatArray
-from seqray.automaton import WeightedAutomaton
-from seqray.errors import ArgumentError
-from seqray.words import Symbol
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Symbol
+from seqray.util.arrays import BoolArray, FloatArray
+from seqray.util.errors import ArgumentError
 
 # Okabe and Ito's blue and vermilion: told apart with every common form of colour blindness.
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"

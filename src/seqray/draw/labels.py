@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.arrays import FloatArray
 from seqray.draw.geometry import (
     Curve,
     Points,
@@ -18,6 +17,7 @@ from seqray.draw.geometry import (
     points_within,
 )
 from seqray.draw.routing import OUTSIDE, Link, route
+from seqray.util.arrays import FloatArray
 
 MAX_LABELS = 150
 BESIDE = 150.0  # what it costs a label not to stand on its line

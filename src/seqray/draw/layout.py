@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from seqray.arrays import BoolArray, FloatArray, IntArray
 from seqray.draw.geometry import Points, Rims
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 GAP = 46.0  # between two states; linked ones need more, for a label
 UPRIGHT = 0.7  # how much of a label's room an edge needs that runs up or down

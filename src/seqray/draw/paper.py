@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import FONT, Rims, half_size
 from seqray.draw.graph import DrawnEdge, drawn_edges, hidden_caption, state_weights
 from seqray.draw.labels import Arrangement, arrange

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import Curve, Rims, half_size, head_corners
 from seqray.draw.graph import (
     ISOLATE,
@@ -49,6 +48,7 @@ from seqray.draw.strokes import (
     pens,
     title_of,
 )
+from seqray.util.arrays import FloatArray
 
 DARKEST = np.array([0x7D, 0xBE, 0xE8])
 """The inside of the state where most time is spent; others are between it and white."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray, FloatArray, IntArray
 from seqray.draw.geometry import HEAD, Curve, Points, Rims, curve_points, trim
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 OUTSIDE = -1  # the origin of an arrow into a start state
 CLEAR, NICE = 7.0, 15.0  # how near to a strange state an edge may come, and should

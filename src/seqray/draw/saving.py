@@ -8,13 +8,13 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from seqray.blackbox.wa import AutomatonLike
 from seqray.draw.canvas import write_image
 from seqray.draw.dot import to_dot
 from seqray.draw.styles import picture
 from seqray.draw.svg import to_svg
-from seqray.errors import ArgumentError
-from seqray.files import writing
+from seqray.formats.automaton_file import AutomatonLike
+from seqray.util.errors import ArgumentError
+from seqray.util.files import writing
 
 ENDINGS = (".svg", ".dot", ".png", ".pdf")
 

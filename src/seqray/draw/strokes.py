@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import MAX_PEN, Curve, Points, box_corners, half_size, head_corners
 from seqray.draw.graph import NEGATIVE_TEXT, DrawnEdge, counted, number
 from seqray.draw.labels import Arrangement

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike, as_automaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.graph import PAPER_THRESHOLD, clear_threshold
 from seqray.draw.paper import paper_scene
 from seqray.draw.readable import readable_scene
 from seqray.draw.scene import Scene
-from seqray.errors import ArgumentError
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError
 
 
 def picture(

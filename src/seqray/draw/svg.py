@@ -7,10 +7,10 @@ from html import escape
 
 from numpy.typing import ArrayLike
 
-from seqray.blackbox.wa import AutomatonLike
 from seqray.draw.geometry import FONT
 from seqray.draw.scene import INK, PAPER, Box, Group, Line, Polygon, Scene, Shape, Text
 from seqray.draw.styles import picture
+from seqray.formats.automaton_file import AutomatonLike
 
 
 def to_svg(

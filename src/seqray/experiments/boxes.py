@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from seqray.data.words_file import PathLike
 from seqray.experiments.table import read_rows, write_rows
+from seqray.formats.words_file import PathLike
 
 
 class BoxRow(NamedTuple):
     """One box, with its target where that is known; all about the target is else not a number.
 
-    Perplexities are those of `seqray.metrics`. On S_test, with words weighted as by the target:
+    Perplexities are those of `metrics`. On S_test, with words weighted as by the target:
     ``perplexity_target`` is that of the target itself, ``perplexity_box`` that of the box, and
     ``quality`` the first over the second. With the box itself as the reference:
     ``perplexity_test`` and ``perplexity_rnn``, on S_test and on S_RNN. ``ndcg1``, ``ndcg5`` and

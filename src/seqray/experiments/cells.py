@@ -16,15 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.basis import uniform_basis
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Box, Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
-from seqray.extraction import extract
-from seqray.fidelity import Fidelity, FidelityTable, Reference, compare_ranks, first_near_best
-from seqray.filling import fill
-from seqray.metrics import perplexity, word_error_rate
-from seqray.spectral import Decomposition, decompose
+from seqray.extraction.basis import uniform_basis
+from seqray.extraction.extract import extract
+from seqray.extraction.hankel.fill import fill
+from seqray.extraction.svd import Decomposition, decompose
+from seqray.fidelity.compare import (
+    Fidelity,
+    FidelityTable,
+    Reference,
+    compare_ranks,
+    first_near_best,
+)
+from seqray.fidelity.metrics import perplexity, word_error_rate
 
 SIZES = (300, 400, 800, 1000, 1400)
 """The paper's sizes of a basis: as many prefixes as suffixes."""

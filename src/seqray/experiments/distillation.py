@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from seqray.automata.words import Words
 from seqray.experiments.cells import (
     Cell,
     Clock,
@@ -18,7 +19,6 @@ from seqray.experiments.cells import (
     prepared,
 )
 from seqray.experiments.table import PAPER
-from seqray.words import Words
 
 RANKS = (5, 10, 20, 50, 100)
 """Which automata are timed."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from seqray.arrays import FloatArray
 from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.plots import (
@@ -25,6 +24,7 @@ from seqray.experiments.plots import (
     values_of,
 )
 from seqray.experiments.table import SETS, Result, best, held_out, matching
+from seqray.util.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqray.data.words_file import PathLike
-from seqray.errors import MissingFileError
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.distillation import Distilled
 from seqray.experiments.table import (
@@ -26,7 +24,9 @@ from seqray.experiments.table import (
     read_results,
     read_rows,
 )
-from seqray.files import check_header, read_text, reading
+from seqray.formats.words_file import PathLike
+from seqray.util.errors import MissingFileError
+from seqray.util.files import check_header, read_text, reading
 
 SUITES = {
     "pautomac": tuple(str(number) for number in range(1, 49)),

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray
 from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.statements import listed
 from seqray.experiments.table import SETS, Result, best, choose, held_out, problem_order
 from seqray.experiments.tables import markdown, marked, number, percent
+from seqray.util.arrays import FloatArray
 
 BASIS = 800
 """The size of the paper's basis with whose steps of the network ours are compared."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.arrays import FloatArray
 from seqray.experiments.findings import Findings, Round
 from seqray.experiments.own import BASIS, BEST, OWN, PUBLISHED, compared, ways
 from seqray.experiments.plots import (
@@ -24,6 +23,7 @@ from seqray.experiments.plots import (
     values_of,
 )
 from seqray.experiments.table import SETS, best, choose
+from seqray.util.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

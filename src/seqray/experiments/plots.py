@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.errors import MissingExtraError, SeqrayError, install_hint
 from seqray.experiments.findings import Findings
 from seqray.experiments.table import Result
-from seqray.files import writing
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import MissingExtraError, SeqrayError, install_hint
+from seqray.util.files import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

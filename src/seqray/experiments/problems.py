@@ -23,18 +23,19 @@ from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.generators import KINDS
+from seqray.automata.sampling import sample
+from seqray.automata.stepper import PredictingStepper, predicts
+from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import open_black_box
-from seqray.data.catalogue import find
-from seqray.data.competition import draw_parameters, generate_problem, problem_paths
-from seqray.data.generate import KINDS
-from seqray.data.pautomac import read_machine
-from seqray.data.words_file import read_words
-from seqray.errors import ArgumentError, BlackBoxError, FileError
-from seqray.files import fingerprint
-from seqray.stepper import PredictingStepper, predicts, sample
-from seqray.words import Alphabet, Words
+from seqray.experiments.catalogue import find
+from seqray.experiments.competition import draw_parameters, generate_problem, problem_paths
+from seqray.formats.pautomac import read_machine
+from seqray.formats.words_file import read_words
+from seqray.util.errors import ArgumentError, BlackBoxError, FileError
+from seqray.util.files import fingerprint
 
 SUITES = {"pautomac": range(1, 49), "spice": (4,), "trucks": (2,), "generated": range(1, 4)}
 """The problems of each suite."""
@@ -233,7 +234,7 @@ def sources(
     suite
         One of `SUITES`.
     data
-        The folder of public data sets, see `seqray.data.catalogue`; `generated` needs none.
+        The folder of public data sets, see `seqray.experiments.catalogue`; `generated` needs none.
     boxes
         The folder of trained networks.
     problems

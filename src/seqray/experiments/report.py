@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from seqray.blackbox.registry import open_black_box
-from seqray.data.words_file import PathLike
 from seqray.draw.svg import to_svg
-from seqray.errors import FileError
 from seqray.experiments import paper
 from seqray.experiments.figures import DRAWINGS
 from seqray.experiments.findings import SUITES, Findings, read_findings, title_of
@@ -33,8 +31,10 @@ from seqray.experiments.tables import (
     other_table,
     summary_table,
 )
-from seqray.extraction import extract
-from seqray.files import writing
+from seqray.extraction.extract import extract
+from seqray.formats.words_file import PathLike
+from seqray.util.errors import FileError
+from seqray.util.files import writing
 
 PREFIX = "experiments-"
 """How the names of the figures' files begin."""

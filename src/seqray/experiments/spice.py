@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.data.spice import PLACES, Targets
-from seqray.errors import SymbolError
-from seqray.metrics import ndcg
-from seqray.stepper import PredictingStepper, read_each
+from seqray.automata.stepper import PredictingStepper, read_each
+from seqray.fidelity.metrics import ndcg
+from seqray.formats.spice import PLACES, Targets
+from seqray.util.errors import SymbolError
 
 
 def spice_score(model: PredictingStepper, targets: Targets) -> float:
@@ -21,7 +21,7 @@ def spice_score(model: PredictingStepper, targets: Targets) -> float:
     model
         What predicts: an automaton, or a network.
     targets
-        What `seqray.data.spice.read_prefixes_and_targets` reads, over the model's alphabet.
+        What `seqray.formats.spice.read_prefixes_and_targets` reads, over the model's alphabet.
 
     Examples
     --------

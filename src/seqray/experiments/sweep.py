@@ -33,8 +33,6 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 import seqray
-from seqray.errors import ArgumentError, FileError
-from seqray.executors import Executor, Outcome, here
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.cells import (
     SIZES,
@@ -47,6 +45,7 @@ from seqray.experiments.cells import (
 )
 from seqray.experiments.distillation import Distilled, measure_distilled
 from seqray.experiments.problems import HELD_OUT_SEED, RNN_SEED, Source
+from seqray.experiments.process_pool import Executor, Outcome, here
 from seqray.experiments.table import (
     AUTO,
     PAPER,
@@ -56,7 +55,8 @@ from seqray.experiments.table import (
     write_results,
     write_rows,
 )
-from seqray.files import check_header, nulled, read_text, reading, writing
+from seqray.util.errors import ArgumentError, FileError
+from seqray.util.files import check_header, nulled, read_text, reading, writing
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"
 BOXES, DISTILLED = "boxes", "distilled"

@@ -19,9 +19,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar, get_type_hints
 
-from seqray.data.words_file import PathLike
-from seqray.errors import ArgumentError, FileError
-from seqray.files import read_bytes, reading, writing
+from seqray.formats.words_file import PathLike
+from seqray.util.errors import ArgumentError, FileError
+from seqray.util.files import read_bytes, reading, writing
 
 PAPER, AUTO = "paper", "auto"
 """The methods: the paper's, and what `seqray.extract` takes by itself."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from seqray.data.catalogue import find
 from seqray.experiments import paper
+from seqray.experiments.catalogue import find
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.table import SETS, Result, best, held_out, problem_order
 

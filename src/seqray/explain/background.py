@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.arrays import FloatArray, read_only, real_array
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike, as_automaton
-from seqray.errors import ArgumentError
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import sums
-from seqray.words import Alphabet, Symbol, Words
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, read_only, real_array
+from seqray.util.errors import ArgumentError
 
 SMOOTHING = 0.5
 """How often, in addition to what was seen, every symbol counts as seen."""

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
-from seqray.errors import ArgumentError, RankError
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.stepper import as_probabilities
+from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import grown_prefixes, is_distribution
 from seqray.explain.text import Section, as_text, next_name, number, shortened
-from seqray.extraction import Extraction
-from seqray.stepper import as_probabilities
-from seqray.store import open_run
-from seqray.words import Alphabet, Symbol, Words
+from seqray.extraction.extract import Extraction
+from seqray.extraction.run_folder import open_run
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError, RankError
 
 N_PREFIXES = 300
 """How many prefixes, the most probable ones at the largest rank, are compared."""

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.explain.probable import encoded
 from seqray.explain.text import spelt
-from seqray.words import Alphabet, Symbol, Word, Words
 
 MOST = 20_000
 """How many words with one edit are looked at."""

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray, read_only, whole_number
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike, as_automaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.stepper import as_probabilities
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
 from seqray.explain.naming import NamedAutomaton, continuations, name_states
 from seqray.explain.probable import HeaviestWords, has_negative, heaviest_words, sums
 from seqray.explain.text import Section, as_text, likeliest, number, shortened
-from seqray.stepper import as_probabilities
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, read_only, whole_number
 
 LEAST_EDGE = 1e-9
 """Transitions below it do not count as ways from state to state."""

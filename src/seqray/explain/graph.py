@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import BoolArray, IntArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.util.arrays import BoolArray, IntArray
 
 
 class Part(NamedTuple):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
-from seqray.words import Alphabet, Words
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import FloatArray
 
 LONGEST, MOST = 8, 20_000
 """The loss is measured on all words up to this length, or on so many of them."""

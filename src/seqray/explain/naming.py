@@ -20,10 +20,10 @@ from itertools import product
 
 import numpy as np
 
-from seqray.arrays import BoolArray, FloatArray, IntArray, read_only
-from seqray.automaton import AutomatonStates, WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike, as_automaton
-from seqray.errors import ArgumentError
+from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
+from seqray.automata.stepper import collect, read_each
+from seqray.automata.tree import PrefixTree
+from seqray.automata.words import Alphabet, Word, Words
 from seqray.explain.graph import leads, reachable
 from seqray.explain.loss import Checked, weight_loss
 from seqray.explain.probable import (
@@ -36,9 +36,9 @@ from seqray.explain.probable import (
     spanning_prefixes,
     sums,
 )
-from seqray.stepper import collect, read_each
-from seqray.tree import PrefixTree
-from seqray.words import Alphabet, Word, Words
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
+from seqray.util.errors import ArgumentError
 
 N_CANDIDATES = 600
 """How many prefixes are looked at first; four times as many where they are not enough."""
@@ -146,7 +146,7 @@ def name_states(
     --------
     The automaton of Figure 1 in the paper, disguised by other coordinates:
 
-    >>> from seqray.algebra import change_basis
+    >>> from seqray.automata.algebra import change_basis
     >>> wa = WeightedAutomaton(
     ...     "ab", [1, 0], [[[1/2, 1/6], [0, 1/4]], [[0, 1/3], [1/4, 1/4]]], [0, 1/4]
     ... )

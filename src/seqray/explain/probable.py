@@ -11,10 +11,10 @@ from itertools import count
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.arrays import FloatArray, IntArray, read_only, real_array, whole_number
-from seqray.automaton import WeightedAutomaton
-from seqray.gramians import solve_gramians
-from seqray.words import Alphabet, Words
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.gramians import solve_gramians
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import FloatArray, IntArray, read_only, real_array, whole_number
 
 EFFORT = 100_000
 """How many prefixes a search for the heaviest words may look beyond."""

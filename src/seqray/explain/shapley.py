@@ -27,12 +27,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray, read_only
-from seqray.automaton import WeightedAutomaton
-from seqray.blackbox.wa import AutomatonLike, as_automaton
-from seqray.errors import ArgumentError, SymbolError
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Alphabet, Symbol, Word
 from seqray.explain.background import Background
-from seqray.words import Alphabet, Symbol, Word
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, IntArray, read_only
+from seqray.util.errors import ArgumentError, SymbolError
 
 MAX_WORK, MAX_NUMBERS = 1e13, 1e8
 """The most multiplications, and numbers kept, for a Markov background: they grow with the cube of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.words import Alphabet, Symbol
+from seqray.automata.words import Alphabet, Symbol
+from seqray.util.arrays import FloatArray
 
 END = "end"
 """What the end of a word is called among next symbols."""

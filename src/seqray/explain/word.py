@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray, read_only, whole_number
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.stepper import as_probabilities, read_each
+from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import BlackBox, max_length_of
-from seqray.blackbox.wa import AutomatonLike, as_automaton
-from seqray.errors import SymbolError
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.naming import NamedAutomaton, name_states
 from seqray.explain.probable import is_distribution
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
-from seqray.fidelity import MEANINGS, Fidelity, Reference
-from seqray.stepper import as_probabilities, read_each
-from seqray.words import Alphabet, Symbol, Word, Words
+from seqray.fidelity.compare import MEANINGS, Fidelity, Reference
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, IntArray, read_only, whole_number
+from seqray.util.errors import SymbolError
 
 N_ASKED = 40
 """How many words with one edit the box is asked about, to see how far to trust the automaton."""

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import seqray
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.draw.graph import shown_name
 from seqray.explain.background import Background
 from seqray.explore.heard import Heard
 from seqray.explore.ranks import PackedRanks
-from seqray.extraction import METHODS, Extraction
-from seqray.fidelity import MEANINGS, Fidelity
-from seqray.files import nulled
-from seqray.ranked import RankedAutomata
+from seqray.extraction.extract import METHODS, Extraction
+from seqray.fidelity.compare import MEANINGS, Fidelity
+from seqray.util.arrays import FloatArray
+from seqray.util.files import nulled
 
 FORMAT, VERSION = "seqray.explorer", 1
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import Curve, Points, Rims, head_corners
 from seqray.draw.graph import (
     DrawnEdge,
@@ -32,6 +31,7 @@ from seqray.draw.layout import scattered, spread
 from seqray.draw.routing import OUTSIDE, Link
 from seqray.draw.strokes import extent, label_size, pen
 from seqray.explore.packing import rounded
+from seqray.util.arrays import FloatArray
 
 STEPS, DECADES = 60, 3
 """Positions of the page's slider of thresholds, and how far down it goes (arrows.js)."""

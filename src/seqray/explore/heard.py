@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray, IntArray
-from seqray.automaton import WeightedAutomaton
-from seqray.basis import uniform_words
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.sampling import sample, uniform_words
+from seqray.automata.stepper import PredictingStepper, predicts, read_each
+from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
-from seqray.disagreeing import Disagreement, disagreements
 from seqray.draw.graph import counted
-from seqray.errors import ArgumentError
-from seqray.fidelity import Fidelity, Reference
-from seqray.stepper import PredictingStepper, predicts, read_each, sample
-from seqray.words import Words
+from seqray.fidelity.compare import Fidelity, Reference
+from seqray.fidelity.disagreements import Disagreement, disagreements
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import ArgumentError
 
 N_WORDS = 2000
 """How many words are drawn to compare on."""

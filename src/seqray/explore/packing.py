@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.errors import ArgumentError
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError
 
 
 def rounded(array: FloatArray, n_bytes: int) -> FloatArray:

@@ -15,19 +15,19 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox
-from seqray.blackbox.wa import AutomatonLike, as_automaton
 from seqray.draw.graph import counted
-from seqray.errors import ArgumentError, RankError
 from seqray.explore.content import Subject, joined, page_content, with_ranks
 from seqray.explore.first import FirstGraph
 from seqray.explore.heard import Heard, hear
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
 from seqray.explore.whole import rank_changes, whole_facts, without_states
-from seqray.extraction import Extraction
-from seqray.redaction import redacted
-from seqray.store import open_run
-from seqray.words import Word, Words
+from seqray.extraction.extract import Extraction
+from seqray.extraction.run_folder import open_run
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.errors import ArgumentError, RankError
+from seqray.util.redaction import redacted
 
 LIMIT = 2_950_000
 """How many bytes a page may have; three million are promised."""

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from seqray.arrays import FloatArray
-from seqray.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
+from seqray.automata.words import Alphabet, Symbol
 from seqray.draw.graph import shown_name
-from seqray.errors import ArgumentError, RankError
 from seqray.explain.background import expected_visits
 from seqray.explain.naming import NamedAutomaton, name_states
 from seqray.explain.probable import has_negative
 from seqray.explore.first import FirstGraph, state_names
 from seqray.explore.packing import pack
-from seqray.ranked import NEVER_ENDS, RankedAutomata
-from seqray.words import Alphabet, Symbol
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError, RankError
 
 NAMED_UP_TO, NAMED_NUMBERS = 20, 20_000
 """All ranks up to this one, and with no more transitions than this, get names; above it the chosen

@@ -20,11 +20,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
-from seqray.errors import ArgumentError, BlackBoxError, MissingExtraError, SeqrayError, install_hint
 from seqray.explore.page import page_policy
-from seqray.fidelity import Reference
-from seqray.words import Words
+from seqray.fidelity.compare import Reference
+from seqray.util.errors import (
+    ArgumentError,
+    BlackBoxError,
+    MissingExtraError,
+    SeqrayError,
+    install_hint,
+)
 
 LONGEST = 500
 """The most symbols of a word that is asked."""

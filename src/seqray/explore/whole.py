@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from seqray.automata.ranks import RankedAutomata
 from seqray.explain.changes import RANKS, what_changes
 from seqray.explain.facts import Facts, facts
 from seqray.explain.probable import HeaviestWords, heaviest_words
 from seqray.explore.ranks import ShownRank
-from seqray.ranked import RankedAutomata
 
 N_WORDS = 10
 """How many of the heaviest words are shown."""

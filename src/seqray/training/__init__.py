@@ -1,11 +1,11 @@
 """The paper's network and its training (sections 4 and 4.2), on prefix trees.
 
 `network` holds the network, `recurrence` runs recurrent layers along prefix trees of words
-(`seqray.batches`), `loop` trains, `checkpoint` keeps what a run needs to go on. Nothing
+(`tree_batches`), `loop` trains, `checkpoint` keeps what a run needs to go on. Nothing
 else in seqray imports PyTorch for training, and nothing here runs without it.
 """
 
-from seqray.errors import MissingExtraError, install_hint
+from seqray.util.errors import MissingExtraError, install_hint
 
 try:
     import torch as _torch  # noqa: F401

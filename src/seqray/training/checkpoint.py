@@ -16,10 +16,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-from seqray.arrays import FloatArray
-from seqray.errors import ArgumentError
-from seqray.files import check_header, reading, writing
-from seqray.words import Words
+from seqray.automata.words import Words
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError
+from seqray.util.files import check_header, reading, writing
 
 FORMAT, VERSION = "seqray.training", 1
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from seqray.arrays import FloatArray
-from seqray.batches import TreeBatch
-from seqray.errors import ArgumentError
+from seqray.automata.tree_batches import TreeBatch
 from seqray.training.network import Network, cross_entropy
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError
 
 
 class Learner:

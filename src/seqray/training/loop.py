@@ -12,15 +12,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from seqray.arrays import FloatArray, whole_number
-from seqray.batches import Corpus
-from seqray.blackbox.cells import check_name
-from seqray.blackbox.rnn import RecurrentLanguageModel
-from seqray.errors import ArgumentError
+from seqray.automata.tree_batches import Corpus
+from seqray.automata.words import Alphabet, Word, Words
+from seqray.blackbox.native.cells import check_name
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.training.checkpoint import Checkpoint, Epoch, digest
 from seqray.training.learner import Learner
 from seqray.training.network import CELLS, Network, to_seqray
-from seqray.words import Alphabet, Word, Words
+from seqray.util.arrays import FloatArray, whole_number
+from seqray.util.errors import ArgumentError
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "cosine": lambda done: min(1.0, 20 * done) * (1 + math.cos(math.pi * done)) / 2,

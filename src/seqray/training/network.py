@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from seqray.batches import TreeBatch
-from seqray.blackbox.cells import check_name
-from seqray.blackbox.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.automata.tree_batches import TreeBatch
+from seqray.automata.words import Alphabet, Symbol
+from seqray.blackbox.native.cells import check_name
+from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
 from seqray.training.recurrence import GruOnTree, LstmOnTree, TanhOnTree
-from seqray.words import Alphabet, Symbol
 
 CELLS: dict[str, tuple[Callable[..., nn.RNNBase], Callable[..., Any]]] = {
     "gru": (nn.GRU, GruOnTree.apply),

@@ -1,0 +1,1 @@
+"""Words, prefix trees, weighted automata and their algebra."""

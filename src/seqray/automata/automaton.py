@@ -1,0 +1,524 @@
+"""Weighted automata: the value, how it scores words, predicts and samples.
+
+The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's weight is
+``initial · M[w1] · … · M[wn] · final``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.automata.sampling import sample
+from seqray.automata.scaling import precise_log_weight, rescale, scaled, too_wide
+from seqray.automata.stepper import read_each
+from seqray.automata.tree import grow, sort_codes
+from seqray.automata.words import Alphabet, Symbol, Word, Words
+from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
+from seqray.util.errors import ArgumentError, RankError
+from seqray.util.files import check_header, read_bytes, reading, writing
+from seqray.util.npz import NpzArrays, npz_bytes
+
+Edge: TypeAlias = tuple[int, Symbol, int, float]
+
+FORMAT, VERSION = "seqray.automata.automaton", 1
+
+_TOGETHER = 2**16  # words scored at once, so that memory is bounded
+_FEW = 2**15  # numbers in the matrices of a step that takes one for each child
+
+
+class AutomatonStates(NamedTuple):
+    """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``.
+
+    ``wide[rows[i]]`` tells that its coordinates are, or were, too far apart for float64. ``age``
+    counts the steps since the vectors were last brought into the safe range.
+    """
+
+    vectors: FloatArray
+    log_scale: FloatArray
+    wide: BoolArray
+    rows: IntArray
+    age: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class WeightedAutomaton:
+    """A weighted automaton in its linear representation ⟨α₀, (Mσ), α∞⟩.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols, an `Alphabet` or what makes one.
+    initial
+        α₀, the weight with which a word begins in each state, shape ``(n_states,)``.
+    transitions
+        Mσ, a matrix a symbol, from row to column, shape ``(n_symbols, n_states, n_states)``.
+    final
+        α∞, the weight with which a word ends in each state, shape ``(n_states,)``.
+    elsewhere
+        For a model that knows more symbols than the alphabet has: the weight with which a word goes
+        on to one of those in each state, shape ``(n_states,)``. No word's weight depends on it, but
+        predictions do: they sum to less than one. None: nothing goes elsewhere.
+
+    Examples
+    --------
+    The automaton of Figure 1 in the paper, and the weights of its shortest words:
+
+    >>> wa = WeightedAutomaton(
+    ...     "ab",
+    ...     initial=[1, 0],
+    ...     transitions=[[[1/2, 1/6], [0, 1/4]], [[0, 1/3], [1/4, 1/4]]],
+    ...     final=[0, 1/4],
+    ... )
+    >>> wa
+    WeightedAutomaton(2 states, 2 symbols)
+    >>> wa.weights(["", "a", "b", "ab", "ba"]) * 48
+    array([0. , 2. , 4. , 2.5, 1. ])
+    >>> wa.weight("b") == 1/3 * 1/4
+    True
+
+    It is stochastic: the weights of all words sum to one, and it predicts the next symbol, the
+    end of the word last.
+
+    >>> round(wa.total, 12)
+    1.0
+    >>> wa.next_symbol(["", "b"]).round(4)
+    array([[0.6667, 0.3333, 0.    ],
+           [0.25  , 0.5   , 0.25  ]])
+    """
+
+    alphabet: Alphabet
+    initial: FloatArray
+    transitions: FloatArray
+    final: FloatArray
+    elsewhere: FloatArray | None
+
+    def __init__(
+        self,
+        alphabet: Alphabet | Iterable[Symbol],
+        initial: ArrayLike,
+        transitions: ArrayLike,
+        final: ArrayLike,
+        elsewhere: ArrayLike | None = None,
+    ) -> None:
+        alphabet = Alphabet.of(alphabet)
+        start = real_array("initial", initial, (None,))
+        n = len(start)
+        if n == 0:
+            raise RankError("an automaton needs at least one state, got none")
+        object.__setattr__(self, "alphabet", alphabet)
+        object.__setattr__(self, "initial", start)
+        object.__setattr__(
+            self, "transitions", real_array("transitions", transitions, (len(alphabet), n, n))
+        )
+        object.__setattr__(self, "final", real_array("final", final, (n,)))
+        leak = None if elsewhere is None else real_array("elsewhere", elsewhere, (n,))
+        object.__setattr__(self, "elsewhere", leak)
+
+    # The graph ⟨Σ, Q, T, γ, ρ⟩ ------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls,
+        alphabet: Alphabet | Iterable[Symbol],
+        n_states: int,
+        initial: Mapping[int, float],
+        edges: Iterable[Edge],
+        final: Mapping[int, float],
+    ) -> WeightedAutomaton:
+        """Build an automaton from its graph; weights of parallel edges add up.
+
+        >>> WeightedAutomaton.from_edges("a", 2, {0: 1}, [(0, "a", 1, 0.5)], {1: 1}).weight("a")
+        0.5
+        """
+        alphabet = Alphabet.of(alphabet)
+
+        def check(state: int, where: str) -> int:
+            if not 0 <= state < n_states:
+                raise ArgumentError(f"{where}: state {state} is outside {n_states} states")
+            return state
+
+        start, stop = np.zeros(n_states), np.zeros(n_states)
+        matrices = np.zeros((len(alphabet), n_states, n_states))
+        for vector, weights, name in ((start, initial, "initial"), (stop, final, "final")):
+            for state, weight in weights.items():
+                vector[check(state, name)] = weight
+        for origin, symbol, target, weight in edges:
+            code = alphabet.encode([symbol])[0]
+            matrices[code, check(origin, "edges"), check(target, "edges")] += weight
+        return cls(alphabet, start, matrices, stop)
+
+    def edges(self, threshold: float = 0.0) -> list[Edge]:
+        """Return the graph's edges ``(from, symbol, to, weight)`` with ``|weight| > threshold``."""
+        codes, origins, targets = np.nonzero(np.abs(self.transitions) > threshold)
+        weights = self.transitions[codes, origins, targets]
+        return [
+            (int(q), self.alphabet.symbols[c], int(r), float(w))
+            for c, q, r, w in zip(codes, origins, targets, weights, strict=True)
+        ]
+
+    # Facts --------------------------------------------------------------------------------------
+
+    @property
+    def n_states(self) -> int:
+        """The number of states."""
+        return len(self.initial)
+
+    @cached_property
+    def spectral_radius(self) -> float:
+        """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""
+        return float(np.abs(np.linalg.eigvals(self.transitions.sum(axis=0))).max())
+
+    @cached_property
+    def prefix_final(self) -> FloatArray:
+        """α̃∞, the summed weight of all that can follow each state: (I − ΣMσ)⁻¹ α∞.
+
+        What goes elsewhere follows, too: it is added to α∞.
+        Below spectral radius 1 it is the limit of the sum over all continuations. Above, that sum
+        does not exist and this is its analytic continuation, the solution of the same linear
+        equation. Where I − ΣMσ is singular (states that never stop) the never-stopping part
+        counts nothing: that is again the limit of the sum, if there is one.
+        """
+        gap, final = np.eye(self.n_states) - self.transitions.sum(axis=0), self.final
+        if self.elsewhere is not None:
+            final = final + self.elsewhere
+        left, sizes, right = np.linalg.svd(gap)
+        lost = sizes <= 16 * self.n_states * np.finfo(float).eps * max(1.0, sizes[0])
+        if not lost.any():
+            return read_only(np.linalg.solve(gap, final))
+        kernel, cokernel = right[lost].T, left[:, lost].T
+        core = cokernel @ kernel
+        if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
+            return read_only(np.linalg.lstsq(gap, final, rcond=None)[0])
+        never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
+        found = np.linalg.solve(gap + never, final - never @ final)
+        # What never stops weighs nothing; its rounding errors must not be read as weights.
+        found[np.abs(found) <= 16 * self.n_states * np.finfo(float).eps * np.abs(found).max()] = 0
+        return read_only(found)
+
+    @cached_property
+    def total(self) -> float:
+        """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
+        if self.elsewhere is not None:
+            return self.within.total
+        return float(self.initial @ self.prefix_final)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The numbers, by name; ``elsewhere`` only where there is one."""
+        arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
+        return arrays if self.elsewhere is None else {**arrays, "elsewhere": self.elsewhere}
+
+    @property
+    def within(self) -> WeightedAutomaton:
+        """The same weights of words, and nothing that goes elsewhere."""
+        return WeightedAutomaton(self.alphabet, self.initial, self.transitions, self.final)
+
+    @cached_property
+    def mirror(self) -> WeightedAutomaton:
+        """The automaton that gives each word the weight of the reversed word."""
+        flipped = self.transitions.transpose(0, 2, 1)
+        return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
+
+    @property
+    def is_distribution(self) -> bool:
+        """Whether all words, and what goes elsewhere, weigh about 1: only then can it predict."""
+        return bool(abs(float(self.initial @ self.prefix_final) - 1) < 0.1)
+
+    # Scoring ------------------------------------------------------------------------------------
+
+    def weight(self, word: Word) -> float:
+        """Return the weight of one word.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weight("aaa")
+        0.25
+        """
+        return float(self.weights([word])[0])
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the weight of each word, shape ``(n_words,)``.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weights(["", "a"])
+        array([2., 1.])
+        """
+        products, log_scale, _ = self._products(self.alphabet.words(words))
+        return scaled(products, log_scale)
+
+    def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
+        """Return the sign and the natural logarithm of each word's weight.
+
+        Nothing underflows, however long the word. A weight of 0 has sign 0 and logarithm -inf.
+
+        >>> sign, log = WeightedAutomaton("a", [1], [[[-0.5]]], [1]).log_weights(["a" * 9999])
+        >>> float(sign[0]), round(float(log[0] / np.log(0.5)), 6)
+        (-1.0, 9999.0)
+        """
+        words = self.alphabet.words(words)
+        products, log_scale, wide = self._products(words)
+        with np.errstate(divide="ignore"):
+            sign, log = np.sign(products), np.log(np.abs(products)) + log_scale
+        for i in np.flatnonzero(wide):
+            codes = words.codes[words.offsets[i] : words.offsets[i + 1]]
+            sign[i], log[i] = precise_log_weight(self.initial, self.transitions, self.final, codes)
+        return sign, log
+
+    def _products(self, words: Words) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the weights as products, the logarithms of their scales, and which are wide.
+
+        A word is read from both ends to its middle, (α₀ᵀ M_u) · (M_v α∞): far more words share a
+        half than a prefix of full length.
+        """
+        products, log_scale = np.empty(len(words)), np.empty(len(words))
+        wide = np.empty(len(words), bool)
+        for begin in range(0, len(words), _TOGETHER):
+            here = slice(begin, begin + _TOGETHER)
+            some = words[here]
+            half = some.lengths // 2
+            left, left_scale, left_wide = self._ends(some, some.offsets[:-1], half, 1)
+            right, right_scale, right_wide = self.mirror._ends(
+                some, some.offsets[1:] - 1, some.lengths - half, -1
+            )
+            products[here] = np.einsum("ij,ij->i", left, right)
+            log_scale[here] = left_scale + right_scale
+            wide[here] = left_wide | right_wide
+        return products, log_scale, wide
+
+    def _ends(
+        self, words: Words, starts: IntArray, lengths: IntArray, direction: int
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return the state that reading part of each word leads to: vector, log scale, wide."""
+        vectors = np.empty((len(words), self.n_states))
+        log_scale, wide = np.empty(len(words)), np.empty(len(words), bool)
+        states = self.start()
+        for level in grow(words, starts, lengths, direction=direction, by="symbol"):
+            if level.symbols[0] >= 0:  # not at the root
+                states = self.step(states, level.origins, level.symbols)
+            rows = states.rows[level.ended_at]
+            vectors[level.ended] = states.vectors.take(rows, axis=0)
+            log_scale[level.ended], wide[level.ended] = states.log_scale[rows], states.wide[rows]
+        return vectors, log_scale, wide
+
+    def prefix_weight(self, word: Word) -> float:
+        """Return the summed weight of all words that begin with ``word``; see `prefix_final`."""
+        return float(self.prefix_weights([word])[0])
+
+    def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return `prefix_weight` of each word, shape ``(n_words,)``.
+
+        >>> wa = WeightedAutomaton("ab", [1], [[[0.25]], [[0.25]]], [0.5])
+        >>> wa.prefix_weights(["", "a"])
+        array([1.  , 0.25])
+        """
+        through = WeightedAutomaton(
+            self.alphabet, self.initial, self.transitions, self.prefix_final
+        )
+        return through.weights(words)
+
+    def state_after(self, word: Word) -> FloatArray:
+        """Return α₀ᵀ M_w, the state that a word leads to, shape ``(n_states,)``.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).state_after("aa")
+        array([0.25])
+        """
+        state = self.initial
+        for code in self.alphabet.encode(word):
+            state = state @ self.transitions[code]
+        return state
+
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``.
+
+        Row ``i`` is ``state·Mσ·α̃∞ / state·α̃∞`` for each symbol, then ``state·α∞ / state·α̃∞``,
+        with α̃∞ = `prefix_final`. Rows sum to one, less what goes elsewhere. They are probabilities
+        where the automaton is stochastic; one that is only close to that may give entries below 0.
+        A prefix whose own weight ``state·α̃∞`` is 0 gets the uniform distribution.
+        """
+        return read_each(self, self.alphabet.words(words), self.state_next_symbol)
+
+    def sample(self, n_words: int, *, rng: np.random.Generator, max_length: int = 1000) -> Words:
+        """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.
+
+        Words that have not ended after ``max_length`` symbols are cut there.
+
+        >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+        >>> wa.sample(4, rng=np.random.default_rng(1))
+        Words(4 words over 1 symbols: λ, λ, aaa, λ)
+        """
+        return sample(self, n_words, rng=rng, max_length=max_length)[0]
+
+    # The stepper --------------------------------------------------------------------------------
+
+    def start(self) -> AutomatonStates:
+        """Return a batch of one: the state before the first symbol."""
+        vectors, log_scale = self.initial[None, :].copy(), np.zeros(1)
+        rescale(vectors, log_scale)
+        return AutomatonStates(vectors, log_scale, too_wide(vectors), np.zeros(1, np.int64))
+
+    def step(
+        self, states: AutomatonStates, parents: IntArray, symbols: IntArray
+    ) -> AutomatonStates:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        if len(parents) * self.n_states**2 <= _FEW:
+            # A matrix each: cheaper than a product for every symbol.
+            origins = states.rows[parents]
+            before = states.vectors[origins, None]
+            vectors = np.matmul(before, self.transitions[symbols])[:, 0]
+            return self._arrived(vectors, origins, np.arange(len(parents)), states)
+        # Children are kept in the order of their symbols, so that each matrix is used once and
+        # its results are written in place; `rows` finds them again.
+        order = None if (symbols[1:] >= symbols[:-1]).all() else sort_codes(symbols)
+        origins = states.rows[parents if order is None else parents[order]]
+        sizes = np.bincount(symbols, minlength=len(self.alphabet))
+        vectors = np.empty((len(parents), self.n_states))
+        # One symbol's parents are gathered at a time, into one place that stays in the cache;
+        # "clip" only spares the check of indices that are known to be right.
+        scratch = np.empty((int(sizes.max()), self.n_states))
+        begin = 0
+        for matrix, size in zip(self.transitions, sizes.tolist(), strict=True):
+            if size:
+                here, before = slice(begin, begin + size), scratch[:size]
+                states.vectors.take(origins[here], axis=0, out=before, mode="clip")
+                np.matmul(before, matrix, out=vectors[here])
+                begin += size
+        rows = np.arange(len(parents))
+        if order is not None:
+            rows[order] = np.arange(len(parents))
+        return self._arrived(vectors, origins, rows, states)
+
+    def _arrived(
+        self, vectors: FloatArray, origins: IntArray, rows: IntArray, states: AutomatonStates
+    ) -> AutomatonStates:
+        """Return new states, brought back into the safe range if it is time."""
+        log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
+        if states.age + 1 < self._patience:
+            return AutomatonStates(vectors, log_scale, wide, rows, states.age + 1)
+        rescale(vectors, log_scale)
+        return AutomatonStates(vectors, log_scale, wide | too_wide(vectors), rows)
+
+    @cached_property
+    def _patience(self) -> int:
+        """How many steps a vector in the safe range can make without leaving float64's."""
+        sizes = np.abs(self.transitions)
+        smallest = sizes.min(where=sizes > 0, initial=1)
+        largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
+        return int(np.clip(150 / (1e-9 + np.log10(largest / smallest)), 1, 16))
+
+    def state_vectors(self, states: AutomatonStates) -> FloatArray:
+        """Return the states themselves, shape ``(n, n_states)``."""
+        vectors = states.vectors * np.exp(states.log_scale)[:, None]
+        return vectors[states.rows]
+
+    def state_weights(self, states: AutomatonStates) -> FloatArray:
+        """Return the weight of the word that leads to each state."""
+        return scaled(states.vectors @ self.final, states.log_scale)[states.rows]
+
+    @cached_property
+    def _readers(self) -> FloatArray:
+        """Rows that read a state: one a symbol, the end, and all these together."""
+        readers = np.concatenate([self.transitions @ self.prefix_final, [self.final]])
+        total = readers.sum(axis=0)
+        return np.concatenate([readers, [total if self.elsewhere is None else self.prefix_final]])
+
+    def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
+        """Return what follows each state, the end last; see `next_symbol`."""
+        return self.read_states(states)[1].T
+
+    def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
+        """Return `state_weights`, and `state_next_symbol` with a column a state, read at once."""
+        read: FloatArray = (self._readers @ states.vectors.T).take(states.rows, axis=1)
+        weights = scaled(read[-2].copy(), states.log_scale.take(states.rows))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            read = read[:-1] / read[-1]
+        if not np.isfinite(read.sum()):
+            read[:, ~np.isfinite(read).all(axis=0)] = 1 / len(read)
+        return weights, read
+
+    # Other automata -----------------------------------------------------------------------------
+
+    def truncate(self, n_states: int) -> WeightedAutomaton:
+        """Return the automaton of the first ``n_states`` states.
+
+        For an automaton that came from an SVD this is the extraction at that rank.
+        """
+        if not 1 <= n_states <= self.n_states:
+            raise RankError(f"rank {n_states} is outside 1 … {self.n_states}")
+        n, leak = n_states, None if self.elsewhere is None else self.elsewhere[:n_states]
+        return WeightedAutomaton(
+            self.alphabet, self.initial[:n], self.transitions[:, :n, :n], self.final[:n], leak
+        )
+
+    def allclose(
+        self, other: WeightedAutomaton, *, rtol: float = 1e-9, atol: float = 1e-12
+    ) -> bool:
+        """Whether both have the same alphabet and nearly the same numbers, state by state."""
+        return (
+            self.alphabet == other.alphabet
+            and self.n_states == other.n_states
+            and self.arrays.keys() == other.arrays.keys()
+            and all(
+                np.allclose(array, other.arrays[name], rtol=rtol, atol=atol)
+                for name, array in self.arrays.items()
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"WeightedAutomaton({self.n_states} states, {len(self.alphabet)} symbols)"
+
+    # Files --------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
+        content = self.to_npz() if _suffix(path) == ".npz" else self._to_json()
+        with writing(path) as fresh:
+            fresh.write_bytes(content)
+
+    def to_npz(self) -> bytes:
+        """Return what a ``.npz`` file holds."""
+        return npz_bytes({"header": np.array(json.dumps(self._header())), **self.arrays})
+
+    def _to_json(self) -> bytes:
+        lists = {name: array.tolist() for name, array in self.arrays.items()}
+        return json.dumps({**self._header(), **lists}, ensure_ascii=False).encode()
+
+    def _header(self) -> dict[str, object]:
+        return {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
+        """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
+        suffix, content = _suffix(path), read_bytes(path)
+        with reading(path, "a seqray automaton"):
+            if suffix == ".npz":
+                return WeightedAutomaton.from_npz(content)
+            document = json.loads(content)
+            check_header(document, FORMAT, VERSION)
+            return _built(document["alphabet"], document)
+
+    @staticmethod
+    def from_npz(content: bytes) -> WeightedAutomaton:
+        """Return the automaton that `to_npz` wrote."""
+        arrays = NpzArrays(content)
+        document = json.loads(str(arrays["header"]))
+        check_header(document, FORMAT, VERSION)
+        return _built(document["alphabet"], arrays)
+
+
+def _built(symbols: Iterable[Symbol], arrays: Mapping[str, Any] | NpzArrays) -> WeightedAutomaton:
+    initial, transitions, final = (arrays[name] for name in ("initial", "transitions", "final"))
+    elsewhere = arrays.get("elsewhere")
+    return WeightedAutomaton(Alphabet(symbols), initial, transitions, final, elsewhere)
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix
+    if suffix not in (".json", ".npz"):
+        raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
+    return suffix

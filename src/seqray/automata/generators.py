@@ -1,0 +1,197 @@
+"""Made automata: machines like those of PAutomaC, automata with weights of both signs, triggers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.util.arrays import BoolArray, FloatArray
+from seqray.util.errors import ArgumentError, RankError
+from seqray.util.files import MAX_NUMBERS
+
+KINDS = ("dpfa", "pfa", "hmm")
+
+
+def random_machine(
+    kind: str,
+    n_states: int,
+    n_symbols: int,
+    *,
+    rng: np.random.Generator,
+    symbol_sparsity: float = 0.5,
+    transition_sparsity: float = 0.3,
+    stopping: float = 0.5,
+    stop_chances: tuple[float, float] = (0.05, 0.4),
+) -> WeightedAutomaton:
+    """Draw a stochastic machine, much like those of PAutomaC.
+
+    Every state can be reached and can still stop, and every symbol is used, so that the weights
+    of all words sum to 1.
+
+    Parameters
+    ----------
+    kind
+        ``"dpfa"``: state and symbol say what the next state is. ``"pfa"``: they give a
+        distribution over next states. ``"hmm"``: the state alone gives it.
+    n_states, n_symbols
+        The size. The symbols are 0 … ``n_symbols`` - 1.
+    rng
+        The source of chance.
+    symbol_sparsity
+        The share of symbols that a state emits.
+    transition_sparsity
+        The share of states that a state, with a symbol, leads to; nothing to a dpfa.
+    stopping
+        The share of states where a word may stop.
+    stop_chances
+        The smallest and largest chance that it does stop there.
+
+    Examples
+    --------
+    >>> machine = random_machine("pfa", 5, 3, rng=np.random.default_rng(0))
+    >>> machine, round(machine.total, 9)
+    (WeightedAutomaton(5 states, 3 symbols), 1.0)
+    """
+    if kind not in KINDS:
+        raise ArgumentError(f"kind {kind!r} is not one of {', '.join(KINDS)}")
+    _check_size(n_states, n_symbols)
+    _check_share("symbol_sparsity", symbol_sparsity)
+    _check_share("transition_sparsity", transition_sparsity)
+    _check_share("stopping", stopping)
+    least, most = stop_chances
+    if not 0 < least <= most <= 1:
+        raise ArgumentError(f"stop_chances: expected 0 < least ≤ most ≤ 1, got {stop_chances}")
+    emits = rng.random((n_states, n_symbols)) < symbol_sparsity
+    emits[np.arange(n_states), rng.integers(n_symbols, size=n_states)] = True
+    unused = np.flatnonzero(~emits.any(axis=0))
+    emits[rng.integers(n_states, size=len(unused)), unused] = True
+    leads = _leads(kind, emits, transition_sparsity, rng)
+    final = np.where(rng.random(n_states) < stopping, rng.uniform(least, most, n_states), 0)
+    # One more state that stops, again and again, until all can reach one.
+    while not (able := _able_to_stop(leads, final)).all():
+        final[rng.choice(np.flatnonzero(~able))] = rng.uniform(least, most)
+    initial: FloatArray = np.eye(n_states)[0]
+    if kind != "dpfa":
+        begins = rng.random(n_states) < transition_sparsity
+        begins[0] = True
+        initial = _distribution(begins, rng)
+    if kind == "hmm":  # the same distribution whatever the symbol
+        leads = np.any(leads, axis=1, keepdims=True)
+    targets = _distribution(leads, rng)
+    moves = (1 - final)[:, None, None] * _distribution(emits, rng)[:, :, None] * targets
+    return WeightedAutomaton(range(n_symbols), initial, moves.transpose(1, 0, 2), final)
+
+
+def random_automaton(
+    n_states: int, n_symbols: int, *, rng: np.random.Generator, density: float = 1.0
+) -> WeightedAutomaton:
+    """Draw an automaton with weights of both signs; it is no probability distribution.
+
+    Words of a dozen symbols have weights that neither explode nor vanish.
+
+    Parameters
+    ----------
+    n_states, n_symbols
+        The size. The symbols are 0 … ``n_symbols`` - 1.
+    rng
+        The source of chance.
+    density
+        The share of transitions that are not 0. Each state keeps at least one way in and out.
+
+    Examples
+    --------
+    >>> random_automaton(4, 2, rng=np.random.default_rng(0)).weights([[], [0], [1, 0]]).round(2)
+    array([-1.5 , -0.39,  0.22])
+    """
+    _check_size(n_states, n_symbols)
+    _check_share("density", density)
+    shape = (n_symbols, n_states, n_states)
+    present = rng.random(shape) < density
+    for matrix in present:
+        matrix[np.arange(n_states), rng.permutation(n_states)] = True
+    matrices = np.where(present, rng.normal(size=shape), 0)
+    # On average a matrix keeps the length of a vector, or changes it a little.
+    norms = np.linalg.norm(matrices, axis=(1, 2)) / np.sqrt(n_states)
+    matrices *= (rng.uniform(0.8, 1.1, n_symbols) / norms)[:, None, None]
+    initial = rng.normal(size=n_states)
+    return WeightedAutomaton(
+        range(n_symbols), initial / np.linalg.norm(initial), matrices, rng.normal(size=n_states)
+    )
+
+
+def triggered_machine(trigger: str, symbols: str = "abc") -> WeightedAutomaton:
+    """Return a machine of words by chance, but after a trigger the last symbol is nearly sure.
+
+    Wherever in a word the trigger stands, and however seldom that is.
+
+    >>> triggered_machine("abba", "ab").next_symbol(["abb", "abba", "babba"]).round(3)
+    array([[0.45 , 0.45 , 0.1  ],
+           [0.045, 0.855, 0.1  ],
+           [0.045, 0.855, 0.1  ]])
+    """
+    n_states, chance = len(trigger) + 1, 0.9 / len(symbols)
+    transitions = np.zeros((len(symbols), n_states, n_states))
+    for state in range(n_states):
+        for code, symbol in enumerate(symbols):
+            read = trigger[:state] + symbol
+            known = (n for n in range(n_states - 1, -1, -1) if read.endswith(trigger[:n]))
+            transitions[code, state, next(known)] = chance
+    after = transitions[:, -1]
+    after[:] *= 0.1
+    after[-1] *= (0.9 - 0.1 * (0.9 - chance)) / (0.1 * chance)
+    return WeightedAutomaton(symbols, np.eye(n_states)[0], transitions, np.full(n_states, 0.1))
+
+
+def _leads(kind: str, emits: BoolArray, share: float, rng: np.random.Generator) -> BoolArray:
+    """Which states each state and symbol lead to, shape ``(n_states, n_symbols, n_states)``."""
+    n_states, n_symbols = emits.shape
+    # A tree that reaches every state. Each state emits a symbol, so one is always free.
+    leads = np.zeros((n_states, n_symbols, n_states), bool)
+    free: list[tuple[int, int]] = []
+    for state in range(n_states):
+        if state:
+            origin, symbol = free.pop(rng.integers(len(free)))
+            leads[origin, symbol, state] = True
+        free += [(state, int(symbol)) for symbol in np.flatnonzero(emits[state])]
+    for origin, symbol in free:
+        leads[origin, symbol, rng.integers(n_states)] = True
+    if kind == "pfa":
+        leads |= (rng.random(leads.shape) < share) & emits[:, :, None]
+    if kind == "hmm":
+        anywhere = leads.any(axis=1) | (rng.random((n_states, n_states)) < share)
+        leads = anywhere[:, None, :] & emits[:, :, None]
+    return leads
+
+
+def _able_to_stop(leads: BoolArray, final: FloatArray) -> BoolArray:
+    """Whether each state has a way to one that stops."""
+    steps = leads.any(axis=1)
+    able: BoolArray = final > 0
+    while (wider := able | (steps @ able)).sum() > able.sum():
+        able = wider
+    return able
+
+
+def _distribution(present: BoolArray, rng: np.random.Generator) -> FloatArray:
+    """Draw a distribution over the last axis wherever ``present`` says."""
+    chances = np.where(present, 0.05 + rng.exponential(size=present.shape), 0)
+    sums = chances.sum(axis=-1, keepdims=True)
+    shares: FloatArray = np.divide(chances, sums, out=chances, where=sums > 0)
+    return shares
+
+
+def _check_size(n_states: int, n_symbols: int) -> None:
+    if n_states < 1:
+        raise RankError(f"n_states: expected 1 or more, got {n_states}")
+    if n_symbols < 1:
+        raise ArgumentError(f"n_symbols: expected 1 or more, got {n_symbols}")
+    if n_symbols * n_states**2 > MAX_NUMBERS:
+        raise ArgumentError(
+            f"{n_states:,} states and {n_symbols:,} symbols need {n_symbols * n_states**2:,} "
+            f"numbers, more than the limit of {MAX_NUMBERS:,}: choose fewer states or symbols"
+        )
+
+
+def _check_share(name: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ArgumentError(f"{name}: expected a share from 0 to 1, got {share}")

@@ -1,0 +1,133 @@
+"""Automata of every rank in two files: that of the largest rank, and those fitted at some.
+
+::
+
+    automaton.npz   the automaton of the largest rank; smaller ranks are its leading blocks
+    fitted.npz      where the box predicts: automata that are nearer to it at some ranks, and the
+                    weight of all that can follow each state, which makes the others whole
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.util.arrays import FloatArray, real_array
+from seqray.util.errors import FileError, RankError
+from seqray.util.files import check_header, reading
+from seqray.util.npz import NpzArrays, npz_bytes
+
+FORMAT, VERSION = "seqray.fitted", 1
+
+LARGEST, FITTED = "automaton.npz", "fitted.npz"
+ARRAYS = ("initial", "transitions", "final")
+
+NEVER_ENDS = 1e-9
+"""What a symbol leaves to the end where otherwise nothing would."""
+
+
+def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
+    """Give an automaton the end that makes all that can follow each state weigh what is given.
+
+    The end is what no symbol takes, α∞ = (I − ΣMσ) 1̂, and all words together weigh 1. Where words
+    hardly ever end, I − ΣMσ cannot be inverted, and what follows could not be found again: there
+    every symbol leaves a little to the end. Where the box leaks, so that something goes elsewhere,
+    the end is as it was, and elsewhere goes what neither it nor a symbol takes.
+
+    Parameters
+    ----------
+    cut
+        The automaton; its own end does not count, unless something goes elsewhere.
+    through
+        1̂, shape ``(n_states,)``.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [2], [[[0.5]], [[0.25]]], [0])
+    >>> ending(wa, np.ones(1)).weight("a")
+    0.125
+    """
+    start = cut.initial @ through or 1.0
+    for kept in (1.0, 1 - NEVER_ENDS):
+        transitions = kept * cut.transitions
+        final, elsewhere = through - transitions.sum(axis=0) @ through, None
+        if cut.elsewhere is not None:
+            final, elsewhere = cut.final, final - cut.final
+        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final, elsewhere)
+        if np.allclose(found.prefix_final, through, rtol=1e-6, atol=1e-6 * np.abs(through).max()):
+            break
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RankedAutomata:
+    """Automata of every rank.
+
+    Parameters
+    ----------
+    largest
+        That of the largest rank.
+    through
+        The weight of all that can follow each of its states, where smaller ranks need it.
+    fitted
+        By rank, automata that come before those that are cut from the largest.
+    """
+
+    largest: WeightedAutomaton
+    through: FloatArray | None = None
+    fitted: Mapping[int, WeightedAutomaton] = field(default_factory=dict)
+
+    def automaton(self, rank: int) -> WeightedAutomaton:
+        """Return the automaton with ``rank`` states."""
+        if rank in self.fitted:
+            return self.fitted[rank]
+        if not 1 <= rank <= self.largest.n_states:
+            raise RankError(
+                f"rank {rank} is outside 1 … {self.largest.n_states}: no automaton here has more "
+                "states, for max_rank was no larger, or that many are enough for all answers"
+            )
+        cut = self.largest.truncate(rank)
+        return cut if self.through is None else ending(cut, self.through[:rank])
+
+    def to_files(self) -> dict[str, bytes]:
+        """Return the content of the two files by name, or of the one that is needed."""
+        files = {LARGEST: self.largest.to_npz()}
+        if self.through is None:
+            return files
+        header = {"format": FORMAT, "version": VERSION, "ranks": sorted(self.fitted)}
+        arrays = {
+            f"{name}_{rank}": array
+            for rank, automaton in self.fitted.items()
+            for name, array in automaton.arrays.items()
+        }
+        named = {"header": np.array(json.dumps(header)), "through": self.through, **arrays}
+        return {**files, FITTED: npz_bytes(named)}
+
+    @staticmethod
+    def from_files(files: Mapping[str, bytes]) -> RankedAutomata:
+        """Return the automata of what `to_files` returned."""
+        with reading(LARGEST, "a seqray automaton"):
+            largest = WeightedAutomaton.from_npz(files[LARGEST])
+        if FITTED not in files:
+            return RankedAutomata(largest)
+        with reading(FITTED, "a file of fitted automata"):
+            arrays = NpzArrays(files[FITTED])
+            header = json.loads(str(arrays["header"]))
+            check_header(header, FORMAT, VERSION)
+            through = real_array("through", arrays["through"], (largest.n_states,))
+            fitted = {rank: _fitted(rank, largest, arrays) for rank in header["ranks"]}
+            return RankedAutomata(largest, through, fitted)
+
+
+def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
+    initial, transitions, final = (arrays[f"{name}_{rank}"] for name in ARRAYS)
+    elsewhere = arrays.get(f"elsewhere_{rank}")
+    found = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
+    n = largest.n_states
+    if found.n_states != rank or not 1 <= rank <= n:
+        raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")
+    return found

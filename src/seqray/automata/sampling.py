@@ -1,0 +1,96 @@
+"""Words drawn at random: from what a stepper predicts, or uniformly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.automata.stepper import PredictingStepper
+from seqray.automata.tree import distinct_keys, sort_codes
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import IntArray, whole_number
+from seqray.util.errors import ArgumentError
+
+
+def sample(
+    stepper: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int = 1000
+) -> tuple[Words, int]:
+    """Draw words symbol by symbol from the next-symbol distributions.
+
+    Equal prefixes are stepped once. Negative probabilities count as 0; where nothing is left, the
+    word ends. From a box that leaks, words are drawn as if every one of them stayed within the
+    alphabet: each next symbol in proportion to its probability.
+
+    Parameters
+    ----------
+    stepper
+        What to sample from.
+    n_words
+        How many words to draw.
+    rng
+        The source of chance.
+    max_length
+        A word that has not ended by then is cut there.
+
+    Returns
+    -------
+    words, n_cut
+        The words, and how many of them were cut.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> words, n_cut = sample(wa, 1000, rng=np.random.default_rng(0))
+    >>> len(words), float(words.lengths.mean().round(1)), n_cut
+    (1000, 3.0, 0)
+    """
+    if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):
+        hint = ": write .best() for its automaton" if hasattr(stepper, "best") else ""
+        raise ArgumentError(
+            f"stepper: expected something that predicts next symbols, got {stepper!r}{hint}"
+        )
+    for name, number in (("n_words", n_words), ("max_length", max_length)):
+        if number < 0:
+            raise ArgumentError(f"{name}: expected 0 or more, got {number}")
+    n_symbols = len(stepper.alphabet)
+    alive: IntArray = np.arange(n_words)
+    node: IntArray = np.zeros(n_words, np.int64)
+    states = stepper.start()
+    drawn: list[tuple[IntArray, IntArray]] = []
+    while len(alive) and len(drawn) < max_length:
+        chances = np.clip(stepper.state_next_symbol(states), 0, None).cumsum(axis=1)
+        n_nodes = len(chances)
+        at = rng.random(len(alive)) * chances[node, -1]
+        symbol = (chances[node] <= at[:, None]).sum(axis=1)
+        goes_on = symbol < n_symbols
+        alive, node, symbol = alive[goes_on], node[goes_on], symbol[goes_on]
+        drawn.append((alive, symbol))
+        if not len(alive):
+            break
+        keys, node = distinct_keys(node * n_symbols + symbol, n_nodes * n_symbols)
+        states = stepper.step(states, keys // n_symbols, keys % n_symbols)
+    owners = np.concatenate([owner for owner, _ in drawn] or [alive[:0]])
+    letters = np.concatenate([symbol for _, symbol in drawn] or [alive[:0]])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_words))])
+    return Words(stepper.alphabet, letters[sort_codes(owners)], offsets), len(alive)
+
+
+def uniform_words(
+    alphabet: Alphabet,
+    n_words: int,
+    *,
+    rng: np.random.Generator,
+    max_length: int,
+    min_length: int = 1,
+) -> Words:
+    """Draw words of uniform length from ``min_length`` to ``max_length`` and uniform symbols.
+
+    Examples
+    --------
+    >>> uniform_words(Alphabet("ab"), 3, rng=np.random.default_rng(0), max_length=4)
+    Words(3 words over 2 symbols: aaaa, aab, bbb)
+    """
+    whole_number("max_length", max_length, 1)
+    lengths = rng.integers(min_length, max_length + 1, n_words)
+    codes = rng.integers(0, len(alphabet), int(lengths.sum()), dtype=np.int32)
+    return Words(alphabet, codes, np.concatenate([[0], np.cumsum(lengths)]))

@@ -1,0 +1,82 @@
+"""Staying within the range of float64, however long the word.
+
+A state is a vector with a scale of its own, a logarithm. That is enough unless its coordinates
+drift too far apart. After aⁿ, a mixture of two models may hold one of them at 10⁻⁵⁰⁰ of the other,
+and after bⁿ it is back. A vector with one common scale has lost it by then; `precise_log_weight`
+gives every coordinate an exponent of its own. It is slow, and needed for very few words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
+
+_NEVER = -(2**40)  # the exponent of a coordinate that is 0
+
+
+def scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
+    """Multiply by exp(log_scale), in place; in logarithms, for the scale alone may overflow."""
+    far = np.flatnonzero(log_scale)
+    if len(far):
+        with np.errstate(divide="ignore", over="ignore"):
+            sizes = np.exp(np.log(np.abs(weights[far])) + log_scale[far])
+        weights[far] = np.sign(weights[far]) * sizes
+    return weights
+
+
+def too_wide(vectors: FloatArray) -> BoolArray:
+    """Whether the coordinates of each rescaled vector may be lost before the next look at them."""
+    sizes = np.abs(vectors)
+    sizes[sizes == 0] = np.inf
+    if sizes.min(initial=np.inf) > 1e-50:  # rescaled, so none is above 1e50
+        return np.zeros(len(vectors), bool)
+    return np.asarray(sizes.min(axis=1) < 1e-100 * np.abs(vectors).max(axis=1))
+
+
+def rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
+    """Bring vectors that left the safe range back into it, in place."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if squares.max(initial=1) < 1e100 and squares.min(initial=1) > 1e-100:
+        return
+    far = np.flatnonzero((squares > 1e100) | (squares < 1e-100))
+    sizes = np.abs(vectors[far]).max(axis=1)
+    far, sizes = far[sizes > 0], sizes[sizes > 0]
+    vectors[far] /= sizes[:, None]
+    log_scale[far] += np.log(sizes)
+
+
+def precise_log_weight(
+    initial: FloatArray, transitions: FloatArray, final: FloatArray, codes: IntArray
+) -> tuple[float, float]:
+    """Return the sign and the natural logarithm of one word's weight.
+
+    >>> halves = np.array([0.5, 0.5])
+    >>> models = np.array([np.diag([0.9, 0.1]), np.diag([0.1, 0.9])])
+    >>> sign, log = precise_log_weight(halves, models, np.ones(2), np.repeat([0, 1], 5000))
+    >>> sign, round(float(log / (5000 * np.log(0.9 * 0.1))), 12)
+    (1.0, 1.0)
+    """
+    mantissas, exponents = _normal(initial, np.zeros(len(initial), np.int64))
+    for code in codes:
+        mantissas, exponents = _multiply(mantissas, exponents, transitions[code])
+    mantissas, exponents = _multiply(mantissas, exponents, final[:, None])
+    mantissa, exponent = float(mantissas[0]), int(exponents[0])
+    if mantissa == 0:
+        return 0.0, -np.inf
+    return float(np.sign(mantissa)), float(np.log(abs(mantissa)) + exponent * np.log(2))
+
+
+def _multiply(
+    mantissas: FloatArray, exponents: IntArray, matrix: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Return a row vector times a matrix, an exponent for every coordinate."""
+    terms, shifts = _normal(mantissas[:, None] * matrix, exponents[:, None])
+    largest = shifts.max(axis=0)
+    return _normal(np.ldexp(terms, np.maximum(shifts - largest, -1100)).sum(axis=0), largest)
+
+
+def _normal(values: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntArray]:
+    """Split values into mantissas in [0.5, 1) and exponents."""
+    mantissas, more = np.frexp(values)
+    return mantissas, np.where(mantissas == 0, _NEVER, exponents + more)

@@ -1,0 +1,149 @@
+"""Steppers: things that read a word symbol by symbol, and what can be done with any of them.
+
+A network and a weighted automaton are the same kind of thing: they have a state, a symbol moves
+it, and a state can be read. Scoring and predicting are written here once, for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+
+from seqray.automata.tree import PrefixTree, States, walk
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import FloatArray, IntArray
+
+LEAK = 1e-5
+"""A box leaks where its next-symbol probabilities sum to less than 1 by more than this."""
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """Something with states that gives a real weight to every word."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+
+    def start(self) -> States:
+        """Return a batch of one: the state before the first symbol."""
+
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``.
+
+        Several children may share a parent: what depends on the parent alone need be computed
+        only once.
+        """
+
+    def state_weights(self, states: States) -> FloatArray:
+        """Return the weight of the word that leads to each state, shape ``(n_states,)``."""
+
+
+@runtime_checkable
+class PredictingStepper(Stepper, Protocol):
+    """A stepper that also says what comes next."""
+
+    def state_next_symbol(self, states: States) -> FloatArray:
+        """Return what comes next, the end last, shape ``(n_states, n_symbols + 1)``."""
+
+
+def predicts(box: object) -> TypeGuard[PredictingStepper]:
+    """Whether what a box says of the next symbol means something.
+
+    A weighted automaton always has an answer, but only one that is (nearly) a distribution has a
+    meaningful one.
+
+    >>> import seqray
+    >>> predicts(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+    True
+    >>> predicts(seqray.WeightedAutomaton("a", [1], [[[-3]]], [2]))
+    False
+    """
+    return isinstance(box, PredictingStepper) and getattr(box, "is_distribution", True)
+
+
+def leak_of(chances: FloatArray) -> FloatArray:
+    """Return the probability of symbols outside the alphabet: what a row lacks to sum to 1.
+
+    ``chances`` have a row a state, the end last; a lack of up to `LEAK` is rounding.
+
+    >>> leak_of(np.array([[0.5, 0.3, 0.2], [0.4, 0.3, 0.1], [0.7, 0.6, -0.3]])).round(6)
+    array([0. , 0.2, 0. ])
+    """
+    lack = 1 - chances.sum(axis=1)
+    return np.where(lack > LEAK, lack, 0.0)
+
+
+def with_elsewhere(chances: FloatArray) -> FloatArray:
+    """Append what a row lacks to sum to 1 as one more outcome, see `leak_of`.
+
+    >>> with_elsewhere(np.array([[0.4, 0.3, 0.1]])).round(6)
+    array([[0.4, 0.3, 0.1, 0.2]])
+    """
+    return np.column_stack([chances, leak_of(chances)])
+
+
+def as_probabilities(rows: FloatArray) -> FloatArray:
+    """Read what an automaton says comes next as probabilities: none below 0, no sum above 1.
+
+    Rows keep what they leak, see `leak_of`. A row without any positive entry becomes uniform.
+
+    >>> as_probabilities(np.array([[0.5, 0.75, -0.25], [0, 0, 0], [0.4, 0.2, -0.1]])).round(3)
+    array([[0.4  , 0.6  , 0.   ],
+           [0.333, 0.333, 0.333],
+           [0.333, 0.167, 0.   ]])
+    """
+    positive = np.maximum(rows, 0)
+    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
+    found = np.divide(positive, total, out=uniform, where=total > 0)
+    leak = np.where(total[:, 0] > 0, leak_of(rows), 0.0)
+    return np.asarray(found * np.maximum(1 - leak, 0)[:, None])
+
+
+def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatArray]) -> FloatArray:
+    """Walk a tree and read every node, each once.
+
+    Parameters
+    ----------
+    stepper
+        What walks.
+    tree
+        The words to walk over.
+    read
+        Turns a batch of states into an array with one row a state.
+
+    Returns
+    -------
+    array
+        One row a node, in the order of the tree's nodes.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> tree = PrefixTree.of(wa.alphabet.words(["ab"]))
+    >>> collect(wa, tree, wa.state_weights)
+    array([0.25   , 0.125  , 0.03125])
+    """
+    result: FloatArray | None = None
+    for nodes, states in walk(stepper, tree, stepper.start()):
+        values = read(states)
+        if result is None:
+            result = np.empty((len(tree), *values.shape[1:]), values.dtype)
+        result[nodes] = values
+    assert result is not None
+    return result
+
+
+def read_each(stepper: Stepper, words: Words, read: Callable[[States], FloatArray]) -> FloatArray:
+    """Read what each word leads to, equal prefixes walked once, one row a word.
+
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> read_each(wa, wa.alphabet.words(["ab", "", "ab"]), wa.state_weights)
+    array([0.03125, 0.25   , 0.03125])
+    """
+    tree = PrefixTree.of(words)
+    return collect(stepper, tree, read)[tree.node_of_word]

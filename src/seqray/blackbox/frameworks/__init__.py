@@ -1,0 +1,1 @@
+"""Black boxes that another library runs: PyTorch, Keras, ONNX, transformers."""

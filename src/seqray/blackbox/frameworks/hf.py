@@ -1,0 +1,335 @@
+"""Models of Hugging Face transformers as black boxes: causal language models and classifiers.
+
+`open_hf` opens a folder, `hf_box` takes a model that is loaded already. A language model is stepped
+with its cache of keys and values (`hf_cache`); where that is not possible, and for
+a classifier, whole sequences are read, those of one length at a time, so that nothing is padded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from seqray.automata.words import Alphabet, Symbol
+from seqray.blackbox.card import Card, card_path
+from seqray.blackbox.frameworks.extras import load_extra
+from seqray.blackbox.frameworks.hf_cache import MEMORY, CannotShareError, cached_steps
+from seqray.blackbox.frameworks.hf_folder import (
+    Tokens,
+    answers_of,
+    folder_card,
+    load_model,
+    load_tokenizer,
+    read_config,
+    special_id,
+    token_card,
+)
+from seqray.blackbox.frameworks.padded import sequence_box
+from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
+from seqray.blackbox.frameworks.torch import answering, usable_device
+from seqray.blackbox.frameworks.trial import tried
+from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.util.errors import ArgumentError
+from seqray.util.files import fingerprint
+
+HfBox: TypeAlias = AskedBox | AskedModel | SteppedBox
+
+BATCH = 2**13
+"""The most ids in one batch of whole sequences: what lies between the layers is many times that."""
+
+OUTPUTS = {"logit": "values", "probability": "logits"}
+"""What a classifier may be asked for, and what its card calls the scores then."""
+
+logger = logging.getLogger(__name__)
+
+
+def hf_box(
+    model: Any, card: Card, *, name: str | None = None, memory: int = MEMORY, batch: int = BATCH
+) -> HfBox:
+    """Make a black box of a model of transformers.
+
+    Parameters
+    ----------
+    model
+        A causal language model, or a classifier of sequences, on the device and of the precision
+        that you want. It is asked in evaluation mode, without gradients.
+    card
+        How symbols become ids, and scores answers: ``token_card`` of `hf_folder`
+        makes one of a tokenizer. A language model's outputs are its tokens, so its columns are its
+        ids; its end, where the card says none, is the ``eos_token_id`` of its configuration.
+    name
+        What its answers are kept under, where they are kept: change it when the model changes.
+    memory
+        The most bytes of keys and values that a batch of states of a language model may need. With
+        0 none are kept, and every prefix is read from the beginning.
+    batch
+        The most ids in one call, where whole sequences are read.
+    """
+    module = load_extra("transformers", "hf").PreTrainedModel
+    if not isinstance(model, module):
+        raise ArgumentError(f"model: expected one of transformers, got {type(model).__name__}")
+    if not isinstance(card, Card):
+        raise ArgumentError(f"card: expected a Card, got {type(card).__name__}")
+    who = f"the {type(model).__name__}"
+    return _box(model, card, who, name, threads=None, memory=memory, batch=batch)
+
+
+def open_hf(
+    folder: str | os.PathLike[str],
+    *,
+    alphabet: Alphabet | Iterable[Symbol] | None = None,
+    start: Tokens | None = None,
+    end: Tokens | None = None,
+    renormalise: bool | None = None,
+    label: str | int | None = None,
+    output: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    threads: int = 1,
+    memory: int = MEMORY,
+    batch: int = BATCH,
+) -> HfBox:
+    """Open the folder of a causal language model, or of a classifier of sequences.
+
+    Parameters
+    ----------
+    folder
+        What ``save_pretrained`` wrote, with the weights as safetensors. Which symbols the words
+        have is said by ``alphabet``, or by the folder's card, ``seqray.json`` (docs/cards.md).
+    alphabet
+        The symbols, each one token of the tokenizer in the folder.
+    start, end
+        The tokens before a word and at its end, where they are not the tokenizer's own, or ids;
+        several as a list.
+    renormalise
+        Whether probabilities are divided by their sum over the symbols and the end (True, unless
+        the card says otherwise), or are left as they are among all tokens.
+    label
+        A classifier's class, by name or number.
+    output
+        ``"logit"`` (by default) or ``"probability"`` of that class.
+    device, dtype
+        Where the model is run, in PyTorch's words, and how precisely.
+    threads
+        How many threads PyTorch may use while the model is asked.
+    memory, batch
+        As for `hf_box`.
+    """
+    folder = Path(folder)
+    config = read_config(folder)
+    answers = answers_of(config, folder)
+    _check_options(answers, end=end, renormalise=renormalise, label=label, output=output)
+    if alphabet is None:
+        if start is not None or end is not None:
+            raise ArgumentError("start and end go with alphabet: a card has its own")
+        card = folder_card(folder, config)
+        if card.answers != answers:
+            raise ArgumentError(
+                f"{folder}: its card answers {card.answers!r}, and {config['architectures'][0]} "
+                f"answers {answers!r}"
+            )
+    else:
+        card = token_card(load_tokenizer(folder), alphabet, answers, start=start, end=end)
+        if card.start is None and card.stop is None:
+            raise ArgumentError(
+                f"{folder}: its tokenizer puts no token around a text, so the empty word would be "
+                "nothing at all: say start= or end=, a token or an id; or leave alphabet= out and "
+                f"say all of it in the card {card_path(folder)}, which is not read beside alphabet="
+            )
+    if renormalise is not None:
+        card = replace(card, renormalise=renormalise)
+    torch = load_extra("torch", "hf")
+    model = load_model(folder, answers, usable_device(torch, device), dtype)
+    if answers == "value" and (alphabet is not None or label is not None):
+        card = replace(card, column=_column(model.config, label))
+    if output is not None:
+        card = replace(card, scores=OUTPUTS[output])
+    document = json.dumps([fingerprint(folder), card.to_json(), dtype])
+    digest = f"hf {folder.name} {hashlib.sha256(document.encode()).hexdigest()}"
+    who = f"the {type(model).__name__} in {folder}"
+    threads = whole_number("threads", threads, 1)
+    return _box(model, card, who, digest, threads=threads, memory=memory, batch=batch)
+
+
+def _check_options(answers: str, **options: Any) -> None:
+    others = ("label", "output") if answers == "next" else ("renormalise",)
+    kind = "a classifier" if answers == "next" else "a language model"
+    for name in others:
+        if options[name] is not None:
+            raise ArgumentError(f"{name}: only for {kind}, and the folder holds none")
+    if options["output"] is not None and options["output"] not in OUTPUTS:
+        raise ArgumentError(f"output: expected {' or '.join(OUTPUTS)}, got {options['output']!r}")
+
+
+def _column(config: Any, label: str | int | None) -> int:
+    """Return which output a class is."""
+    names = {int(number): name for number, name in config.id2label.items()}
+    if label is None and len(names) == 1:
+        return 0
+    for number, name in names.items():
+        if label in (number, name) and not isinstance(label, bool):
+            return number
+    known = ", ".join(f"{number} ({name})" for number, name in sorted(names.items()))
+    seen = "say which class's answer is the value" if label is None else f"got {label!r}"
+    raise ArgumentError(f"label: expected one of {known}: {seen}")
+
+
+# Asking -------------------------------------------------------------------------------------------
+
+
+def _box(
+    model: Any,
+    card: Card,
+    who: str,
+    name: str | None,
+    *,
+    threads: int | None,
+    memory: int,
+    batch: int,
+) -> HfBox:
+    memory = whole_number("memory", memory, 0)
+    if card.answers == "next":
+        card = _with_tokens_as_outputs(model, card, who)
+    card = replace(card, pad=None, limit=_least(card.limit, _limit(model)))
+    _check_ids(model, card, who)
+    options: dict[str, Any] = {"who": who, "fingerprint": name}
+    if card.answers == "value":
+        forward, card = _classifier(model, card, who, threads)
+        return tried(sequence_box(forward, card, **options, batch=batch), card)
+    ask, card = _language_model(model, card, who, threads)
+    if memory and card.start is not None:
+        ids = (*card.start_ids, *(card.ids or ()))
+        try:
+            steps = cached_steps(model, ask, ids, limit=card.limit, memory=memory, who=who)
+            return tried(stepped_box(steps, card, **options), card)
+        except CannotShareError as error:
+            logger.warning("%s reads every prefix from the beginning: %s", who, error)
+    return tried(sequence_box(lambda ids, _: ask(ids), card, **options, batch=batch), card)
+
+
+def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
+    """Return the card with outputs that are tokens: those of the symbols, and of the end."""
+    places = tuple(range(len(card.alphabet)))
+    if tuple(card.columns or ()) not in (places, card.ids):
+        raise ArgumentError(
+            f"{who}: columns: a language model's outputs are its tokens: leave columns out"
+        )
+    end = card.end
+    if end is None:
+        config = model.config.get_text_config().to_dict()
+        end = special_id(config, "eos_token_id", f"{who}: end: say in the card which token it is")
+    return replace(card, columns=card.ids, end=end)
+
+
+def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tuple[Any, Card]:
+    """Return what asks a causal language model, and the card of what is left of its outputs."""
+    if getattr(model.config, "is_encoder_decoder", False) or not model.can_generate():
+        raise ArgumentError(
+            f"{who} is no causal language model, which says what comes next: for a classifier the "
+            'card answers "value"'
+        )
+    torch = load_extra("torch", "hf")
+    columns = list(card.outputs)
+    last = "logits_to_keep" in inspect.signature(model.forward).parameters
+    keep = {"logits_to_keep": 1} if last else {}
+
+    def ask(ids: IntArray, cache: Any = None, /) -> FloatArray:
+        with _asking(model, threads, pad=None):
+            read = torch.as_tensor(ids, device=model.device)
+            answer = model(read, past_key_values=cache, use_cache=cache is not None, **keep)
+            logits = answer.logits[:, -1]
+            scores = logits[:, columns].double()
+            if not card.renormalise:
+                scores -= logits.double().logsumexp(1, keepdim=True)
+            array: FloatArray = scores.cpu().numpy()
+        return array
+
+    scores = "logits" if card.renormalise else "log-probabilities"
+    return ask, replace(card, columns=None, end=None, scores=scores)
+
+
+def _classifier(
+    model: Any, card: Card, who: str, threads: int | None
+) -> tuple[Callable[[IntArray, IntArray], FloatArray], Card]:
+    """Return what asks a classifier, and its card."""
+    torch = load_extra("torch", "hf")
+    if model.can_generate():
+        raise ArgumentError(
+            f'{who} predicts the next token: its card answers "next", and a classifier\'s "value"'
+        )
+    kind, n_labels = model.config.problem_type, model.config.num_labels
+    if card.column >= n_labels:
+        raise ArgumentError(
+            f"{who} has {n_labels} classes, and its card asks for class {card.column}, counted "
+            "from 0"
+        )
+    if card.scores == "logits" and kind == "regression":
+        raise ArgumentError(f"{who} answers a number and no probability: output='logit'")
+    alone = card.scores == "logits" and kind == "multi_label_classification"
+    # Nothing is padded. Models that look for padding in the words, to find the last token, must
+    # not take a symbol for it.
+    pad = model.config.pad_token_id if model.config.is_encoder_decoder else -1
+
+    def forward(ids: IntArray, _: IntArray) -> FloatArray:
+        with _asking(model, threads, pad):
+            logits = model(torch.as_tensor(ids, device=model.device)).logits.double()
+            array: FloatArray = (logits.sigmoid() if alone else logits).cpu().numpy()
+        return array
+
+    return forward, replace(card, scores="probabilities") if alone else card
+
+
+@contextmanager
+def _asking(model: Any, threads: int | None, pad: int | None) -> Iterator[None]:
+    """Ask a model whose configuration speaks of another token for padding meanwhile."""
+    config = model.config.get_text_config()
+    before = getattr(config, "pad_token_id", None)
+    with answering(model, threads):
+        config.pad_token_id = pad
+        try:
+            yield
+        finally:
+            config.pad_token_id = before
+
+
+def _limit(model: Any) -> int | None:
+    """Return how many tokens a model can read, where something says so."""
+    config = model.config.get_text_config()
+    limit = getattr(config, "max_position_embeddings", None)
+    if not isinstance(limit, int) or limit < 1:
+        return None
+    for name, module in model.named_modules():  # RoBERTa counts its positions from behind padding
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            limit -= int(padding) + 1
+    return limit
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _check_ids(model: Any, card: Card, who: str) -> None:
+    """Refuse ids that the model does not know."""
+    n_ids = model.get_input_embeddings().weight.shape[0]
+    named: list[tuple[str, int | None]]
+    named = [*((f"symbol {s!r}", i) for s, i in zip(card.alphabet, card.ids or (), strict=True))]
+    named += [("start", number) for number in card.start_ids]
+    named += [("stop", number) for number in card.stop_ids]
+    if card.answers == "next":
+        named.append(("end", card.end))
+    for what, number in named:
+        if number is not None and number >= n_ids:
+            raise ArgumentError(
+                f"{what} has the id {number}, and {who} knows those from 0 to {n_ids - 1}: "
+                "alphabet and model disagree"
+            )

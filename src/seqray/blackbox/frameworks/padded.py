@@ -1,0 +1,155 @@
+"""Networks that read whole sequences of ids, in batches, as black boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from seqray.automata.words import Words
+from seqray.blackbox.card import Card
+from seqray.blackbox.frameworks.scores import checked_scores
+from seqray.blackbox.queried import AskedBox, AskedModel, halving
+from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.util.errors import ArgumentError, BlackBoxError
+
+Forward: TypeAlias = Callable[[IntArray, IntArray], Any]
+"""Takes ids ``(n, t)`` and lengths ``(n,)``, answers ``(n, t, k)``, ``(n, k)`` or ``(n,)``."""
+
+BATCH = 2**16
+"""The most ids in one batch."""
+
+
+def sequence_box(
+    forward: Forward, card: Card, *, who: str, fingerprint: str | None = None, batch: int = BATCH
+) -> AskedBox | AskedModel:
+    """Make a black box of a network that reads whole sequences.
+
+    Parameters
+    ----------
+    forward
+        Asks the network about a batch of ids.
+    card
+        How words become ids, and scores answers.
+    who
+        Who answers, for error messages.
+    fingerprint
+        What its answers are kept under.
+    batch
+        The most ids in one batch.
+    """
+    if card.answers == "next" and card.start is None:
+        raise ArgumentError(
+            f"{who}: a network that predicts the next symbol from whole sequences needs an id to "
+            "begin with: give the card a start"
+        )
+    card.check_outputs()
+    batch = whole_number("batch", batch, 1)
+    asker = SequenceAsker(forward, card, who, fingerprint, batch)
+    if card.answers == "value":
+        return AskedBox(asker, card.alphabet)
+    return AskedModel(asker, card.alphabet, card.leaks)
+
+
+def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forward, Card]:
+    """Return what asks a network that reads just ``width`` ids, and the card for it.
+
+    Every word is filled up with the card's pad; longer ones are refused.
+    """
+    if card.pad is None:
+        raise ArgumentError(
+            f"{who} reads sequences of {width} ids and no others: export it with a time axis that "
+            "is free, or say in the card which id fills shorter words up (pad)"
+        )
+
+    def ask(ids: IntArray, lengths: IntArray) -> Any:
+        more = ((0, 0), (0, width - ids.shape[1]))
+        scores = np.asarray(forward(np.pad(ids, more, constant_values=card.pad or 0), lengths))
+        return scores[:, : ids.shape[1]] if scores.ndim == 3 else scores
+
+    return ask, replace(card, limit=min(width, card.limit or width))
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceAsker:
+    """Asks a network about words of one length at a time, or about padded ones."""
+
+    forward: Forward
+    card: Card
+    who: str
+    fingerprint: str | None
+    batch: int
+    deterministic: bool = False
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the network can read."""
+        return self.card.max_length
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield answers batch by batch, short words first."""
+        order = np.argsort(words.lengths, kind="stable")
+        lengths = words.lengths[order]
+        more = len(self.card.start_ids) + len(self.card.stop_ids)
+        n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
+        if n_empty:
+            yield order[:n_empty], np.full(n_empty, self._value_of_nothing())
+        begin = n_empty
+        while begin < len(order):
+            stop = len(order)
+            if self.card.pad is None:
+                stop = int(np.searchsorted(lengths, lengths[begin], side="right"))
+            longest = int(lengths[stop - 1]) + more
+            stop = min(stop, begin + max(1, self.batch // longest))
+            which = order[begin:stop]
+            yield from halving(lambda some: self._answer(words[some]), words, which, self.who)
+            begin = stop
+
+    def _value_of_nothing(self) -> float:
+        if self.card.empty is None:
+            raise BlackBoxError(
+                f"{self.who} cannot read the empty word, and its card has neither start nor stop: "
+                'give it one of them, or the value of the empty word as "empty"'
+            )
+        return self.card.empty
+
+    def _answer(self, words: Words) -> FloatArray:
+        ids, lengths = self._ids(words)
+        return self._read(np.asarray(self.forward(ids, lengths)), ids, lengths, words)
+
+    def _read(
+        self, scores: FloatArray, ids: IntArray, lengths: IntArray, words: Words
+    ) -> FloatArray:
+        """Return what the scores mean: a value, or a row of probabilities, for each word."""
+        if scores.ndim == 3:
+            if scores.shape[:2] != ids.shape:
+                raise BlackBoxError(
+                    f"{self.who} read ids of shape {ids.shape} and answered shape {scores.shape}: "
+                    "expected a row of scores for each id, or one for each word"
+                )
+            scores = scores[np.arange(len(scores)), lengths - 1]
+        scores = checked_scores(
+            *(scores, self.card, len(words), self.who),
+            lambda row: f"for the word {words.alphabet.show(words[row])!r}",
+        )
+        if self.card.answers == "value":
+            return self.card.values(scores)
+        return np.exp(self.card.log_next(scores))
+
+    def _ids(self, words: Words) -> tuple[IntArray, IntArray]:
+        """Return the ids of words, those of short ones filled up, and how many each has."""
+        lengths = words.lengths
+        if lengths[0] == lengths[-1]:
+            ids = self.card.of_words(words)
+            return ids, np.full(len(words), ids.shape[1])
+        assert self.card.pad is not None
+        parts = [self.card.of_words(words[lengths == length]) for length in np.unique(lengths)]
+        width = parts[-1].shape[1]
+        padded = [
+            np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=self.card.pad)
+            for p in parts
+        ]
+        counts = np.concatenate([np.full(len(p), p.shape[1]) for p in parts])
+        return np.concatenate(padded), counts

@@ -1,0 +1,28 @@
+"""A trial on opening: what does not fit is said before anything is built on it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from seqray.blackbox.card import Card
+from seqray.blackbox.frameworks.stepped import SteppedBox
+from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.util.errors import BlackBoxError
+
+Box = TypeVar("Box", bound=AskedBox | AskedModel | SteppedBox)
+
+
+def tried(box: Box, card: Card) -> Box:
+    """Ask a box about the empty word and the symbols of least and largest id, and return it."""
+    ids = np.asarray(card.ids)
+    symbols = {int(ids.argmin()), int(ids.argmax())}
+    words = [(), *((card.alphabet.symbols[code],) for code in sorted(symbols))]
+    try:
+        box.weights(words)
+    except BlackBoxError as error:
+        raise BlackBoxError(
+            f"{error} (in a trial on opening: do the card's alphabet, ids and start fit the model?)"
+        ) from error
+    return box

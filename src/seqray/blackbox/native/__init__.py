@@ -1,0 +1,1 @@
+"""Black boxes that run on NumPy alone: networks, automata, Python functions."""

@@ -1,0 +1,84 @@
+"""An automaton that is only nearly a distribution, read as one, symbol by symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
+from seqray.automata.reading import ReadsPredictions
+from seqray.automata.stepper import as_probabilities
+from seqray.automata.words import Alphabet
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, IntArray
+
+
+class ClippedStates(NamedTuple):
+    """A batch of states: the automaton's own, and logarithms of chances."""
+
+    inner: AutomatonStates
+    log_weight: FloatArray
+    log_next: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClippedAutomaton(ReadsPredictions):
+    """An automaton read as a distribution; make one with `clipped`."""
+
+    automaton: WeightedAutomaton
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        return self.automaton.alphabet
+
+    def __repr__(self) -> str:
+        return f"ClippedAutomaton({self.automaton.n_states} states, {len(self.alphabet)} symbols)"
+
+    def start(self) -> ClippedStates:
+        """Return a batch of one: the state before the first symbol."""
+        inner = self.automaton.start()
+        return ClippedStates(inner, np.zeros(1), self._log_next(inner))
+
+    def step(self, states: ClippedStates, parents: IntArray, symbols: IntArray) -> ClippedStates:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        inner = self.automaton.step(states.inner, parents, symbols)
+        log_weight = states.log_weight[parents] + states.log_next[parents, symbols]
+        return ClippedStates(inner, log_weight, self._log_next(inner))
+
+    def _log_next(self, inner: AutomatonStates) -> FloatArray:
+        chances = as_probabilities(self.automaton.state_next_symbol(inner))
+        with np.errstate(divide="ignore"):
+            logarithms: FloatArray = np.log(chances)
+        return logarithms
+
+
+def clipped(automaton: AutomatonLike) -> ClippedAutomaton:
+    """Read an automaton as a distribution.
+
+    After every prefix, next symbols whose weight is below 0 count as impossible, and the others
+    are scaled to sum to one, less what goes elsewhere. A word's weight is the product of what
+    follows its prefixes, so none is below 0 and all together sum to one, if words end at all and
+    nothing goes elsewhere.
+
+    Parameters
+    ----------
+    automaton
+        One that is nearly a distribution.
+
+    Returns
+    -------
+    box
+        A black box that predicts. It is no weighted automaton any more.
+
+    Examples
+    --------
+    >>> odd = WeightedAutomaton("ab", [1], [[[0.6]], [[-0.1]]], [0.5])
+    >>> odd.weights(["", "b"])
+    array([ 0.5 , -0.05])
+    >>> clipped(odd).next_symbol([""]).round(4)
+    array([[0.5455, 0.    , 0.4545]])
+    """
+    return ClippedAutomaton(as_automaton(automaton))

@@ -1,0 +1,165 @@
+"""Python functions as black boxes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from seqray.automata.words import Alphabet, Symbol, Words
+from seqray.blackbox.queried import AskedBox, AskedModel, halving
+from seqray.util.arrays import IntArray, whole_number
+from seqray.util.errors import ArgumentError, BlackBoxError
+
+Function = Callable[[list[Any]], Any]
+
+BATCH, FIRST, CALL = 1024, 16, 1.0
+"""Words in one call of a function, at most and at first, and the seconds that one should take."""
+
+
+def black_box(
+    function: Function,
+    alphabet: Alphabet | Iterable[Symbol],
+    *,
+    name: str | None = None,
+    batch_size: int = BATCH,
+    timeout: float | None = None,
+    max_length: int | None = None,
+) -> AskedBox:
+    """Turn a function on words into a black box.
+
+    Parameters
+    ----------
+    function
+        Takes a list of words and returns one real number a word. A word is a string where all
+        symbols are single characters, and a tuple of symbols otherwise.
+    alphabet
+        The symbols of the words.
+    name
+        What its answers are kept under, where they are kept: change it when the function changes.
+    batch_size
+        The most words in one call; a slow function gets fewer, so that a call takes a second or
+        so. What was answered before a failure is never lost.
+    timeout
+        The most seconds that one call may take; by default any time.
+    max_length
+        The length of the longest word that the function can read; by default it reads any word.
+
+    Examples
+    --------
+    >>> box = black_box(lambda words: [0.5 ** len(w) for w in words], "ab")
+    >>> box.weights(["", "a", "abb"])
+    array([1.   , 0.5  , 0.125])
+    """
+    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
+    return AskedBox(asker, Alphabet.of(alphabet))
+
+
+def language_model(
+    function: Function,
+    alphabet: Alphabet | Iterable[Symbol],
+    *,
+    name: str | None = None,
+    batch_size: int = BATCH,
+    timeout: float | None = None,
+    max_length: int | None = None,
+) -> AskedModel:
+    """Turn a function that predicts the next symbol into a black box.
+
+    Parameters
+    ----------
+    function
+        Takes a list of prefixes and returns, for each, the probability of every symbol in the
+        order of the alphabet, and last that the word ends: shape ``(n, n_symbols + 1)``.
+    alphabet
+        The symbols of the words.
+    name, batch_size, timeout, max_length
+        As for `black_box`.
+
+    Examples
+    --------
+    >>> box = language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
+    >>> box.weights(["", "a", "ab"])
+    array([0.25   , 0.125  , 0.03125])
+    """
+    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
+    return AskedModel(asker, Alphabet.of(alphabet))
+
+
+@dataclass(frozen=True)
+class FunctionAsker:
+    """Asks a function; see `black_box`."""
+
+    function: Function
+    fingerprint: str | None = None
+    batch_size: int = BATCH
+    timeout: float | None = None
+    max_length: int | None = None
+    deterministic: bool = False
+    pace: list[int] = field(default_factory=lambda: [FIRST], repr=False)
+    """How many words the next call takes: it finds out how fast the function is."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ArgumentError(f"function: expected a function of words, got {self.function!r}")
+        whole_number("batch_size", self.batch_size, 1)
+        if self.timeout is not None and not 0 < self.timeout < threading.TIMEOUT_MAX:
+            raise ArgumentError(f"timeout: expected seconds, more than 0, got {self.timeout}")
+        if self.max_length is not None:
+            whole_number("max_length", self.max_length, 0)
+
+    @property
+    def who(self) -> str:
+        """The function's name."""
+        return f"the function {getattr(self.function, '__name__', repr(self.function))!r}"
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+        """Call the function; where it fails, look for the word on which it does."""
+        begin = 0
+        while begin < len(words):
+            size = min(self.pace[0], self.batch_size, len(words) - begin)
+            which = np.arange(begin, begin + size)
+            since = time.monotonic()
+            yield from halving(lambda some: self._call(words[some]), words, which, self.who)
+            taken = time.monotonic() - since
+            if taken < CALL / 2 and size == self.pace[0]:
+                self.pace[0] *= 2
+            elif taken > 2 * CALL:
+                self.pace[0] = max(1, size // 2)
+            begin += size
+
+    def _call(self, words: Words) -> Any:
+        """Call the function with words as the user knows them."""
+        plain: list[Any] = list(words)
+        if words.alphabet.has_characters:
+            plain = ["".join(word) for word in plain]
+        if self.timeout is None:
+            return self.function(plain)
+        return self._call_in_time(plain, words)
+
+    def _call_in_time(self, plain: list[Any], words: Words) -> Any:
+        """Call the function on a thread of its own: one that hangs is left behind."""
+        outcome: dict[str, Any] = {}
+
+        def call() -> None:
+            try:
+                outcome["answers"] = self.function(plain)
+            except BaseException as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(self.timeout)
+        if thread.is_alive():
+            raise BlackBoxError(
+                f"{self.who} gave no answer in {self.timeout:g} s to {len(words)} words that begin "
+                f"with {words.alphabet.show(words[0])!r}: expected one in that time; ask about "
+                "fewer words at once (batch_size) or wait longer (timeout)"
+            )
+        if "error" in outcome:
+            raise outcome["error"]
+        return outcome["answers"]

@@ -1,0 +1,199 @@
+"""Black boxes that are asked: about whole words, or about what follows a prefix.
+
+Neither has states. An `AskedBox` is asked for a number a word; an `AskedModel` is asked what comes
+next, and becomes a stepper whose state is the prefix read so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.automata.stepper import read_each
+from seqray.automata.words import Alphabet, Word, Words
+from seqray.blackbox.guarded import described
+from seqray.blackbox.protocol import Asker, check_lengths, checked_answers, max_length_of
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import BlackBoxError, SeqrayError
+
+OFF = 1e-3
+"""How far from 1 the probabilities of the next symbols may sum up."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AskedBox:
+    """A box that is asked for a number a word.
+
+    Parameters
+    ----------
+    asker
+        What asks the model, see `Asker`.
+    alphabet
+        The symbols of the words.
+    """
+
+    asker: Asker
+    alphabet: Alphabet
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols)"
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the box can read; None: it can read any word."""
+        return max_length_of(self.asker)
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Ask for the number of each word, float64, shape ``(n_words,)``."""
+        words = self.alphabet.words(words)
+        return gathered(self.answers(words), np.empty(len(words)), self.asker.who)
+
+    def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield which words are answered, and what, as it comes; each answer has been checked."""
+        for which, answers in _pieces(self.asker, words):
+            yield which, checked_answers(answers, words[which], (len(which),), self.asker.who)
+
+
+class PrefixStates(NamedTuple):
+    """The state of a model without states is the prefix itself."""
+
+    prefixes: Words
+    log_weight: FloatArray
+    next_symbol: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AskedModel:
+    """A model that is asked what follows a prefix; a walk asks each prefix once.
+
+    Parameters
+    ----------
+    asker
+        What asks the model, see `Asker`: for each prefix the probability of every symbol in the
+        order of the alphabet, and last that the word ends.
+    alphabet
+        The symbols of the words.
+    leaks
+        Whether the probabilities may sum to less than 1: the model knows other symbols too.
+    """
+
+    asker: Asker
+    alphabet: Alphabet
+    leaks: bool = False
+
+    def __repr__(self) -> str:
+        note = ", not renormalised" if self.leaks else ""
+        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols{note})"
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest prefix that the model can read; None: it can read any."""
+        return max_length_of(self.asker)
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return each word's probability: the product of its symbols' and its end's."""
+        return read_each(self, self.alphabet.words(words), self.state_weights)
+
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Ask what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
+        words = self.alphabet.words(words)
+        chances = np.empty((len(words), len(self.alphabet) + 1))
+        return gathered(self.answers(words), chances, self.asker.who)
+
+    def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield which prefixes are answered, and what, as it comes; each has been checked."""
+        for which, answers in _pieces(self.asker, words):
+            shape = (len(which), len(self.alphabet) + 1)
+            yield (
+                which,
+                self._checked(
+                    checked_answers(answers, words[which], shape, self.asker.who), words[which]
+                ),
+            )
+
+    def _checked(self, chances: FloatArray, words: Words) -> FloatArray:
+        total = chances.sum(axis=1)
+        wrong = (chances < 0).any(axis=1) | (total > 1 + OFF) | (total <= 0)
+        if not self.leaks:
+            wrong |= total < 1 - OFF
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise BlackBoxError(
+                f"{self.asker.who} returned {chances[at].tolist()} for the prefix "
+                f"{self.alphabet.show(words[at])!r}: expected probabilities that sum to 1, "
+                f"one for each of {len(self.alphabet)} symbols and last the end"
+            )
+        return chances
+
+    def start(self) -> PrefixStates:
+        """Return a batch of one: the empty prefix."""
+        empty = self.alphabet.words([()])
+        return PrefixStates(empty, np.zeros(1), self.next_symbol(empty))
+
+    def step(self, states: PrefixStates, parents: IntArray, symbols: IntArray) -> PrefixStates:
+        """Return the prefixes with one more symbol."""
+        prefixes = states.prefixes[parents].extended(symbols)
+        with np.errstate(divide="ignore"):
+            logs = states.log_weight[parents] + np.log(states.next_symbol[parents, symbols])
+        return PrefixStates(prefixes, logs, self.next_symbol(prefixes))
+
+    def state_weights(self, states: PrefixStates) -> FloatArray:
+        """Return the probability of the word that leads to each state."""
+        return np.exp(states.log_weight) * states.next_symbol[:, -1]
+
+    def state_next_symbol(self, states: PrefixStates) -> FloatArray:
+        """Return what follows each prefix, the end last."""
+        return states.next_symbol
+
+
+def _pieces(asker: Asker, words: Words) -> Iterator[tuple[IntArray, object]]:
+    check_lengths(words, max_length_of(asker), asker.who)
+    if len(words):  # nobody is asked about nothing: many fail on it
+        yield from asker.ask(words)
+
+
+def gathered(
+    pieces: Iterable[tuple[IntArray, FloatArray]], result: FloatArray, who: str
+) -> FloatArray:
+    """Put answers that come in pieces where they belong; all have to come."""
+    missing = np.ones(len(result), bool)
+    for which, answers in pieces:
+        result[which] = answers
+        missing[which] = False
+    if missing.any():
+        raise BlackBoxError(
+            f"{who} was asked about {len(result)} words and left {missing.sum()} unanswered"
+        )
+    return result
+
+
+class FailedError(Exception):
+    """A model failed on some words, for a reason that is worth telling as it is."""
+
+
+def halving(
+    ask: Callable[[IntArray], Any], words: Words, which: IntArray, who: str
+) -> Iterator[tuple[IntArray, Any]]:
+    """Ask about some of the words; where that fails, about one half and then the other.
+
+    So every word before the one that fails is answered, and that one is named. A model that only
+    fails on large batches is asked in small ones.
+    """
+    try:
+        answers = ask(which)
+    except (SeqrayError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit too: no box may end the program
+        if len(which) == 1:
+            told = isinstance(error, FailedError)
+            reason = str(error) if told else described(error)
+            word = words.alphabet.show(words[int(which[0])])
+            raise BlackBoxError(f"{who} failed on the word {word!r}: {reason}") from error
+        half = len(which) // 2
+        yield from halving(ask, words, which[:half], who)
+        yield from halving(ask, words, which[half:], who)
+        return
+    yield which, answers

@@ -1,0 +1,1 @@
+"""Between extraction and a black box: limits, the answer cache, noise."""

@@ -1,0 +1,1 @@
+"""Black boxes in another process: servers and programs."""

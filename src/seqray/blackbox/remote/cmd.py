@@ -1,0 +1,284 @@
+"""Black boxes in a child process, which reads words and writes answers as lines of JSON.
+
+A child that dies is started again; what it was asked is asked again, or in halves, until the word
+is found that it dies of. docs/boxes/cmd.md says what a child has to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqray.automata.words import Words
+from seqray.blackbox.queried import AskedBox, AskedModel, FailedError, halving
+from seqray.blackbox.remote.child import GRACE, Child, DeadError, HungError
+from seqray.blackbox.remote.waiting import Check, always
+from seqray.blackbox.remote.wire import (
+    DESCRIPTION_SIZE,
+    DescribedAsker,
+    Description,
+    Hide,
+    UnreadableError,
+    read_answers,
+    read_json,
+    shown,
+    words_message,
+)
+from seqray.util.arrays import IntArray, whole_number
+from seqray.util.errors import ArgumentError, BlackBoxError
+from seqray.util.files import fingerprint
+from seqray.util.forks import forget_in_forks
+from seqray.util.redaction import (
+    environment_secrets,
+    hidden,
+    joined,
+    redacted,
+    redacted_arguments,
+    secrets_in_arguments,
+)
+
+LINE_ROOM = 2**20
+"""Bytes of a line that may be no answer, such as spaces."""
+
+
+def cmd_box(
+    command: str | Sequence[str],
+    *,
+    timeout: float = 60.0,
+    batch_size: int = 256,
+    restarts: int = 3,
+) -> AskedBox | AskedModel:
+    """Open a black box in a child process.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, as a list or as one line. There is no shell: quotes work,
+        pipes and variables do not. docs/boxes/cmd.md says what the program has to do.
+    timeout
+        The most seconds for one answer, and for the description when the child starts.
+    batch_size
+        The most words in one line. Where the child takes fewer, it says so itself.
+    restarts
+        How often a child that dies of a word is started again to be asked about it.
+
+    Returns
+    -------
+    box
+        A `seqray.blackbox.queried.AskedBox`, or an `AskedModel` where the child predicts.
+
+    Examples
+    --------
+    >>> import sys
+    >>> code = '''
+    ... import json, sys
+    ... print(json.dumps({"seqray": 1, "alphabet": ["a", "b"], "answers": "value"}), flush=True)
+    ... for line in sys.stdin:
+    ...     words = json.loads(line)["words"]
+    ...     print(json.dumps({"answers": [word.count("a") for word in words]}), flush=True)
+    ... '''
+    >>> cmd_box([sys.executable, "-c", code]).weights(["", "aba"])
+    array([0., 2.])
+    """
+    arguments = _arguments(command)
+    if not 0 < timeout < threading.TIMEOUT_MAX:
+        raise ArgumentError(f"timeout: expected seconds, more than 0, got {timeout!r}")
+    batch_size = whole_number("batch_size", batch_size, 1)
+    restarts = whole_number("restarts", restarts, 0)
+    seat = Seat(arguments, timeout)
+    forget_in_forks(seat)
+    weakref.finalize(seat, _end_all, seat.children)
+    try:
+        description = seat.describe(always)
+    except DeadError as error:
+        raise BlackBoxError(f"{seat.who} {error}: expected its description") from error
+    batch_size = description.batch(batch_size)
+    return description.box(CmdAsker(seat, batch_size, restarts, description=description))
+
+
+def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
+    try:
+        split = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        text = redacted(str(command))
+        raise ArgumentError(f"the command {text!r} cannot be read: {error}") from error
+    if not split or not split[0]:
+        raise ArgumentError("command: expected a program and its arguments, got nothing")
+    return tuple(split)
+
+
+@dataclass(frozen=True, eq=False)
+class CmdAsker(DescribedAsker):
+    """Asks a child process; see `cmd_box`."""
+
+    seat: Seat
+    batch_size: int
+    restarts: int
+
+    @property
+    def who(self) -> str:
+        """The command."""
+        return self.seat.who
+
+    @property
+    def fingerprint(self) -> str:
+        """The command, and a digest of it, of how the child describes itself, and of its files.
+
+        The files that the command names, scripts or models, count where the child has no
+        fingerprint of its own. Keys in the command do not count, see `hides_secrets`.
+        """
+        files = [] if self.description.fingerprint else filter(_is_file, self.seat.arguments)
+        arguments = tuple(redacted_arguments(self.seat.arguments))
+        about = repr([arguments, self.description.digest(), fingerprint(*files)])
+        return f"cmd:{joined(arguments)} {hashlib.sha256(about.encode()).hexdigest()}"
+
+    @property
+    def hides_secrets(self) -> bool:
+        """Whether the fingerprint leaves something out that may matter."""
+        return bool(secrets_in_arguments(self.seat.arguments))
+
+    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+        """Yield answers batch by batch."""
+        self.description.check_lengths(words, self.who)
+
+        def ask(which: IntArray) -> Any:
+            return self._answers(words[which])
+
+        for begin in range(0, len(words), self.batch_size):
+            which = np.arange(begin, min(begin + self.batch_size, len(words)))
+            yield from halving(ask, words, which, self.who)
+
+    def _answers(self, words: Words) -> list[Any]:
+        """Ask about words, and again where the child dies: only once more if they are many."""
+        message = words_message(words) + b"\n"
+        limit = LINE_ROOM + self.description.answer_size(words)
+        tries = min(self.restarts, 1) if len(words) > 1 else self.restarts
+        for attempt in range(tries + 1):
+            try:
+                line = self.seat.ask(message, limit, self.description, self.check)
+                return read_answers(line, self.who, self.seat.hide)
+            except DeadError as error:
+                if attempt == tries:
+                    times = f" ({attempt + 1} times)" if attempt else ""
+                    raise FailedError(f"it {error}{times}") from error
+            except HungError as error:
+                raise BlackBoxError(
+                    f"{self.who} gave no answer in {self.seat.timeout:g} s to {len(words)} words "
+                    f"that begin with {words.alphabet.show(words[0])!r}, and was ended: expected a "
+                    "line of JSON, flushed, in that time; ask about fewer words at once "
+                    "(batch_size) or wait longer (timeout)"
+                ) from error
+            except UnreadableError as error:
+                raise self.seat.junk(error) from error
+        raise AssertionError  # the last attempt returns or raises
+
+
+@dataclass(eq=False)
+class Seat:
+    """Where a child sits: started when it is needed, and again when it has died."""
+
+    arguments: tuple[str, ...]
+    timeout: float
+    children: list[Child] = field(default_factory=list, repr=False)
+    """The one that sits there, if any."""
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return f"the command {shown(joined(redacted_arguments(self.arguments)))}"
+
+    @property
+    def child(self) -> Child | None:
+        """The child, if there is one."""
+        return self.children[0] if self.children else None
+
+    @property
+    def hide(self) -> Hide:
+        """What takes the keys in the command and in the environment out of what a child says."""
+        keys = secrets_in_arguments(self.arguments)  # the child must not hold on to its seat
+        return lambda text: hidden(text, [*keys, *environment_secrets()])
+
+    def describe(self, check: Check) -> Description:
+        """Start a child and read how it describes itself."""
+        self.close()
+        child = Child(self.arguments, self.who, self.hide)
+        self.children.append(child)
+        try:
+            line = child.exchange(b"", DESCRIPTION_SIZE, self.timeout, check)
+            return Description.read(read_json(line, self.hide), self.who, self.hide)
+        except BaseException as error:
+            said = child.last_words()
+            self.close(grace=0)
+            if isinstance(error, HungError):
+                raise BlackBoxError(
+                    f"{self.who} said nothing in {self.timeout:g} s: expected its description as "
+                    f"a line of JSON, flushed{said}"
+                ) from error
+            if isinstance(error, UnreadableError):
+                raise self._junk(error, said) from error
+            raise
+
+    def ask(self, message: bytes, limit: int, expected: Description, check: Check) -> bytes:
+        """Send a line and return the one that answers it; a child that is gone is replaced."""
+        with self.lock:
+            if self.child is not None and self.child.flooded is not None:
+                raise self.junk(self.child.flooded)
+            if self.child is None or not self.child.lives:
+                found = self.describe(check)
+                if found != expected:
+                    self.close()
+                    raise BlackBoxError(
+                        f"{self.who} was started again and describes itself differently: expected "
+                        "the same box as before"
+                    )
+            assert self.child is not None
+            if line := self.child.unasked():
+                raise self.junk(UnreadableError(f"{shown(line, self.hide)} answers nothing"))
+            try:
+                return self.child.exchange(message, limit, self.timeout, check)
+            except BaseException:
+                self.close(grace=0)  # it may be in the middle of an answer
+                raise
+
+    def junk(self, error: UnreadableError) -> BlackBoxError:
+        """End a child that says what is no answer, and say so."""
+        said = self.child.last_words() if self.child else ""
+        self.close(grace=0)
+        return self._junk(error, said)
+
+    def _junk(self, error: UnreadableError, said: str) -> BlackBoxError:
+        return BlackBoxError(
+            f"{self.who} wrote a line that cannot be used: {error}; expected nothing but answers "
+            f"on standard output: print everything else to standard error{said}"
+        )
+
+    def close(self, grace: float = GRACE) -> None:
+        """End the child, if there is one."""
+        _end_all(self.children, grace)
+
+    def forget(self) -> None:
+        """Leave the child to the process that this one was forked from; the next is its own."""
+        self.lock = threading.Lock()
+        while self.children:
+            self.children.pop().forget()
+
+
+def _end_all(children: list[Child], grace: float = GRACE) -> None:
+    while children:
+        children.pop().end(grace)
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,1 +1,0 @@
-"""File formats, PAutomaC machines, generators."""

@@ -1,0 +1,1 @@
+"""From a black box to weighted automata: methods, requests, run folders."""

@@ -1,0 +1,1 @@
+"""Extraction from next-symbol distributions: the black box has to predict."""

@@ -1,0 +1,1 @@
+"""Extraction from blocks of the Hankel matrix: any black box will do."""

@@ -1,0 +1,253 @@
+"""Words on which automata are compared with the box, to choose a rank and to stop.
+
+A box that predicts next symbols is sampled. A box that only gives numbers to words does not say
+which words matter. Half of its words are *typical*: like those that weigh much. The others show
+what typical words cannot: words that may weigh 0 or have the other sign (uniform words, and typical
+words with one edit), and words several times as long as those that automata are made of.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.automata.sampling import uniform_words
+from seqray.automata.stepper import predicts
+from seqray.automata.tree import PrefixTree
+from seqray.automata.words import Words
+from seqray.blackbox.protocol import BlackBox, query_weights
+from seqray.blackbox.queries.noise import Noise
+from seqray.blackbox.queries.oracle import way_of
+from seqray.extraction.basis import Basis
+from seqray.extraction.hankel.blocks import HankelBlocks
+from seqray.extraction.hankel.growth import LONG_WAYS, WAYS, heavy_words, long_words, typical_words
+from seqray.extraction.request import N_HELD_OUT, Job, draw_within
+from seqray.fidelity.compare import Reference
+from seqray.fidelity.metrics import sizes_by_length
+from seqray.util.arrays import BoolArray, FloatArray
+from seqray.util.errors import Stopped
+
+logger = logging.getLogger(__name__)
+
+NOISE_MARGIN = 10.0
+"""Weights up to this many times as large as the noise of an answer do not count in full."""
+
+SAME, NEARLY_ALL = 0.01, 0.99
+"""Relative difference up to which answers count as the same; share of words to warn from."""
+
+MIN_DIGITS = 8
+"""With fewer decimal digits in the largest weight, rounding shows in automata."""
+
+
+class ValidationWords(NamedTuple):
+    """Words to compare on, and which of them say how much words of their length weigh."""
+
+    words: Words
+    typical: BoolArray
+
+    def ask(self, box: BlackBox) -> Reference:
+        """Query the box on these words.
+
+        Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
+        """
+        asked = Reference.ask(box, self.words)
+        asked = replace(asked, next_symbol=None) if asked.leaks else asked
+        return _judged(asked, self.typical)
+
+    def first(self, n_words: int) -> ValidationWords:
+        """Return the first of them; they are shuffled, so that these are a mixture, too."""
+        return ValidationWords(self.words[:n_words], self.typical[:n_words])
+
+
+def _judged(reference: Reference, typical: BoolArray) -> Reference:
+    """Say how large a difference matters on each word.
+
+    A word that is not typical counts by what is usual: the median size of typical words, of its own
+    length or of all lengths, whichever is larger. So it matters whether an automaton takes it for a
+    typical word, and not how small a weight it gives to a word that hardly weighs anything.
+    """
+    weights, lengths = reference.weights, reference.words.lengths
+    if not weights[typical].any():
+        typical = np.ones(len(weights), bool)
+    known, at = weights[typical], lengths[typical]
+    middle = float(np.median(np.abs(known[known != 0]))) if known.any() else 0.0
+    usual = np.maximum(middle, sizes_by_length(known, at, lengths, 0.5))
+    return replace(
+        reference, negligible=np.where(typical, sizes_by_length(known, at, lengths), usual)
+    )
+
+
+def above_noise(reference: Reference, noise: Noise) -> Reference:
+    """Return what a noisy box said of words, with noise that does not count as a difference."""
+    if reference.negligible is None or noise.level == 0:
+        return reference
+    floor = NOISE_MARGIN * noise.of(reference.weights)
+    return replace(reference, negligible=np.maximum(reference.negligible, floor))
+
+
+def warn_of_little_said(weights: FloatArray) -> None:
+    """Warn where nearly all words to compare on weigh the same: a score says little then."""
+    middle = float(np.median(weights))
+    n_same = int(np.sum(np.abs(weights - middle) <= SAME * abs(middle)))
+    if n_same >= NEARLY_ALL * len(weights):
+        logger.warning(
+            "the box gave the same answer, %.4g, to %s of the %s words that ranks are compared on: "
+            "a constant automaton looks right on them, so the fidelity score says little. Compare "
+            "on words of your own with other answers (seqray evaluate), or give such words as the "
+            "basis",
+            *(middle, f"{n_same:,}", f"{len(weights):,}"),
+        )
+
+
+def warn_of_lost_digits(weights: FloatArray) -> None:
+    """Warn where all weights are so small that float64 holds only a few digits of them."""
+    largest = float(np.abs(weights).max(initial=0.0))
+    if largest == 0:
+        return
+    n_digits = int(np.log10(largest) - np.log10(np.finfo(float).smallest_subnormal))
+    if n_digits < MIN_DIGITS:
+        logger.warning(
+            "the largest answer of the box is %.3g: float64 holds about %d digits of it, expected "
+            "at least %d: let the box multiply its answers by a constant, such as 1e300",
+            *(largest, n_digits, MIN_DIGITS),
+        )
+
+
+def validation_words(
+    job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator
+) -> ValidationWords:
+    """Draw words to choose the rank on.
+
+    Parameters
+    ----------
+    job
+        What to extract, and within which limits.
+    basis
+        Typical words that its blocks hold are left out, unless there are hardly any others.
+    known
+        Blocks that are filled already, if there are any.
+    rng
+        The random generator.
+    """
+    if predicts(job.asked):
+        drawn = draw_within(job.asked, _n_drawn(job, basis), job.longest, rng, job.meter).words
+        words = _new(drawn, basis, known, rng)[:N_HELD_OUT]
+        return ValidationWords(words, np.ones(len(words), bool))
+    typical = _new(_typical(job, basis, known, rng), basis, known, rng)[: N_HELD_OUT // 2]
+    others = _others(job, typical, rng, joins=known is not None)
+    order = rng.permutation(len(typical) + len(others))
+    return ValidationWords(Words.concatenate([typical, others])[order], order < len(typical))
+
+
+def known_words(blocks: HankelBlocks, n_words: int = N_HELD_OUT) -> Reference:
+    """Return words of filled blocks, at no cost: half the heaviest, half any of the others."""
+    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")
+    heavy, rest = np.split(order, [n_words // 2])
+    rest = np.random.default_rng(0).permutation(rest)[: n_words - len(heavy)]
+    cells = np.concatenate([heavy, rest])
+    rows, columns = np.unravel_index(cells, blocks.values.shape)
+    words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
+    typical = np.arange(len(cells)) < len(heavy)
+    known = Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
+    return _judged(known, typical)
+
+
+def _n_drawn(job: Job, basis: Basis) -> int:
+    """Return how many words to draw at first: they cost a quarter of the budget at most."""
+    if job.meter.allowance is None:
+        return 4 * N_HELD_OUT
+    length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
+    return min(4 * N_HELD_OUT, max(20, int(job.meter.allowance / 4 / length)))
+
+
+def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator) -> Words:
+    """Draw words like those that weigh much; uniform ones where nothing is known of the box."""
+    if known is not None:
+        n_words = 2 * N_HELD_OUT
+        if job.meter.allowance is not None:  # an eighth of it, with the words made of them
+            n_words = min(n_words, job.meter.allowance // (8 * (WAYS + LONG_WAYS)))
+        if job.target is not None:  # no more than were asked to learn from
+            n_words = min(n_words, max(256, known.n_questions // WAYS))
+        try:
+            ask = partial(query_weights, job.asked)
+            words = typical_words(known, ask, n_words, rng=rng, limit=job.limit)
+        except Stopped:
+            words = basis.suffixes[:0]
+        words = words[np.flatnonzero(words.lengths <= job.longest)]
+        if len(words):
+            return words
+    longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    return uniform_words(
+        job.asked.alphabet, _n_drawn(job, basis), rng=rng, max_length=max(1, longest)
+    )
+
+
+def _new(words: Words, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator) -> Words:
+    """Leave out words that the blocks of a basis hold, unless there are hardly any others."""
+    new = words[np.flatnonzero(~_asked_before(words, basis))]
+    if len(new) >= min(100, len(words) // 10) > 0:
+        return new
+    if known is not None:  # those that weigh much are known, nearly all
+        return Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
+    return words
+
+
+def _asked_before(words: Words, basis: Basis) -> BoolArray:
+    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
+    suffixes = set(basis.suffixes)
+    rows = set(basis.prefixes)
+    rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
+    return np.array(
+        [any(w[:n] in rows and w[n:] in suffixes for n in range(len(w) + 1)) for w in words]
+    )
+
+
+def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) -> Words:
+    """Draw about as many words as are typical: any, nearly typical ones, and long ones.
+
+    Joining typical words to long ones takes answers of the box: without ``joins``, long words are
+    uniform ones.
+    """
+    alphabet, n_each = typical.alphabet, -(-len(typical) // 4)
+    longest = max(1, int(typical.lengths.max()))
+    found = [
+        uniform_words(alphabet, n_each, rng=rng, max_length=min(longest, job.longest)),
+        _edited(typical, n_each, rng, job.longest),
+    ]
+    max_length = _max_length(job, n_each)
+    if max_length > longest:
+        between = {"min_length": longest + 1, "max_length": max_length}
+        n_uniform = n_each if joins else 2 * n_each
+        found.append(uniform_words(alphabet, n_uniform, rng=rng, **between))
+    if max_length > longest and joins:
+        with suppress(Stopped):  # the budget allows no more
+            ask = partial(query_weights, job.asked)
+            found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
+    return Words.concatenate(found)
+
+
+def _max_length(job: Job, n_words: int) -> int:
+    """Return how long a word may be: where each symbol is a step, a budget allows shorter ones."""
+    if job.meter.allowance is None or way_of(job.asked) != "states":
+        return job.longest
+    return min(job.longest, job.meter.allowance // (16 * LONG_WAYS * n_words))
+
+
+def _edited(words: Words, n_words: int, rng: np.random.Generator, max_length: int) -> Words:
+    """Replace, remove or insert one symbol of each of some words."""
+    alphabet = words.alphabet
+    drawn = words[rng.integers(0, len(words), n_words)]
+    symbols = rng.integers(0, len(alphabet), n_words)
+    cuts = rng.integers(0, np.maximum(1, drawn.lengths))
+    kinds = rng.integers(0, 3, n_words)
+    found = []
+    for word, at, code, kind in zip(drawn, cuts, symbols, kinds, strict=True):
+        put = () if kind == 0 else (alphabet.symbols[code],)
+        found.append((*word[:at], *put, *word[at + (kind < 2) :]))
+    return alphabet.words([word for word in found if len(word) <= max_length])

@@ -1,0 +1,1 @@
+"""How faithful an automaton is to a black box: metrics, comparisons, disagreements."""

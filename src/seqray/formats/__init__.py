@@ -1,0 +1,1 @@
+"""Files: automata, words, and the layouts of PAutomaC, SPiCe and OpenFst."""

@@ -1,0 +1,106 @@
+"""Weighted automata in files as black boxes."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import LARGEST, RankedAutomata
+from seqray.formats.pautomac import read_machine
+from seqray.formats.run_files import has_file, read_run
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.files import reading
+
+
+def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
+    """Open an automaton, whatever kind of file it is in.
+
+    Parameters
+    ----------
+    path
+        A ``.json`` or ``.npz`` file, the folder of an extraction (opened at the rank chosen
+        there), or a machine of PAutomaC.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     WeightedAutomaton("a", [1], [[[0.5]]], [0.5]).save(Path(folder, "coin.json"))
+    ...     open_wa(Path(folder, "coin.json"))
+    WeightedAutomaton(1 states, 1 symbols)
+    """
+    file = Path(path)
+    if not os.path.exists(path):
+        raise MissingFileError(f"{path}: there is no such file or folder")
+    if file.is_dir():
+        return _open_run(file)
+    return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
+
+
+@runtime_checkable
+class HasBest(Protocol):
+    """What `seqray.extract` and `seqray.open_run` return."""
+
+    def best(self) -> WeightedAutomaton:
+        """Return the automaton that was chosen."""
+
+
+@runtime_checkable
+class HasNames(Protocol):
+    """What `seqray.name_states` returns."""
+
+    @property
+    def automaton(self) -> WeightedAutomaton:
+        """The automaton whose states have names."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """One name per state."""
+
+
+AutomatonLike: TypeAlias = WeightedAutomaton | HasBest | HasNames | str | os.PathLike[str]
+"""An automaton, or what one is in: an extraction, a named automaton, a run folder or a file."""
+
+
+def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutomaton:
+    """Return the automaton in whatever a function was given.
+
+    Parameters
+    ----------
+    given
+        An automaton; an extraction, of which the best is taken; a named automaton; or the path of a
+        run folder or of an automaton's file.
+    name
+        What the argument is called, for the error.
+
+    Examples
+    --------
+    >>> as_automaton(3)
+    Traceback (most recent call last):
+    ...
+    seqray.ArgumentError: automaton: expected a WeightedAutomaton, an extraction, a named ...
+    """
+    if isinstance(given, WeightedAutomaton):
+        return given
+    if isinstance(given, str | os.PathLike):
+        path = os.fspath(given).removeprefix("wa:")
+        if os.path.exists(path):
+            return open_wa(path)
+    elif isinstance(given, HasNames):
+        return given.automaton
+    elif isinstance(given, HasBest):
+        return given.best()
+    raise ArgumentError(
+        f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "
+        f"run folder or automaton, got {given!r}"
+    )
+
+
+def _open_run(folder: Path) -> WeightedAutomaton:
+    """Open the automaton of a run folder, which `seqray.extraction.run_folder` knows more about."""
+    if not has_file(folder, LARGEST):
+        raise FileError(f"{folder}: not the folder of an extraction: it has no {LARGEST}")
+    with reading(folder, "the folder of an extraction"):
+        config, contents = read_run(folder)
+        return RankedAutomata.from_files(contents).automaton(config["rank"])

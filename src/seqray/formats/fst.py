@@ -1,0 +1,192 @@
+r"""Automata as text in the AT&T format, the one that OpenFst's ``fstcompile`` reads.
+
+A line ``from to symbol symbol weight`` is a transition, a line ``state weight`` an output weight;
+the first line's origin is the start state. This format has one start state, and a weighted
+automaton has an input weight on every state. So state 0 is a fresh start, state ``q`` of the
+automaton is ``q + 1``, and transitions from 0 that read nothing, ``<eps>``, carry the input
+weights.
+
+Weights are plain real numbers: they multiply along a path and add up over paths. OpenFst's log
+semiring keeps −log(weight) instead, which exists for positive weights only, and an extracted
+automaton may hold negative ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Set
+
+import numpy as np
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Alphabet, Symbol
+from seqray.util.errors import FileError, SymbolError
+from seqray.util.files import MAX_NUMBERS, too_many_numbers
+
+EPSILON = "<eps>"
+
+
+def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
+    """Return an automaton in the AT&T format, and its symbol table.
+
+    Parameters
+    ----------
+    automaton
+        What to write. Its symbols become text, which must not be empty or hold white space.
+
+    Returns
+    -------
+    tuple[str, str]
+        The transitions and output weights, then the table: ``<eps> 0``, and the symbols from 1.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[-0.25]]], [2])
+    >>> text, symbols = to_fst_text(wa)
+    >>> print(text, symbols, sep="")
+    0 1 <eps> <eps> 1.0
+    1 1 a a 0.5
+    1 1 b b -0.25
+    1 2.0
+    <eps> 0
+    a 1
+    b 2
+    """
+    names = _names(automaton.alphabet)
+    text_of = dict(zip(automaton.alphabet, names, strict=True))
+    # One line at least, even where all input weights are 0: it names the start state.
+    starts = np.flatnonzero(automaton.initial).tolist() or [0]
+    lines = [f"0 {q + 1} {EPSILON} {EPSILON} {float(automaton.initial[q])!r}" for q in starts]
+    for origin, symbol, target, weight in automaton.edges():
+        name = text_of[symbol]
+        lines.append(f"{origin + 1} {target + 1} {name} {name} {weight!r}")
+    # Output weights of 0 are written too, so that no state is lost.
+    lines += [f"{q + 1} {weight!r}" for q, weight in enumerate(automaton.final.tolist())]
+    table = [f"{name} {code}" for code, name in enumerate([EPSILON, *names])]
+    return "\n".join(lines) + "\n", "\n".join(table) + "\n"
+
+
+def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
+    """Read an automaton from the AT&T format and its symbol table.
+
+    Parameters
+    ----------
+    text
+        Lines ``from to symbol symbol weight`` and ``state weight``; a weight left out is 1.
+        ``<eps>`` may stand only on transitions out of a start state that nothing leads back to.
+    symbols
+        Lines ``symbol code``. Codes give the alphabet its order; the symbols are strings.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[-0.25]]], [2])
+    >>> from_fst_text(*to_fst_text(wa)).allclose(wa)
+    True
+    """
+    alphabet = Alphabet(_read_symbols(symbols))
+    arcs, finals = _read_lines(text, {*alphabet, EPSILON})
+    if not arcs and not finals:
+        raise FileError("the FST text is empty: it needs at least one state")
+    start = arcs[0][0] if arcs else next(iter(finals))
+    entered = any(target == start for _, target, _, _ in arcs)
+    initial, edges = {start: 1.0}, []
+    for origin, target, symbol, weight in arcs:
+        if symbol != EPSILON:
+            edges.append((origin, symbol, target, weight))
+        elif origin == start and not entered:
+            initial[target] = initial.get(target, 0.0) + weight
+        else:
+            raise FileError(
+                f"the FST text has {EPSILON} from state {origin} to {target}: only a start state "
+                "that nothing leads back to may have it; remove the others with fstrmepsilon"
+            )
+    states = sorted({q for arc in arcs for q in arc[:2]} | set(finals))
+    if len(initial) > 1 and start not in finals and all(edge[0] != start for edge in edges):
+        states.remove(start)  # it did nothing but hand out the input weights
+        del initial[start]
+    n_numbers = len(alphabet) * len(states) ** 2
+    if n_numbers > MAX_NUMBERS:
+        raise too_many_numbers(
+            f"the FST text: {len(states):,} states and {len(alphabet):,} symbols", n_numbers
+        )
+    at = {state: index for index, state in enumerate(states)}
+    return WeightedAutomaton.from_edges(
+        alphabet,
+        len(states),
+        {at[q]: weight for q, weight in initial.items()},
+        [(at[q], symbol, at[r], weight) for q, symbol, r, weight in edges],
+        {at[q]: weight for q, weight in finals.items()},
+    )
+
+
+def _names(alphabet: Alphabet) -> list[str]:
+    names = [str(symbol) for symbol in alphabet]
+    for name in names:
+        if not name or name == EPSILON or any(char.isspace() for char in name):
+            raise SymbolError(
+                f"symbol {name!r} cannot be written as FST text: its fields end at white space, "
+                f"and {EPSILON} stands for no symbol; rename the symbol first"
+            )
+    Alphabet(names)  # refuses symbols that become the same text, as 1 and "1" do
+    return names
+
+
+def _fields(text: str) -> Iterator[tuple[int, list[str]]]:
+    for at, line in enumerate(text.split("\n"), start=1):
+        if fields := line.split():
+            yield at, fields
+
+
+def _read_symbols(text: str) -> list[str]:
+    codes: dict[int, str] = {}
+    for at, fields in _fields(text):
+        if len(fields) != 2 or not _is_count(fields[1]) or int(fields[1]) in codes:
+            raise FileError(
+                f"line {at} of the symbol table: expected a symbol and a code of its own, "
+                f"got {' '.join(fields)!r}"
+            )
+        codes[int(fields[1])] = fields[0]
+    return [codes[code] for code in sorted(codes) if codes[code] != EPSILON]
+
+
+def _read_lines(
+    text: str, known: Set[Symbol]
+) -> tuple[list[tuple[int, int, str, float]], dict[int, float]]:
+    arcs: list[tuple[int, int, str, float]] = []
+    finals: dict[int, float] = {}
+    for at, fields in _fields(text):
+        match fields:
+            case [origin, target, symbol, out, *weight] if symbol == out and len(weight) < 2:
+                if symbol not in known:
+                    raise FileError(
+                        f"line {at} of the FST text: symbol {symbol!r} is not in the symbol table"
+                    )
+                arcs.append((_state(origin, at), _state(target, at), symbol, _weight(weight, at)))
+            case [state, *weight] if len(weight) < 2:
+                finals[_state(state, at)] = _weight(weight, at)
+            case _:
+                raise FileError(
+                    f"line {at} of the FST text: expected 'from to symbol symbol weight', both "
+                    f"symbols the same, or 'state weight', got {' '.join(fields)!r}"
+                )
+    return arcs, finals
+
+
+def _is_count(field: str) -> bool:
+    return field.isdecimal() and len(field) < 19  # OpenFst's numbers have 64 bits
+
+
+def _state(field: str, at: int) -> int:
+    if not _is_count(field):
+        raise FileError(f"line {at} of the FST text: expected a state number, got {field!r}")
+    return int(field)
+
+
+def _weight(fields: list[str], at: int) -> float:
+    try:
+        weight = float(fields[0]) if fields else 1.0
+    except ValueError:
+        weight = math.nan
+    if not math.isfinite(weight):
+        raise FileError(f"line {at} of the FST text: expected a real weight, got {fields[0]!r}")
+    return weight

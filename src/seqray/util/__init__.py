@@ -1,0 +1,1 @@
+"""What every room uses: errors, arrays, files, progress. It knows nothing of automata."""

@@ -1,0 +1,86 @@
+"""The exceptions of seqray, one tree.
+
+::
+
+    SeqrayError                     catch this one to catch them all
+    ├── ArgumentError (ValueError)  something passed in cannot be used
+    │   ├── SymbolError             a symbol or alphabet
+    │   ├── BasisError              a set of prefixes or suffixes
+    │   ├── RankError               a number of states
+    │   │   └── MissingRankError    one that was not compared (also a KeyError)
+    │   └── MissingMetricError      a metric that was not measured (also a KeyError)
+    ├── FileError                   a file is damaged, cut short, newer or cannot be written
+    │   └── MissingFileError        there is none (also an ArgumentError)
+    ├── BlackBoxError               the box failed, or gave an answer that cannot be used
+    ├── MissingExtraError           a package that this part needs is not installed
+    └── Stopped                     a limit was reached, or somebody said stop
+"""
+
+
+class SeqrayError(Exception):
+    """Root of every error that seqray raises on purpose."""
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = "seqray"  # where users import it from, and what a traceback shows
+
+
+SeqrayError.__module__ = "seqray"
+
+
+class ArgumentError(SeqrayError, ValueError):
+    """Something passed in cannot be used."""
+
+
+class SymbolError(ArgumentError):
+    """A symbol or an alphabet cannot be used."""
+
+
+class BasisError(ArgumentError):
+    """A set of prefixes or suffixes cannot be used."""
+
+
+class RankError(ArgumentError):
+    """A number of states cannot be used."""
+
+
+class MissingRankError(RankError, KeyError):
+    """A rank that a table of fidelities does not have."""
+
+    __str__ = Exception.__str__  # a KeyError would put its message in quotes
+
+
+class MissingMetricError(ArgumentError, KeyError):
+    """A metric that was not measured."""
+
+    __str__ = Exception.__str__
+
+
+class FileError(SeqrayError):
+    """A file is damaged, cut short, of a newer version, or cannot be written."""
+
+
+class MissingFileError(FileError, ArgumentError):
+    """A file or folder that was named is not there."""
+
+
+class BlackBoxError(SeqrayError):
+    """A black box failed, or gave an answer that cannot be used."""
+
+
+class MissingExtraError(SeqrayError):
+    """A package that this part of seqray needs is not installed."""
+
+
+class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
+    """Asking has to end: a budget is used up, time is over, or somebody said stop."""
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install an extra of seqray.
+
+    Examples
+    --------
+    >>> install_hint("plots")
+    "pip install '.[plots]' in seqray's folder"
+    """
+    return f"pip install '.[{extra}]' in seqray's folder"

@@ -1,0 +1,345 @@
+import math
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from automata import FIGURE_1
+from seqray import Alphabet, WeightedAutomaton
+from seqray.util.errors import ArgumentError, RankError, SymbolError
+
+
+def random_automaton(seed, n_states=3, n_symbols=2, size=0.5):
+    rng = np.random.default_rng(seed)
+    return WeightedAutomaton(
+        range(n_symbols),
+        rng.normal(size=n_states),
+        size * rng.normal(size=(n_symbols, n_states, n_states)) / n_states,
+        rng.normal(size=n_states),
+    )
+
+
+def short_words(automaton, length):
+    symbols = automaton.alphabet.symbols
+    return [word for n in range(length + 1) for word in product(symbols, repeat=n)]
+
+
+def brute_weight(automaton, word):
+    state = automaton.initial
+    for symbol in word:
+        state = state @ automaton.transitions[automaton.alphabet.codes[symbol]]
+    return state @ automaton.final
+
+
+def same_numbers(a, b):
+    return a.alphabet == b.alphabet and all(
+        getattr(a, name).tobytes() == getattr(b, name).tobytes()
+        for name in ("initial", "transitions", "final")
+    )
+
+
+# The value
+
+
+def test_an_automaton_keeps_read_only_copies():
+    initial = np.ones(1)
+    wa = WeightedAutomaton("a", initial, [[[0.5]]], [1])
+    initial[0] = 7
+    assert wa.weight("") == 1
+    for array in (wa.initial, wa.transitions, wa.final, wa.prefix_final):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 2
+    with pytest.raises(AttributeError):
+        wa.final = np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("initial", "transitions", "final", "message"),
+    [
+        ([], np.zeros((1, 0, 0)), [], "at least one state"),
+        ([[1]], [[[1]]], [1], r"initial: expected shape \(any\), got \(1, 1\)"),
+        ([1], [[1]], [1], r"transitions: expected shape \(1, 1, 1\), got \(1, 1\)"),
+        ([1, 0], [[[1]]], [1, 0], r"transitions: expected shape \(1, 2, 2\)"),
+        ([1], [[[1]]], [1, 0], r"final: expected shape \(1\), got \(2,\)"),
+        ([1], [[[math.nan]]], [1], r"transitions: expected finite numbers, got nan at \(0, 0, 0\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(initial, transitions, final, message):
+    with pytest.raises(ArgumentError, match=message):
+        WeightedAutomaton("a", initial, transitions, final)
+
+
+def test_closeness_is_state_by_state():
+    wa = FIGURE_1
+    nudged = WeightedAutomaton("ab", wa.initial, wa.transitions + 1e-13, wa.final)
+    assert wa.allclose(nudged)
+    assert not wa.allclose(nudged, rtol=0, atol=1e-14)
+    assert not wa.allclose(wa.truncate(1))
+    assert not wa.allclose(WeightedAutomaton("ba", wa.initial, wa.transitions, wa.final))
+    assert not wa.allclose(WeightedAutomaton("ab", wa.initial, wa.transitions, 2 * wa.final))
+
+
+def test_an_automaton_can_be_sent_to_another_process():
+    wa = FIGURE_1
+    assert wa.total == pytest.approx(1)
+    assert same_numbers(pickle.loads(pickle.dumps(wa)), wa)
+
+
+def test_an_automaton_takes_an_alphabet_or_its_symbols():
+    alphabet = Alphabet("a")
+    assert WeightedAutomaton(alphabet, [1], [[[0.5]]], [2]).alphabet is alphabet
+    assert WeightedAutomaton.from_edges(alphabet, 1, {0: 1}, [], {0: 2}).weight("") == 2
+    assert repr(FIGURE_1) == "WeightedAutomaton(2 states, 2 symbols)"
+
+
+# The graph
+
+
+def test_an_automaton_is_its_edges():
+    wa = random_automaton(1, 4, 3)
+    n = range(wa.n_states)
+    back = WeightedAutomaton.from_edges(
+        wa.alphabet, 4, {i: wa.initial[i] for i in n}, wa.edges(), {i: wa.final[i] for i in n}
+    )
+    assert same_numbers(wa, back)
+    assert len(wa.edges()) == 3 * 4 * 4
+    strong = wa.edges(threshold=0.1)
+    assert strong == [edge for edge in wa.edges() if abs(edge[3]) > 0.1]
+    assert 0 < len(strong) < 48
+
+
+def test_parallel_edges_add_up_and_zero_edges_are_left_out():
+    wa = WeightedAutomaton.from_edges("ab", 2, {0: 1}, [(0, "b", 1, 1), (0, "b", 1, 2)], {1: 1})
+    assert wa.edges() == [(0, "b", 1, 3.0)]
+    assert wa.weights(["b", "a", "bb"]).tolist() == [3, 0, 0]
+
+
+def test_edges_outside_the_states_or_the_alphabet_are_refused():
+    with pytest.raises(ArgumentError, match="edges: state 2 is outside 2 states"):
+        WeightedAutomaton.from_edges("a", 2, {}, [(0, "a", 2, 1)], {})
+    with pytest.raises(ArgumentError, match="edges: state -1 is outside 2 states"):
+        WeightedAutomaton.from_edges("a", 2, {}, [(-1, "a", 0, 1)], {})
+    with pytest.raises(ArgumentError, match="initial: state 5 is outside 2 states"):
+        WeightedAutomaton.from_edges("a", 2, {5: 1}, [], {})
+    with pytest.raises(ArgumentError, match="final: state 5 is outside 2 states"):
+        WeightedAutomaton.from_edges("a", 2, {}, [], {5: 1})
+    with pytest.raises(SymbolError, match="symbol 'b'"):
+        WeightedAutomaton.from_edges("a", 2, {}, [(0, "b", 0, 1)], {})
+
+
+def test_truncation_keeps_the_leading_states():
+    wa = random_automaton(0, 3)
+    two = wa.truncate(2)
+    np.testing.assert_array_equal(two.transitions, wa.transitions[:, :2, :2])
+    assert same_numbers(wa.truncate(3), wa)
+    for n in (0, 4, -1):
+        with pytest.raises(RankError, match=f"rank {n} is outside 1 … 3"):
+            wa.truncate(n)
+
+
+# Weights
+
+
+def test_the_automaton_of_figure_1_gives_the_weights_of_the_paper():
+    wa = FIGURE_1
+    assert wa.weight("b") == pytest.approx(1 / 12)
+    np.testing.assert_allclose(wa.weights(["", "a", "ab", "ba"]), [0, 1 / 24, 5 / 96, 1 / 48])
+    assert wa.total == pytest.approx(1)
+    assert wa.spectral_radius == pytest.approx(0.5 + 0.5**0.5 * 0.5)
+    np.testing.assert_allclose(wa.prefix_final, 1)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
+@settings(max_examples=30)
+def test_a_batch_gives_what_each_word_gives_alone(seed, n_states, n_symbols):
+    wa = random_automaton(seed, n_states, n_symbols, size=1.5)
+    words = short_words(wa, 4)[::-1]
+    brute = [brute_weight(wa, word) for word in words]
+    np.testing.assert_allclose(wa.weights(words), brute, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose([wa.weight(word) for word in words[:20]], brute[:20], atol=1e-13)
+    sign, log = wa.log_weights(words)
+    np.testing.assert_allclose(sign * np.exp(log), brute, rtol=1e-9, atol=1e-13)
+    for word in words[:5]:
+        np.testing.assert_allclose(wa.state_after(word) @ wa.final, brute_weight(wa, word))
+
+
+def test_no_words_have_no_weights():
+    wa = FIGURE_1
+    assert wa.weights([]).shape == (0,)
+    assert wa.next_symbol([]).shape == (0, 3)
+    assert [part.shape for part in wa.log_weights([])] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("weight", [0.01, -100.0])
+def test_logarithms_of_very_long_words_neither_underflow_nor_overflow(weight):
+    wa = WeightedAutomaton("ab", [1, 0], [weight * np.eye(2), np.eye(2)[::-1]], [2, -3])
+    words = ["a" * 9999, "a" * 9999 + "b", "a" * 10_000]
+    sign, log = wa.log_weights(words)
+    lengths = np.array([9999, 9999, 10_000])
+    np.testing.assert_allclose(log, np.log([2, 3, 2]) + np.log(abs(weight)) * lengths)
+    assert sign.tolist() == [np.sign(weight), -np.sign(weight), 1]
+    large = abs(weight) > 1
+    expected = [math.inf * s if large else 0 for s in sign]
+    np.testing.assert_array_equal(wa.weights(words), expected)
+
+
+def test_a_weight_of_zero_stays_zero_however_large_the_state():
+    wa = WeightedAutomaton("a", [1, 0], [100.0 * np.eye(2)], [0, 1])
+    assert wa.weight("a" * 10_000) == 0
+    sign, log = wa.log_weights(["a" * 10_000])
+    assert (sign[0], log[0]) == (0, -math.inf)
+
+
+def test_a_weight_within_range_is_found_where_the_state_is_not():
+    wa = WeightedAutomaton("a", [1], [[[1e10]]], [1e-300])
+    assert wa.weight("a" * 40) == pytest.approx(1e100)
+    assert wa.weight("a" * 5) == pytest.approx(1e-250)
+
+
+def test_a_dead_state_is_left_alone():
+    wa = WeightedAutomaton("ab", [1], [[[0.0]], [[1.0]]], [1])
+    assert wa.weights(["a", "ab", "b"]).tolist() == [0, 0, 1]
+
+
+def test_more_symbols_than_sixteen_bits_hold_are_told_apart():
+    n = 2**16 + 3
+    wa = WeightedAutomaton(range(n), [1], np.arange(n)[:, None, None], [1])
+    words = [(n - 1,), (1,), (2**16,), (2, n - 2), (0,)]
+    assert wa.weights(words).tolist() == [n - 1, 1, 2**16, 2 * (n - 2), 0]
+
+
+@pytest.mark.parametrize("n_symbols", [3, 2**16 + 3])
+def test_many_states_stepped_at_once_are_each_stepped_alone(n_symbols):
+    rng = np.random.default_rng(0)
+    n = 3 if n_symbols > 100 else 40
+    transitions = rng.normal(size=(n_symbols, n, n))
+    wa = WeightedAutomaton(range(n_symbols), rng.normal(size=n), transitions, rng.normal(size=n))
+    first, second = rng.integers(n_symbols, size=(2, 5000))
+    first[:2] = second[:2] = 0, n_symbols - 1
+    parents = rng.permutation(5000)
+    states = wa.step(wa.step(wa.start(), np.zeros(5000, int), first), parents, second)
+    forward = (wa.initial @ transitions[first])[parents]
+    backward = transitions[second] @ wa.final
+    brute = np.einsum("ij,ij->i", forward, backward)
+    np.testing.assert_allclose(wa.state_weights(states), brute, rtol=1e-9, atol=1e-9)
+
+
+def test_stepping_no_states_gives_none():
+    wa = FIGURE_1
+    none = np.zeros(0, int)
+    states = wa.step(wa.start(), none, none)
+    assert wa.state_weights(states).shape == (0,)
+    assert wa.state_next_symbol(states).shape == (0, 3)
+
+
+def test_state_vectors_are_the_states_after_each_word():
+    wa = random_automaton(2)
+    states = wa.step(wa.start(), np.array([0, 0, 0]), np.array([1, 0, 1]))
+    expected = [wa.state_after([symbol]) for symbol in (1, 0, 1)]
+    np.testing.assert_allclose(wa.state_vectors(states), expected)
+
+
+# Prefix weights and predictions
+
+
+def test_prefix_weights_are_the_summed_weights_of_all_that_follow():
+    wa = random_automaton(0, 3, 2, size=0.3)
+    follows = short_words(wa, 12)
+    for prefix in ((), (0,), (1, 0)):
+        brute = wa.weights([(*prefix, *word) for word in follows]).sum()
+        assert wa.prefix_weight(prefix) == pytest.approx(brute, rel=1e-6)
+        assert wa.prefix_weights([(1, 1), prefix])[1] == pytest.approx(brute, rel=1e-6)
+
+
+def never_stopping():
+    """From state 0 the word ends, goes on, or falls into states 1 and 2, which never stop."""
+    return WeightedAutomaton.from_edges(
+        "ab",
+        3,
+        {0: 1},
+        [(0, "a", 0, 0.2), (0, "b", 1, 0.3), (1, "a", 1, 0.5), (1, "b", 2, 0.5), (2, "a", 1, 1)],
+        {0: 0.5},
+    )
+
+
+def test_states_that_never_stop_add_nothing_to_prefix_weights():
+    wa = never_stopping()
+    assert wa.spectral_radius == pytest.approx(1)
+    finite = wa.weights(short_words(wa, 12))
+    assert wa.total == pytest.approx(finite.sum(), rel=1e-7)
+    assert wa.prefix_weight("a") == pytest.approx(finite.sum() * 0.2, rel=1e-7)
+    assert wa.prefix_weights(["b", "bab"]).tolist() == [0, 0]
+    np.testing.assert_allclose(wa.next_symbol(["", "a"]), [[0.2, 0, 0.8]] * 2, atol=1e-15)
+    np.testing.assert_allclose(wa.next_symbol(["b", "ba"]), 1 / 3)
+
+
+def test_a_never_stopping_part_in_other_coordinates_adds_nothing_either():
+    wa = never_stopping()
+    basis = np.array([[1.0, 2, 0], [0, 1, 1], [1, 0, 3]])
+    inverse = np.linalg.inv(basis)
+    mixed = WeightedAutomaton(
+        "ab", wa.initial @ basis, inverse @ wa.transitions @ basis, inverse @ wa.final
+    )
+    assert mixed.total == pytest.approx(wa.total)
+    np.testing.assert_allclose(mixed.next_symbol(["", "a"]), wa.next_symbol(["", "a"]), atol=1e-12)
+
+
+def test_above_spectral_radius_one_prefix_weights_solve_the_same_equation():
+    wa = WeightedAutomaton("ab", [1], [[[1.5]], [[0.5]]], [3])
+    assert wa.spectral_radius == 2
+    assert wa.total == -3
+    np.testing.assert_allclose(wa.next_symbol(["", "a"]), [[1.5, 0.5, -1]] * 2)
+
+
+def test_a_defective_machine_still_predicts():
+    wa = WeightedAutomaton("a", [1, 0], [[[1, 1], [0, 1]]], [0, 1])
+    assert np.isfinite(wa.prefix_final).all()
+    np.testing.assert_allclose(wa.next_symbol(["", "a", "aa"]).sum(axis=1), 1)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4), st.floats(0.1, 3))
+@settings(max_examples=40)
+def test_predictions_sum_to_one(seed, n_states, n_symbols, size):
+    wa = random_automaton(seed, n_states, n_symbols, size)
+    rows = wa.next_symbol(short_words(wa, 3))
+    np.testing.assert_allclose(rows.sum(axis=1), 1, atol=1e-12 * np.abs(rows).max())
+
+
+def test_predictions_sum_to_one_where_the_sum_over_words_diverges():
+    wa = WeightedAutomaton("a", [0.5, 0.5], [np.diag([1, 0.5])], [1, 0.5])
+    np.testing.assert_allclose(wa.next_symbol(["", "a"]).sum(axis=1), 1)
+
+
+def test_predictions_are_quotients_of_prefix_weights():
+    wa = random_automaton(3, 4, 3)
+    words = short_words(wa, 3)
+    rows = wa.next_symbol(words)
+    whole = wa.prefix_weights(words)
+    for code in range(3):
+        expected = wa.prefix_weights([(*word, code) for word in words]) / whole
+        np.testing.assert_allclose(rows[:, code], expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(rows[:, 3], wa.weights(words) / whole, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(rows[5], wa.next_symbol([words[5]])[0], rtol=1e-9)
+
+
+def test_where_a_prefix_weighs_nothing_the_prediction_is_uniform():
+    wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.0]]], [0.5])
+    rows = wa.next_symbol(["a", "b", "ba"])
+    np.testing.assert_allclose(rows, [[0.5, 0, 0.5], [1 / 3] * 3, [1 / 3] * 3])
+
+
+def test_predictions_after_ten_thousand_letters_are_as_good_as_after_one():
+    wa = FIGURE_1
+    row = wa.next_symbol(["a" * 10_000])[0]
+    np.testing.assert_allclose(row.sum(), 1)
+    np.testing.assert_allclose(row, wa.next_symbol(["a" * 200])[0])
+
+
+def test_sampling_is_cut_at_the_longest_length_allowed():
+    wa = WeightedAutomaton("a", [1], [[[0.9]]], [0.1])
+    words = wa.sample(100, rng=np.random.default_rng(0), max_length=5)
+    assert words.lengths.max() == 5
+    assert words == wa.sample(100, rng=np.random.default_rng(0), max_length=5)

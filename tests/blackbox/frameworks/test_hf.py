@@ -1,0 +1,394 @@
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import seqray
+from pages import blocks, run_example
+from same_gru.hf import (
+    ALPHABET,
+    CARD,
+    END,
+    IDS,
+    N_IDS,
+    START,
+    VALUE,
+    bert,
+    gpt2,
+    import_transformers,
+    saved,
+    tokenizer,
+)
+from seqray.automata.stepper import predicts
+from seqray.automata.tree import PrefixTree, walk
+from seqray.blackbox.card import Card
+from seqray.blackbox.frameworks.hf import hf_box, open_hf
+from seqray.blackbox.frameworks.stepped import SteppedModel
+from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.util.errors import ArgumentError, BlackBoxError
+
+torch = pytest.importorskip("torch")
+transformers = import_transformers()
+
+LETTERS = np.random.default_rng(0).choice(list("abc"), 30)
+WORDS = ["", "a", "c", "ab", "bca", "cabcab", "cabbbc", "".join(LETTERS), "".join(LETTERS[::-1])]
+SMALL = {
+    "vocab_size": N_IDS,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 40,
+    "initializer_range": 0.3,
+    "bos_token_id": START,
+    "eos_token_id": END,
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return gpt2()
+
+
+def ids_of(word, card=CARD):
+    return torch.as_tensor(card.of_words(card.alphabet.words([word])))
+
+
+def next_of(model, word, over):
+    """Return what a model says, asked about one word as its users do."""
+    with torch.inference_mode():
+        logits = model.eval()(ids_of(word)).logits[0, -1].double()
+    chances = logits.softmax(0)[[*IDS, END]].numpy()
+    return chances / chances.sum() if over == "symbols" else chances
+
+
+# Language models ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_a_language_model_is_renormalised_over_its_symbols(model, memory):
+    box = hf_box(model, CARD, memory=memory)
+    expected = [next_of(model, word, "symbols") for word in WORDS]
+    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-6)
+    assert "not renormalised" not in repr(box)
+
+
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_or_is_left_as_it_is_among_all_tokens(model, memory):
+    box = hf_box(model, replace(CARD, renormalise=False), memory=memory)
+    expected = np.array([next_of(model, word, "tokens") for word in WORDS])
+    assert expected.sum(axis=1).max() < 0.99
+    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-6)
+    assert predicts(box)
+    assert repr(box).endswith("the GPT2LMHeadModel, 3 symbols, not renormalised)")
+
+
+def test_the_cache_is_shared_unless_there_is_no_memory_for_it(model):
+    cached, anew = hf_box(model, CARD), hf_box(model, CARD, memory=0)
+    assert isinstance(cached, SteppedModel)
+    assert isinstance(anew, AskedModel)
+    np.testing.assert_allclose(cached.weights(WORDS), anew.weights(WORDS), rtol=1e-5)
+
+
+def test_blocks_are_the_same_with_a_cache_and_without(model):
+    basis = seqray.uniform_basis(ALPHABET, 12, 12, rng=np.random.default_rng(0), max_length=14)
+    cached, anew = (seqray.fill(hf_box(model, CARD, memory=m), basis) for m in (2**30, 0))
+    np.testing.assert_allclose(cached.values, anew.values, rtol=1e-5)
+
+
+def test_no_token_is_read_twice(model, monkeypatch):
+    box = hf_box(model, CARD)
+    n_read = []
+    monkeypatch.setattr(
+        model.transformer.wte,
+        "forward",
+        lambda ids, f=model.transformer.wte.forward: n_read.append(ids.numel()) or f(ids),
+    )
+    box.weights(WORDS)
+    assert sum(n_read) == len(PrefixTree.of(ALPHABET.words(WORDS)))
+
+
+OTHERS = {
+    "grouped heads": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)),
+    "a sliding window": lambda: transformers.MistralForCausalLM(
+        transformers.MistralConfig(**SMALL, sliding_window=4)
+    ),
+    "its own attention": lambda: transformers.BloomForCausalLM(
+        transformers.BloomConfig(
+            vocab_size=N_IDS, hidden_size=16, n_layer=2, n_head=2, initializer_range=0.3
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_of_other_kinds_share_their_cache(name):
+    torch.manual_seed(0)
+    model = OTHERS[name]()
+    box = hf_box(model, CARD)
+    assert isinstance(box, SteppedModel)
+    expected = [next_of(model, word, "symbols") for word in WORDS]
+    assert np.ptp(expected, axis=0).max() > 0.1
+    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-5)
+
+
+def two_ways():
+    """Return a model that reads from both ends: later tokens change what earlier ones left."""
+    config = transformers.BertConfig(
+        **{k: v for k, v in SMALL.items() if k != "num_key_value_heads"}
+    )
+    return transformers.BertLMHeadModel(config)
+
+
+def without_keys():
+    return transformers.MambaForCausalLM(
+        transformers.MambaConfig(
+            vocab_size=N_IDS, hidden_size=16, num_hidden_layers=2, state_size=4
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [(two_ways, "with its cache it answers"), (without_keys, "does not keep keys and values")],
+)
+def test_a_model_whose_cache_cannot_be_shared_reads_prefixes_anew_and_says_why(
+    made, reason, caplog
+):
+    torch.manual_seed(0)
+    model = made()
+    with caplog.at_level(logging.WARNING, "seqray"):
+        box = hf_box(model, CARD)
+    assert "reads every prefix from the beginning: " in caplog.text
+    assert reason in caplog.text
+    assert isinstance(box, AskedModel)
+    expected = [next_of(model, word, "symbols") for word in WORDS]
+    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-5)
+
+
+def test_half_precision_is_near(tmp_path, model):
+    saved(model, tmp_path, CARD)
+    full, half = (open_hf(tmp_path, dtype=dtype) for dtype in ("float64", "bfloat16"))
+    assert isinstance(half, SteppedModel)
+    apart = np.abs(half.next_symbol(WORDS) - full.next_symbol(WORDS)).max()
+    assert 1e-6 < apart < 0.2
+
+
+def test_the_model_is_left_as_it_was():
+    model = gpt2(pad_token_id=IDS[0])
+    model.train()
+    model.lm_head.eval()
+    hf_box(model, CARD).weights(WORDS)
+    assert model.training
+    assert not model.lm_head.training
+    assert model.config.pad_token_id == IDS[0]
+    assert model.config.use_cache
+
+
+# Memory and length ----------------------------------------------------------------------------
+
+
+def test_few_states_are_stepped_at_once_where_they_are_large(model):
+    token = 2 * 2 * 16 * 4
+    box = hf_box(model, CARD, memory=64 * 5 * token)
+    assert box.max_states == 5
+    tree = PrefixTree.of(ALPHABET.words(WORDS))
+    widths = [len(s.log_weight) for _, s in walk(box, tree, box.start())]
+    assert max(widths) == 5
+    assert hf_box(model, CARD, memory=1).max_states == 1
+
+
+@pytest.mark.parametrize("n_tokens", [1, 20, 100])
+def test_what_does_not_fit_into_memory_is_read_anew(model, n_tokens):
+    small = hf_box(model, CARD, memory=n_tokens * 2 * 2 * 16 * 4)
+    assert isinstance(small, SteppedModel)
+    np.testing.assert_allclose(small.weights(WORDS), hf_box(model, CARD).weights(WORDS), rtol=1e-5)
+    symbols = np.arange(3).repeat(100)
+    state = small.step(small.start(), np.zeros(300, np.int64), symbols)
+    assert state.inner.pages is None
+
+
+def test_a_large_step_is_made_in_parts(model, monkeypatch):
+    box = hf_box(model, CARD)
+    expected = box.weights(WORDS)
+    monkeypatch.setattr("seqray.blackbox.frameworks.hf_cache.ROOM", 4 * N_IDS * 2)
+    np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_a_word_that_is_too_long_is_refused_before_it_is_read(memory):
+    model = gpt2(n_positions=6)
+    box = hf_box(model, CARD, memory=memory)
+    assert box.weights(["abcab"]).shape == (1,)
+    with pytest.raises(
+        BlackBoxError, match=r"GPT2LMHeadModel reads .*at most [56] .*\(max_length\)"
+    ):
+        box.weights(["abcabc"])
+    short = hf_box(model, replace(CARD, limit=4), memory=memory)
+    with pytest.raises(BlackBoxError, match=r"reads (words of )?at most [34]"):
+        short.weights(["abca"])
+
+
+def test_positions_that_are_counted_from_behind_padding_are_known():
+    sizes = {k: v for k, v in SMALL.items() if k != "num_key_value_heads"}
+    config = transformers.RobertaConfig(**{**sizes, "pad_token_id": 3})
+    box = hf_box(transformers.RobertaForSequenceClassification(config), VALUE)
+    assert np.isfinite(box.weights(["abc" * 11 + "ab"])).all()
+    with pytest.raises(BlackBoxError, match="reads words of at most 35"):
+        box.weights(["abc" * 12])
+
+
+# Classifiers ----------------------------------------------------------------------------------
+
+
+def logits_of(model, word, card=VALUE):
+    with torch.inference_mode():
+        return model.eval()(ids_of(word, card)).logits[0].double().numpy()
+
+
+def test_a_classifier_answers_one_class_s_logit_or_probability(tmp_path):
+    model = bert()
+    saved(model, tmp_path, VALUE)
+    logits = np.array([logits_of(model, word) for word in WORDS])
+    box = open_hf(tmp_path)
+    assert isinstance(box, AskedBox)
+    np.testing.assert_allclose(box.weights(WORDS), logits[:, 1], atol=1e-5)
+    box = open_hf(tmp_path, label="LABEL_2", output="probability")
+    chances = np.exp(logits[:, 2]) / np.exp(logits).sum(axis=1)
+    np.testing.assert_allclose(box.weights(WORDS), chances, atol=1e-6)
+
+
+def test_labels_that_exclude_nothing_have_chances_of_their_own():
+    model = bert(problem_type="multi_label_classification")
+    box = hf_box(model, replace(VALUE, scores="logits"))
+    logits = np.array([logits_of(model, word)[1] for word in WORDS])
+    np.testing.assert_allclose(box.weights(WORDS), 1 / (1 + np.exp(-logits)), atol=1e-6)
+
+
+def test_a_regression_has_no_probability():
+    model = bert(num_labels=1, problem_type="regression")
+    card = replace(VALUE, column=0)
+    expected = [logits_of(model, word)[0] for word in WORDS]
+    np.testing.assert_allclose(hf_box(model, card).weights(WORDS), expected, atol=1e-5)
+    with pytest.raises(ArgumentError, match="answers a number and no probability"):
+        hf_box(model, replace(card, scores="logits"))
+
+
+@pytest.mark.parametrize("pad", [None, IDS[0]])
+def test_a_symbol_is_not_taken_for_padding(pad):
+    torch.manual_seed(0)
+    config = gpt2(pad_token_id=pad, num_labels=2).config
+    model = transformers.GPT2ForSequenceClassification(config)
+    box = hf_box(model, VALUE)
+    found = box.weights(["ba", "bca", "ccc"])
+    config.pad_token_id = None
+    expected = [logits_of(model, word)[1] for word in ("ba", "bca", "ccc")]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_the_empty_word_needs_a_mark_or_a_value():
+    model = bert()
+    card = replace(VALUE, start=None)
+    with pytest.raises(BlackBoxError, match="cannot read the empty word, and its card has neither"):
+        hf_box(model, card)
+    assert hf_box(model, replace(card, empty=0.25)).weights([""])[0] == 0.25
+    stop = hf_box(model, replace(card, stop=START)).weights(["", "ab"])
+    expected = [logits_of(model, word, replace(card, stop=START))[1] for word in ("", "ab")]
+    np.testing.assert_allclose(stop, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("memory", [0, 2**30])
+def test_several_tokens_are_read_before_the_first_symbol(model, memory):
+    card = replace(CARD, start=[END, START])
+    box = hf_box(model, card, memory=memory)
+    assert box.max_length == 38
+    with torch.inference_mode():
+        logits = model.eval()(torch.tensor([[END, START, IDS[1]]])).logits[0, -1].double()
+    expected = logits[[*IDS, END]].softmax(0).numpy()
+    np.testing.assert_allclose(box.next_symbol(["b"])[0], expected, atol=1e-5)
+
+
+# What does not fit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        (replace(CARD, ids=(4, 2, 70), columns=(4, 2, 70)), r"symbol 'c' has the id 70.*from 0 to"),
+        (replace(CARD, start=9), "start has the id 9"),
+        (replace(CARD, end=9), "end has the id 9"),
+        (replace(CARD, columns=(1, 2, 3)), "outputs are its tokens: leave columns out"),
+        (replace(CARD, start=None), "give the card a start"),
+        (VALUE, "GPT2LMHeadModel predicts the next token"),
+    ],
+)
+def test_an_alphabet_and_a_model_that_disagree_are_refused(model, card, message):
+    with pytest.raises(ArgumentError, match=message):
+        hf_box(model, card)
+
+
+def test_columns_are_ids(model):
+    plain = Card(ALPHABET, "next", ids=IDS, start=START, end=END)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_card_needs_no_columns_wherever_its_end_is(model, end):
+    plain = Card(ALPHABET, "next", ids=IDS, start=8, end=end)
+    said = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=8, end=end)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, said).next_symbol(WORDS))
+
+
+def test_the_end_is_the_configuration_s_where_the_card_says_none(model):
+    plain = Card(ALPHABET, "next", ids=IDS, start=START)
+    found = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+    with pytest.raises(ArgumentError, match="end: say in the card which token it is"):
+        hf_box(gpt2(eos_token_id=None), plain)
+
+
+def test_what_is_no_model_is_refused(model):
+    with pytest.raises(ArgumentError, match="expected one of transformers, got Linear"):
+        hf_box(torch.nn.Linear(1, 1), CARD)
+    with pytest.raises(ArgumentError, match="expected a Card, got str"):
+        hf_box(model, "abc")
+    with pytest.raises(ArgumentError, match="memory: expected a whole number from 0"):
+        hf_box(model, CARD, memory=-1)
+    with pytest.raises(ArgumentError, match="is no causal language model"):
+        hf_box(bert(), CARD)
+    with pytest.raises(ArgumentError, match="has 3 classes, and its card asks for class 3"):
+        hf_box(bert(), replace(VALUE, column=3))
+
+
+def test_a_model_that_answers_nan_is_named():
+    model = gpt2()
+    model.transformer.ln_f.bias.data[:] = np.nan
+    with pytest.raises(BlackBoxError, match=r"the GPT2LMHeadModel answered .*nan"):
+        hf_box(model, CARD)
+
+
+# The page and the example ---------------------------------------------------------------------
+
+
+def test_the_page_s_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("the", "cat", "dog", "sleeps", "good", "bad", "not")
+    classes = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "num_labels": 2, "vocab_size": 12}
+    for folder, model in (("model", gpt2(vocab_size=12)), ("reviews", bert(**classes))):
+        saved(model, tmp_path / folder)
+        tokenizer(words=words, around=("<s>", "</s>")).save_pretrained(folder)
+    monkeypatch.setattr(seqray, "extract", lambda box, **_: box.weights([("the", "cat")]))
+    names = {}
+    for code in blocks("boxes/hf.md", "python"):
+        exec(code, names)
+        assert isinstance(names["box"].weights(names["box"].alphabet.words([()])), np.ndarray)
+
+
+def test_the_example_runs():
+    printed = run_example("hf_box.py")
+    assert "the model became WeightedAutomaton(" in printed
+    assert "the dog sees the cat" in printed

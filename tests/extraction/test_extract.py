@@ -1,0 +1,449 @@
+import numpy as np
+import pytest
+
+import seqray
+from seqray import Basis, Extraction, WeightedAutomaton, extract
+from seqray.automata.generators import random_automaton, random_machine
+from seqray.extraction.extract import METHODS
+from seqray.extraction.hankel.method import CHOICES
+from seqray.extraction.svd import Decomposition
+from seqray.fidelity.compare import TOLERANCE, Fidelity, FidelityTable
+from seqray.util.errors import ArgumentError, RankError, SymbolError
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def machine():
+    return random_machine("pfa", 4, 3, rng=rng(1))
+
+
+def difference_box():
+    """As minus bs: two states, and values of both signs."""
+    return seqray.black_box(lambda words: [w.count("a") - w.count("b") for w in words], "ab")
+
+
+SMALL = {"prefixes": 60, "suffixes": 50}
+BLOCKS = ("paper", "weighted")
+ANY_BOX = ("auto", *BLOCKS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_recovers_a_machine(method):
+    wa = machine()
+    found = extract(wa, method=method, **SMALL)
+    assert found.max_rank == 4
+    words = wa.sample(200, rng=rng(2))
+    np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-10)
+    assert found.best_rank() <= 4
+    assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
+
+
+def test_every_method_asks_its_own_words():
+    settings = {
+        method: extract(machine(), method=method, max_rank=2, **SMALL).settings
+        for method in METHODS
+    }
+    assert settings["paper"]["basis"].startswith("uniform up to length")
+    assert settings["paper"]["weighting"] == "none"
+    assert settings["weighted"]["basis"] == "sampled from the box"
+    assert settings["weighted"]["weighting"] in CHOICES
+    for method in ("conditional", "auto"):
+        assert settings[method]["basis"] == "contexts of 800 words drawn from the box"
+        assert settings[method]["method"] == "conditional"
+
+
+def test_a_box_that_does_not_predict_is_asked_about_uniform_words():
+    found = extract(difference_box(), **SMALL)
+    assert found.settings["basis"].startswith("uniform")
+    assert not found.predicts
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(
+        ArgumentError, match="expected one of auto, paper, weighted, conditional, got 'best'"
+    ):
+        extract(machine(), method="best")
+
+
+@pytest.mark.parametrize(
+    ("box", "basis"),
+    [
+        (difference_box(), None),
+        (machine(), "uniform"),
+        (machine(), seqray.uniform_basis(machine().alphabet, 9, 9, rng=rng())),
+    ],
+)
+def test_contexts_are_drawn_from_what_predicts(box, basis):
+    with pytest.raises(ArgumentError, match=r"method: conditional needs .*: use 'weighted'"):
+        extract(box, method="conditional", basis=basis)
+    assert extract(box, basis=basis, **SMALL).settings["method"] == "weighted"
+
+
+def test_a_basis_of_ones_own_is_used_as_it_is():
+    wa = machine()
+    basis = seqray.uniform_basis(wa.alphabet, 30, 31, rng=rng(3))
+    found = extract(wa, basis=basis, prefixes=5)
+    assert found.basis is basis
+    assert (found.settings["prefixes"], found.settings["suffixes"]) == (30, 31)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_data_set_is_a_basis(method):
+    wa = machine()
+    data = wa.sample(400, rng=rng(4))
+    for words in (data, list(data)):
+        found = extract(wa, basis=words, method=method, max_rank=2, **SMALL)
+        sources = ("from a data set", "contexts of 400 words of a data set")
+        assert found.settings["basis"] == sources[method not in BLOCKS]
+        pieces = {word[:n] for word in data for n in range(len(word) + 1)}
+        assert set(found.basis.prefixes) <= pieces
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
+def test_a_basis_is_chosen_by_name(basis):
+    for method in BLOCKS:
+        found = extract(machine(), basis=basis, method=method, prefixes=90, suffixes=80)
+        assert found.settings["basis"].startswith(basis)
+
+
+def test_an_unknown_basis_is_refused():
+    with pytest.raises(ArgumentError, match="expected sampled, grown, uniform or words, got 'box'"):
+        extract(machine(), basis="box")
+
+
+def test_a_box_without_predictions_cannot_be_sampled():
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
+        extract(difference_box(), basis="sampled")
+
+
+def test_a_basis_over_another_alphabet_is_refused():
+    words = seqray.Alphabet("xy").words(["", "x"])
+    for basis in (Basis(words, words), words, [("x",)]):
+        with pytest.raises(SymbolError):
+            extract(machine(), basis=basis)
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
+def test_the_longest_word_has_a_symbol(basis):
+    with pytest.raises(ArgumentError, match="max_length: expected a whole number from 1, got 0"):
+        extract(machine(), basis=basis, max_length=0)
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
+@pytest.mark.parametrize("method", ANY_BOX)
+def test_the_longest_word_is_kept_to(method, basis):
+    sizes = {"prefixes": 15, "suffixes": 15, "max_rank": 2}
+    found = extract(machine(), basis=basis, method=method, max_length=3, **sizes)
+    assert found.basis.prefixes.lengths.max() <= 3
+    assert found.settings["max_length"] == 3
+
+
+@pytest.mark.parametrize("method", ANY_BOX)
+def test_a_box_with_values_of_both_signs_is_recovered_exactly(method):
+    found = extract(difference_box(), method=method, **SMALL)
+    assert found.max_rank == found.best_rank() == 2
+    words = ["", "a", "b", "abab", "bbbbb", "aaaaaaaaaaaab", "bab" * 9]
+    exact = [word.count("a") - word.count("b") for word in words]
+    np.testing.assert_allclose(found.best().weights(words), exact, atol=1e-9)
+    assert repr(found) == "Extraction(ranks 1 … 2, best 2)"
+
+
+def test_an_automaton_of_both_signs_is_recovered_exactly():
+    wa = random_automaton(6, 3, rng=rng(5))
+    found = extract(wa, basis="uniform", prefixes=150, suffixes=150)
+    words = seqray.uniform_basis(wa.alphabet, 300, 1, rng=rng(6)).prefixes
+    weights = wa.weights(words)
+    error = np.abs(found.automaton(6).weights(words) - weights).max()
+    assert error < 1e-8 * np.abs(weights).max()
+
+
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [*((machine, method) for method in METHODS), *((difference_box, m) for m in BLOCKS)],
+)
+def test_the_same_seed_gives_the_same_automaton_to_the_bit(method, make):
+    one, same, other = (
+        extract(make(), method=method, seed=s, max_rank=3, **SMALL) for s in (3, 3, 4)
+    )
+    for name in ("initial", "transitions", "final"):
+        np.testing.assert_array_equal(
+            getattr(one.automaton(one.max_rank), name), getattr(same.automaton(one.max_rank), name)
+        )
+    assert one.fidelity.rows() == same.fidelity.rows()
+    assert one.basis.prefixes == same.basis.prefixes
+    assert one.basis.prefixes != other.basis.prefixes
+
+
+def test_the_settings_say_what_was_asked_and_done():
+    calls = []
+    found = extract(
+        machine(),
+        method="weighted",
+        basis="uniform",
+        prefixes=40,
+        suffixes=30,
+        max_rank=3,
+        max_length=9,
+        seed=5,
+        progress=lambda *call: calls.append(call),
+    )
+    settings = found.settings
+    assert settings["weighting"] in CHOICES
+    asked = {
+        "method": "weighted",
+        "basis": "uniform up to length 9",
+        "prefixes": 40,
+        "suffixes": 30,
+        "words_cut": 0,
+        "max_rank": 3,
+        "max_length": 9,
+        "seed": 5,
+        "held_out_words": 1000,
+        "numpy": np.__version__,
+    }
+    assert asked.items() <= settings.items()
+    assert set(settings["seconds"]) == {"basis", "fill", "svd", "choose"}
+    assert settings["questions"] == calls[-1][0] == calls[-1][1]
+    assert settings["steps"] > 0
+    assert found.max_rank == len(found.singular_values) == len(found.fidelity) == 3
+
+
+def made_up(name, values, settings=()):
+    """An extraction with the given metric, one number a rank."""
+    n = len(values)
+    wa = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
+    words = wa.alphabet.words([""])
+    table = FidelityTable(
+        tuple(range(1, n + 1)), tuple(Fidelity({name: v}, n_words=1, n_prefixes=1) for v in values)
+    )
+    return Extraction(Decomposition(np.ones(n), wa), Basis(words, words), table, dict(settings))
+
+
+RISING = ("ndcg5", [0.5, 0.9, 0.9995, 0.9, 1.0])
+FALLING = ("relative_error", [0.3, 0.00005, 0.2, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("column", "tolerance", "rank"),
+    [
+        (RISING, 0.001, 3),
+        (RISING, 0, 5),
+        (RISING, 0.2, 2),
+        (("ndcg5", [0.7, 0.7, 0.7]), 0.001, 1),
+        (FALLING, 0.001, 2),
+        (FALLING, 0, 4),
+    ],
+)
+def test_the_best_rank_is_the_smallest_within_the_tolerance(column, tolerance, rank):
+    found = made_up(*column)
+    assert found.best_rank(tolerance=tolerance) == rank
+    assert found.best(tolerance=tolerance).n_states == rank
+    assert found.predicts == (column[0] == "ndcg5")
+
+
+@pytest.mark.parametrize("column", [RISING, FALLING])
+def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
+    computed = made_up(*column)
+    found = made_up(*column, {"rank": 4})
+    assert found.best_rank() == found.best().n_states == 4
+    assert computed.best_rank() == computed.best_rank(tolerance=TOLERANCE) != 4
+    for tolerance in (TOLERANCE, 0.2):
+        assert found.best_rank(tolerance=tolerance) == computed.best_rank(tolerance=tolerance)
+        assert found.best(tolerance=tolerance).n_states == computed.best_rank(tolerance=tolerance)
+
+
+def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
+    wa = machine()
+    scaled = WeightedAutomaton(wa.alphabet, 3 * wa.initial, wa.transitions, wa.final)
+    found = extract(scaled, **SMALL)
+    assert found.settings["basis"].startswith("uniform up to length")
+    assert not found.predicts
+    assert "ndcg5" not in found.fidelity.fidelities[0]
+    words = wa.sample(100, rng=rng(2))
+    np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
+    with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
+        extract(scaled, basis="sampled", **SMALL)
+
+
+def test_an_automaton_that_counts_is_recovered_without_a_word_about_the_basis():
+    wa = WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1])
+    found = extract(wa, **SMALL)
+    assert found.settings["basis"].startswith("uniform")
+    assert found.max_rank == found.best_rank() == 2
+    np.testing.assert_allclose(found.best().weights(["aab", "bb", ""]), [1, -2, 0], atol=1e-9)
+
+
+class NoWeights:
+    alphabet = seqray.Alphabet("ab")
+
+
+class PlainAlphabet:
+    alphabet = "ab"
+
+    def weights(self, words):
+        return np.ones(len(words))
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ("demo", r"box: got the string 'demo': open it with open_black_box\('demo'\)"),
+        (len, r"`alphabet` and `weights\(words\)`, got .* black_box\(function, alphabet\)"),
+        (lambda words: [1.0] * len(words), r"make it one with black_box\(function, alphabet\)"),
+        (NoWeights(), r"expected `alphabet` and `weights\(words\)`, got <.*NoWeights object .*>$"),
+        (None, r"expected `alphabet` and `weights\(words\)`, got None$"),
+        (PlainAlphabet(), r"alphabet: expected a seqray.Alphabet, got str: write Alphabet\(\["),
+    ],
+)
+def test_what_is_no_black_box_is_refused(box, message):
+    with pytest.raises(ArgumentError, match=message):
+        extract(box)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_a_seed_is_a_whole_number_from_0(seed):
+    with pytest.raises(ArgumentError, match="seed: expected a whole number from 0, got "):
+        extract(machine(), seed=seed, **SMALL)
+
+
+def test_a_seed_of_numpy_is_a_seed():
+    small = {"max_rank": 1, **SMALL}
+    one, same = (extract(machine(), seed=seed, **small) for seed in (3, np.int64(3)))
+    assert one.basis.prefixes == same.basis.prefixes
+
+
+@pytest.mark.parametrize("basis", ["uniform", "sampled", [(0, 1), (2,)]])
+@pytest.mark.parametrize("name", ["prefixes", "suffixes"])
+@pytest.mark.parametrize("size", [0, -2, 2.5, "9"])
+def test_sizes_are_whole_numbers_from_1(basis, name, size):
+    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got "):
+        extract(machine(), basis=basis, **{name: size})
+
+
+def test_a_rank_that_is_not_there_is_refused():
+    with pytest.raises(RankError, match="rank 3 is outside 1 … 2"):
+        extract(difference_box(), **SMALL).automaton(3)
+
+
+def test_a_box_that_is_zero_gives_one_state():
+    box = seqray.black_box(lambda words: [0.0] * len(words), "ab")
+    found = extract(box, prefixes=10, suffixes=10)
+    assert found.max_rank == found.best_rank() == 1
+    assert found.best().weight("abab") == 0
+
+
+def test_a_language_model_is_extracted():
+    wa = machine()
+    box = seqray.language_model(wa.next_symbol, wa.alphabet)
+    words = wa.sample(50, rng=rng(8))
+    for method in ("auto", "weighted"):
+        found = extract(box, prefixes=30, suffixes=30, max_rank=4, method=method)
+        assert found.predicts
+        np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-9)
+
+
+@pytest.mark.parametrize("target", [0, 1.1, -1, float("nan"), "0.9", True])
+def test_a_target_is_a_share(target):
+    with pytest.raises(ArgumentError, match="target: expected a number above 0 and up to 1, got "):
+        extract(machine(), target=target)
+
+
+def test_a_target_is_only_for_what_is_asked_in_rounds():
+    for box, options in (
+        (difference_box(), {"basis": "uniform"}),
+        (machine(), {"method": "weighted"}),
+        (machine(), {"method": "weighted", "basis": ["ab"]}),
+    ):
+        with pytest.raises(
+            ArgumentError, match=r"target: only the method conditional, .* weighted"
+        ):
+            extract(box, target=0.9, **options)
+    assert extract(difference_box(), target=0.9, prefixes=20).max_rank == 2
+
+
+# A box that reads words of a limited length ---------------------------------------------------
+
+
+def limited(kind, limit):
+    """Return a box that fails on longer words than it says it reads."""
+
+    def ask(words):
+        assert max(map(len, words)) <= limit, f"asked about {max(words, key=len)!r}"
+        if kind == "value":
+            return [0.4 ** w.count("a") * 0.3 ** w.count("b") * (1 + ("ab" in w)) for w in words]
+        return [[0.5, 0.3, 0.2] if w.endswith("a") else [0.2, 0.7, 0.1] for w in words]
+
+    make = seqray.black_box if kind == "value" else seqray.language_model
+    return make(ask, "ab", max_length=limit)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 12])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("value", {}),
+        ("value", {"method": "paper"}),
+        ("value", {"basis": "uniform"}),
+        ("value", {"basis": ["abba", "b", "ab" * 20]}),
+        ("next", {}),
+        ("next", {"counterexamples": 1}),
+        ("next", {"basis": ["abba", "b", "ab" * 20]}),
+        ("next", {"method": "weighted"}),
+        ("next", {"method": "paper"}),
+    ],
+)
+def test_a_box_is_never_asked_about_words_longer_than_it_reads(kind, options, limit):
+    sizes = {"prefixes": 80, "suffixes": 80} if not options else {"prefixes": 20, "suffixes": 20}
+    found = extract(limited(kind, limit), max_rank=3, **sizes, **options)
+    assert found.basis.prefixes.lengths.max() + 1 + found.basis.suffixes.lengths.max() <= limit
+
+
+def test_a_box_of_limited_length_is_still_learnt():
+    box = limited("next", 7)
+    found = extract(box, prefixes=30, suffixes=20)
+    words = ["", "ab", "abba", "bbab"]
+    np.testing.assert_allclose(found.best().weights(words), box.weights(words), atol=1e-6)
+
+
+def test_a_max_length_beyond_what_the_box_reads_is_refused_before_anything_is_asked():
+    box = seqray.black_box(lambda words: 1 / 0, "ab", max_length=8)
+    with pytest.raises(ArgumentError, match="reads words of at most 8 symbols, got 9: give 8 or"):
+        extract(box, max_length=9)
+
+
+def test_a_basis_that_the_box_cannot_read_is_refused():
+    words = seqray.Alphabet("ab").words(["", "a", "ab"])
+    with pytest.raises(
+        ArgumentError, match=r"have up to 5 symbols, and the box reads .* at most 4"
+    ):
+        extract(limited("value", 4), basis=Basis(words, words))
+
+
+def test_a_data_set_of_words_that_are_all_too_long_is_refused():
+    with pytest.raises(ArgumentError, match="every word is longer than 4 symbols"):
+        extract(limited("next", 4), basis=["ababab"])
+
+
+def test_a_box_that_reads_nothing_but_the_empty_word_cannot_be_learnt():
+    with pytest.raises(ArgumentError, match="reads only the empty word"):
+        extract(limited("value", 0))
+
+
+def test_a_low_score_is_warned_of_with_what_to_try(caplog):
+    answers = {}  # as good as random: nothing to learn
+    box = seqray.black_box(
+        lambda words: [answers.setdefault(w, rng(len(answers)).normal()) for w in words], "ab"
+    )
+    found = extract(box, prefixes=15, suffixes=15)
+    score = found.fidelity.at(found.best_rank()).closeness
+    assert f"has a fidelity score of {score:.3f}" in caplog.text
+    assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
+    assert "--prefixes" in caplog.text
+    assert "logit" in caplog.text
+
+
+def test_a_good_score_is_not_warned_of(caplog):
+    extract(difference_box(), prefixes=15, suffixes=15)
+    assert not caplog.text
