@@ -2,7 +2,7 @@
 
 ``python benchmarks/explorer.py`` prints a short table, and last one line of JSON. It needs
 playwright and a Chromium on the path; no browser is downloaded. The automaton has 100 states and
-20 symbols, all weights different from 0, in three guises: as it is (chances), with its states
+20 symbols, all weights different from 0, in three guises: as it is (probabilities), with its states
 turned at random, so that a rank slider runs over 100 leading blocks, and the demo's five states.
 
 ``open`` is the time from the navigation to a page whose every part is drawn, the graph laid out,
@@ -34,19 +34,19 @@ SEED, N_STATES, N_SYMBOLS, RUNS = 0, 100, 20, 5
 
 def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
     """Return a distribution with no weight of 0."""
-    chances = rng.dirichlet(np.full(N_STATES * N_SYMBOLS + 1, 0.05), size=N_STATES) + 1e-9
-    chances /= chances.sum(axis=1, keepdims=True)
-    transitions = chances[:, :-1].reshape(N_STATES, N_SYMBOLS, N_STATES).transpose(1, 0, 2)
+    probabilities = rng.dirichlet(np.full(N_STATES * N_SYMBOLS + 1, 0.05), size=N_STATES) + 1e-9
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    transitions = probabilities[:, :-1].reshape(N_STATES, N_SYMBOLS, N_STATES).transpose(1, 0, 2)
     initial = rng.dirichlet(np.full(N_STATES, 0.2))
-    return seqray.WeightedAutomaton(range(N_SYMBOLS), initial, transitions, chances[:, -1])
+    return seqray.WeightedAutomaton(range(N_SYMBOLS), initial, transitions, probabilities[:, -1])
 
 
 def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Extraction:
     """Return an extraction whose ranks are cut from the automaton in other coordinates."""
     dense = change_basis(wa, np.linalg.qr(rng.normal(size=(N_STATES, N_STATES)))[0])
-    words = wa.sample(100, rng=rng)
+    words = wa.sample(100, seed=rng)
     table = compare_ranks(Reference.ask(wa, words), dense, range(1, N_STATES + 1))
-    basis = seqray.uniform_basis(wa.alphabet, 10, 10, rng=rng)
+    basis = seqray.uniform_basis(wa.alphabet, 10, 10, seed=rng)
     settings = {"rank": N_STATES, "method": "weighted", "questions": 0}
     values = np.arange(N_STATES, 0, -1.0)
     return seqray.Extraction(Decomposition(values, dense), basis, table, settings)

@@ -72,7 +72,7 @@ def main() -> None:
     alphabet = Alphabet(range(options.symbols))
     network = Network(options.symbols).eval()
     box = to_seqray(network, alphabet)
-    basis = seqray.uniform_basis(alphabet, options.prefixes, options.suffixes, rng=rng)
+    basis = seqray.uniform_basis(alphabet, options.prefixes, options.suffixes, seed=rng)
     with one_thread():
         run(network, box, basis, options, rng)
 

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
     card = seqray.Card(alphabet, "next", start=START, end=END)
     rng = np.random.default_rng(options.seed)
     sizes = (options.size, options.size)
-    basis = seqray.uniform_basis(alphabet, *sizes, rng=rng, max_length=options.longest)
+    basis = seqray.uniform_basis(alphabet, *sizes, seed=rng, max_length=options.longest)
     cached = seqray.hf_box(model, card)
 
     times = []

@@ -53,14 +53,14 @@ def row(word: str) -> list[float]:
         total = sum(state)
         state = tuple(x / total for x in state)
     goes = [sum(state[q] * sum(MOVES[symbol][q]) for q in range(3)) for symbol in "ab"]
-    chances = [*goes, sum(x * end for x, end in zip(state, ENDS, strict=True))]
-    return [chance / sum(chances) for chance in chances]
+    probabilities = [*goes, sum(x * end for x, end in zip(state, ENDS, strict=True))]
+    return [probability / sum(probabilities) for probability in probabilities]
 
 
 def value(word: str) -> float:
     """Return the probability of a word, plus a little that makes it no distribution."""
-    chances = [row(word[:n])["ab".index(symbol)] for n, symbol in enumerate(word)]
-    return float(np.prod([*chances, row(word)[2]])) + 0.001 * word.count("ab")
+    probabilities = [row(word[:n])["ab".index(symbol)] for n, symbol in enumerate(word)]
+    return float(np.prod([*probabilities, row(word)[2]])) + 0.001 * word.count("ab")
 
 
 class NotingHandler(Handler):

@@ -60,9 +60,9 @@ def measure(problem: int, options: argparse.Namespace) -> dict[str, float]:
     machine = read_machine(f"{stem}_model.txt")
     test = Reference.ask(machine, seqray.read_words(f"{stem}.test", alphabet=machine.alphabet))
     rng, other_rng = np.random.default_rng(options.seed).spawn(2)
-    words, _ = sample(machine, N_HELD_OUT, rng=other_rng, max_length=100)
+    words, _ = sample(machine, N_HELD_OUT, seed=other_rng, max_length=100)
     held_out = Reference.ask(machine, words)
-    basis = seqray.sampled_basis(machine, options.size, options.size, rng=rng)
+    basis = seqray.sampled_basis(machine, options.size, options.size, seed=rng)
     blocks = seqray.fill(machine, basis)
     row: dict[str, float] = {
         "problem": problem,

@@ -56,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     box = network(Alphabet(range(options.symbols)), rng)
-    basis = seqray.uniform_basis(box.alphabet, options.size, options.size, rng=rng)
+    basis = seqray.uniform_basis(box.alphabet, options.size, options.size, seed=rng)
     box.weights(basis.prefixes)  # what the network itself needs is there now
     before, begin = peak(), time.perf_counter()
     blocks = seqray.fill(box, basis)

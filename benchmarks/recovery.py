@@ -29,10 +29,10 @@ def main() -> None:
     errors: dict[str, list[float]] = {"none": [], "balanced": []}
     for rng in np.random.default_rng(options.seed).spawn(options.automata):
         n_states, n_symbols = int(rng.integers(1, 21)), int(rng.integers(1, 11))
-        truth = random_automaton(n_states, n_symbols, rng=rng)
+        truth = random_automaton(n_states, n_symbols, seed=rng)
         words = evaluation_words(truth.alphabet, rng)
         weights = truth.weights(words)
-        basis = seqray.uniform_basis(truth.alphabet, 200, 200, rng=rng, max_length=12)
+        basis = seqray.uniform_basis(truth.alphabet, 200, 200, seed=rng, max_length=12)
         blocks = seqray.fill(truth, basis)
         for weighting, found in errors.items():
             copy = seqray.decompose(blocks, weighting=weighting).largest
@@ -56,7 +56,7 @@ def main() -> None:
 
 def evaluation_words(alphabet: seqray.Alphabet, rng: np.random.Generator) -> seqray.Words:
     short = [w for n in range(5) for w in itertools.product(alphabet, repeat=n)]
-    longer = uniform_words(alphabet, 2000, rng=rng, max_length=12)
+    longer = uniform_words(alphabet, 2000, seed=rng, max_length=12)
     return seqray.Words.concatenate([alphabet.words(short), longer])
 
 

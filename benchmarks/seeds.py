@@ -1,4 +1,4 @@
-"""How much chance matters: seqray's own method on a few problems, with one seed after another.
+"""How much probability matters: seqray's own method on a few problems, with one seed after another.
 
     python benchmarks/seeds.py --data DIR [--seeds 10] [--results DIR] [--output TABLE.csv]
 

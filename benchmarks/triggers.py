@@ -2,8 +2,8 @@
 
     python benchmarks/triggers.py [--seed 0] [--output TABLE.csv]
 
-The boxes draw each symbol by chance, but after a certain run of symbols the last one is nearly
-sure. `apart` is the largest share of chance that box and automaton give to different next symbols,
+The boxes draw each symbol by accident, but after a certain run of symbols the last one is nearly
+sure. `apart` is the largest share of probability that box and automaton give to different next symbols,
 after a word that ends with the trigger.
 """
 
@@ -16,7 +16,7 @@ from common import learning_steps, report, write_table
 import seqray
 from seqray.automata.generators import triggered_machine
 from seqray.fidelity.compare import Reference
-from seqray.fidelity.disagreements import chance_apart
+from seqray.fidelity.disagreements import total_variation
 
 TRIGGER = "abacabacba"
 LENGTHS = (4, 6, 8, 10)
@@ -34,12 +34,12 @@ def main() -> None:
         trigger = TRIGGER[:length]
         box = triggered_machine(trigger)
         rng = np.random.default_rng(options.seed + 1)
-        fronts = box.sample(200, rng=rng)
+        fronts = box.sample(200, seed=rng)
         at_trigger = Reference.ask(box, [(*front, *trigger) for front in fronts])
         for rounds in (0, ROUNDS):
             found = seqray.extract(box, counterexamples=rounds, seed=options.seed)
             best = found.best()
-            apart = chance_apart(at_trigger, best)[at_trigger.tree.node_of_word].max()
+            apart = total_variation(at_trigger, best)[at_trigger.tree.node_of_word].max()
             rows.append(
                 {
                     "length": length,

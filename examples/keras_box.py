@@ -55,7 +55,7 @@ def trained(words: seqray.Words) -> keras.Model:
 
 def main() -> None:
     keras.utils.set_random_seed(0)
-    weeks, _ = seqray.sample(MACHINE, 3000, rng=np.random.default_rng(0), max_length=60)
+    weeks, _ = seqray.sample(MACHINE, 3000, seed=np.random.default_rng(0), max_length=60)
     with tempfile.TemporaryDirectory() as folder:
         trained(weeks).save(Path(folder, "weather.keras"))
         Path(folder, "weather.seqray.json").write_text(json.dumps(CARD))

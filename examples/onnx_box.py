@@ -90,7 +90,7 @@ def main() -> None:
             began = time.perf_counter()
             found = seqray.extract(box, prefixes=80, suffixes=80, max_rank=16, max_length=30)
             wa, seconds = found.best(), time.perf_counter() - began
-            words = seqray.sample(wa, 200, rng=np.random.default_rng(0), max_length=30)[0]
+            words = seqray.sample(wa, 200, seed=np.random.default_rng(0), max_length=30)[0]
             fidelity = seqray.compare(box, wa, words)
             print(f"{name + '.onnx':>10}: {wa}, {seconds:.1f} s, NDCG5 {fidelity['ndcg5']:.5f}")
 

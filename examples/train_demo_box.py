@@ -29,11 +29,11 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="a .safetensors file")
     output = parser.parse_args().output
     rng = np.random.default_rng(SEED)
-    numbered = random_machine("dpfa", N_STATES, len(ALPHABET), rng=rng)
+    numbered = random_machine("dpfa", N_STATES, len(ALPHABET), seed=rng)
     machine = seqray.WeightedAutomaton(
         ALPHABET, numbered.initial, numbered.transitions, numbered.final
     )
-    words = machine.sample(N_TRAIN + N_VALID, rng=rng)
+    words = machine.sample(N_TRAIN + N_VALID, seed=rng)
     found = seqray.train(
         words[:N_TRAIN],
         validation=words[N_TRAIN:],

@@ -11,7 +11,7 @@ def rng(seed=0):
 
 
 def known_of(box, n_words=60, seed=0, max_length=30):
-    return Reference.draw(box, n_words, rng=rng(seed), max_length=max_length)
+    return Reference.draw(box, n_words, seed=rng(seed), max_length=max_length)
 
 
 ODD = {

@@ -28,7 +28,7 @@ def test_a_random_machine_is_a_distribution_in_which_all_is_used(
         kind,
         n_states,
         n_symbols,
-        rng=np.random.default_rng(seed),
+        seed=np.random.default_rng(seed),
         symbol_sparsity=sparsities[0],
         transition_sparsity=sparsities[1],
     )
@@ -44,13 +44,13 @@ def test_a_random_machine_is_a_distribution_in_which_all_is_used(
 
 
 def test_a_dpfa_is_deterministic():
-    machine = random_machine("dpfa", 12, 5, rng=np.random.default_rng(1))
+    machine = random_machine("dpfa", 12, 5, seed=np.random.default_rng(1))
     assert np.count_nonzero(machine.initial) == 1
     assert (np.count_nonzero(machine.transitions, axis=2) <= 1).all()
 
 
 def test_an_hmm_moves_alike_whatever_the_symbol():
-    machine = random_machine("hmm", 6, 4, rng=np.random.default_rng(1))
+    machine = random_machine("hmm", 6, 4, seed=np.random.default_rng(1))
     sums = machine.transitions.sum(axis=2, keepdims=True)
     emitted = sums[..., 0] > 0
     moves = np.divide(machine.transitions, sums, where=sums > 0, out=np.zeros((4, 6, 6)))
@@ -60,7 +60,7 @@ def test_an_hmm_moves_alike_whatever_the_symbol():
 
 
 def test_a_pfa_is_neither():
-    machine = random_machine("pfa", 12, 5, rng=np.random.default_rng(1))
+    machine = random_machine("pfa", 12, 5, seed=np.random.default_rng(1))
     assert np.count_nonzero(machine.initial) > 1
     assert (np.count_nonzero(machine.transitions, axis=2) > 1).any()
 
@@ -69,7 +69,7 @@ def test_a_pfa_is_neither():
 @given(n_states=st.integers(1, 12), n_symbols=st.integers(1, 3), seed=seeds, density=shares)
 def test_weights_of_a_random_automaton_stay_tame(n_states, n_symbols, seed, density):
     automaton = random_automaton(
-        n_states, n_symbols, rng=np.random.default_rng(seed), density=density
+        n_states, n_symbols, seed=np.random.default_rng(seed), density=density
     )
     words = [[s] * n for s, n in itertools.product(range(n_symbols), (0, 1, 4, 12))]
     sizes = [np.linalg.norm(automaton.state_after(word)) for word in words]
@@ -82,7 +82,7 @@ def test_weights_of_a_random_automaton_have_both_signs_and_do_not_vanish():
     rng = np.random.default_rng(3)
     words = rng.integers(3, size=(200, 12)).tolist()
     weights = np.array(
-        [random_automaton(n, 3, rng=rng).weights(words) for n in (1, 2, 5, 20) for _ in range(20)]
+        [random_automaton(n, 3, seed=rng).weights(words) for n in (1, 2, 5, 20) for _ in range(20)]
     )
     assert 0.3 < (weights > 0).mean() < 0.7
     assert 1e-3 < np.median(np.abs(weights)) < 10
@@ -90,20 +90,20 @@ def test_weights_of_a_random_automaton_have_both_signs_and_do_not_vanish():
 
 
 def test_density_is_the_share_of_transitions():
-    automaton = random_automaton(30, 2, rng=np.random.default_rng(0), density=0.2)
+    automaton = random_automaton(30, 2, seed=np.random.default_rng(0), density=0.2)
     assert (automaton.transitions != 0).mean() == pytest.approx(0.2, abs=0.06)
     assert (automaton.transitions != 0).any(axis=1).all()
     assert (automaton.transitions != 0).any(axis=2).all()
 
 
 def test_the_same_seed_draws_the_same():
-    first, second = (random_machine("pfa", 5, 3, rng=np.random.default_rng(7)) for _ in range(2))
+    first, second = (random_machine("pfa", 5, 3, seed=np.random.default_rng(7)) for _ in range(2))
     assert first.allclose(second, rtol=0, atol=0)
 
 
 def test_how_often_and_how_likely_words_stop_can_be_said():
     machine = random_machine(
-        "pfa", 200, 3, rng=np.random.default_rng(0), stopping=0.3, stop_chances=(0.7, 0.8)
+        "pfa", 200, 3, seed=np.random.default_rng(0), stopping=0.3, stop_probabilities=(0.7, 0.8)
     )
     stops = machine.final[machine.final > 0]
     assert len(stops) / 200 == pytest.approx(0.3, abs=0.1)
@@ -113,20 +113,20 @@ def test_how_often_and_how_likely_words_stop_can_be_said():
 def test_what_cannot_be_drawn_is_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ArgumentError, match="kind 'nfa' is not one of dpfa, pfa, hmm"):
-        random_machine("nfa", 2, 2, rng=rng)
+        random_machine("nfa", 2, 2, seed=rng)
     with pytest.raises(RankError, match="n_states: expected 1 or more, got 0"):
-        random_machine("pfa", 0, 2, rng=rng)
+        random_machine("pfa", 0, 2, seed=rng)
     with pytest.raises(ArgumentError, match="n_symbols: expected 1 or more, got 0"):
-        random_automaton(2, 0, rng=rng)
+        random_automaton(2, 0, seed=rng)
     with pytest.raises(ArgumentError, match="stopping: expected a share from 0 to 1, got -1"):
-        random_machine("pfa", 2, 2, rng=rng, stopping=-1)
-    with pytest.raises(ArgumentError, match="stop_chances: expected 0 < least ≤ most ≤ 1"):
-        random_machine("pfa", 2, 2, rng=rng, stop_chances=(0.5, 0.1))
+        random_machine("pfa", 2, 2, seed=rng, stopping=-1)
+    with pytest.raises(ArgumentError, match="stop_probabilities: expected 0 < least ≤ most ≤ 1"):
+        random_machine("pfa", 2, 2, seed=rng, stop_probabilities=(0.5, 0.1))
     with pytest.raises(ArgumentError, match="density: expected a share from 0 to 1, got 2"):
-        random_automaton(2, 2, rng=rng, density=2)
+        random_automaton(2, 2, seed=rng, density=2)
 
 
 def test_machines_that_no_file_could_be_read_with_are_refused():
     for draw in (partial(random_machine, "pfa"), random_automaton):
         with pytest.raises(ArgumentError, match="need 200,000,000 numbers, more than the limit"):
-            draw(10_000, 2, rng=np.random.default_rng(0))
+            draw(10_000, 2, seed=np.random.default_rng(0))

@@ -8,7 +8,7 @@ from seqray.util.errors import FileError, RankError
 
 
 def machine(n_states=4):
-    return random_machine("pfa", n_states, 3, rng=np.random.default_rng(1))
+    return random_machine("pfa", n_states, 3, seed=np.random.default_rng(1))
 
 
 def same(one, other):

@@ -29,7 +29,7 @@ def test_a_model_that_was_far_behind_and_came_back_counts(p, n, after):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_slow_way_agrees_with_fractions_and_with_the_fast_one(seed):
     rng = np.random.default_rng(seed)
-    wa = random_automaton(3, 2, rng=rng)
+    wa = random_automaton(3, 2, seed=rng)
     codes = rng.integers(0, 2, 12)
     state = [Fraction(x) for x in wa.initial.tolist()]
     for code in codes:

@@ -56,14 +56,18 @@ def test_probabilities_are_divided_by_their_sum_over_symbols_and_end():
 
 @pytest.mark.parametrize("scores", ["logits", "log-probabilities", "probabilities"])
 def test_the_three_kinds_of_scores_say_the_same(scores):
-    chances = softmax(LOGITS)
-    given = {"logits": LOGITS, "log-probabilities": np.log(chances), "probabilities": chances}
+    probabilities = softmax(LOGITS)
+    given = {
+        "logits": LOGITS,
+        "log-probabilities": np.log(probabilities),
+        "probabilities": probabilities,
+    }
     card = Card(AB, "next", scores, columns=[3, 0], end=2)
-    expected = chances[:, [3, 0, 2]] / chances[:, [3, 0, 2]].sum(axis=1, keepdims=True)
+    expected = probabilities[:, [3, 0, 2]] / probabilities[:, [3, 0, 2]].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(np.exp(card.log_next(given[scores])), expected)
 
 
-def test_an_impossible_symbol_has_no_chance():
+def test_an_impossible_symbol_has_no_probability():
     card = Card(AB, "next", "probabilities")
     np.testing.assert_array_equal(card.log_next(np.array([[0.5, 0, 0.5]]))[0, 1], -np.inf)
     masked = Card(AB, "next").log_next(np.array([[0.0, -np.inf, 0.0]]))
@@ -76,8 +80,8 @@ def test_where_nothing_is_possible_the_answer_is_nan_and_nothing_warns():
 
 
 def test_large_logits_do_not_overflow():
-    chances = np.exp(Card(AB, "next").log_next(np.array([[1e30, 0, -1e30]])))
-    np.testing.assert_array_equal(chances, [[1, 0, 0]])
+    probabilities = np.exp(Card(AB, "next").log_next(np.array([[1e30, 0, -1e30]])))
+    np.testing.assert_array_equal(probabilities, [[1, 0, 0]])
 
 
 def test_values_are_taken_as_they_are():

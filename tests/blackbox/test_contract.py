@@ -41,8 +41,8 @@ def share_of_a(words):
 
 
 def after_its_last_letter(prefixes):
-    chances = {"": [0.5, 0.25, 0.25], "a": [0.125, 0.5, 0.375], "b": [0.75, 0.0, 0.25]}
-    return np.stack([chances[prefix[-1:]] for prefix in prefixes])
+    probabilities = {"": [0.5, 0.25, 0.25], "a": [0.125, 0.5, 0.375], "b": [0.75, 0.0, 0.25]}
+    return np.stack([probabilities[prefix[-1:]] for prefix in prefixes])
 
 
 def network(kind, *cells):
@@ -262,12 +262,12 @@ def test_a_walk_does_not_depend_on_its_batches(stepper, words, batch):
 
 
 def test_predictions_are_distributions(model, words):
-    chances = model.next_symbol(words)
-    assert chances.shape == (len(words), len(model.alphabet) + 1)
-    assert chances.dtype == np.float64
-    assert (chances >= -1e-12).all()
-    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-5)
-    np.testing.assert_array_equal(model.next_symbol(words), chances)
+    probabilities = model.next_symbol(words)
+    assert probabilities.shape == (len(words), len(model.alphabet) + 1)
+    assert probabilities.dtype == np.float64
+    assert (probabilities >= -1e-12).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(model.next_symbol(words), probabilities)
     assert model.next_symbol([]).shape == (0, len(model.alphabet) + 1)
 
 
@@ -279,11 +279,11 @@ def test_predictions_of_states_are_those_of_words(model, words):
 
 def test_a_weight_is_the_product_of_its_predictions(model, words):
     tree = PrefixTree.of(words)
-    chances = model.next_symbol(tree.words())
+    probabilities = model.next_symbol(tree.words())
     weights = np.ones(len(tree))
     for node in range(1, len(tree)):
         above = tree.parent[node]
-        weights[node] = weights[above] * chances[above, tree.symbol[node]]
-    weights *= chances[:, -1]
+        weights[node] = weights[above] * probabilities[above, tree.symbol[node]]
+    weights *= probabilities[:, -1]
     found = model.weights(words)
     np.testing.assert_allclose(found, weights[tree.node_of_word], rtol=1e-4, atol=1e-15)

@@ -46,7 +46,7 @@ def test_the_kind_of_a_path_with_a_known_ending_is_guessed(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def found():
-    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
     return extract(machine, prefixes=40, max_rank=4)
 
 

@@ -12,7 +12,7 @@ SMALL = ("--prefixes", "60", "--suffixes", "60", "--max-rank", "4")
 
 @pytest.fixture(scope="module")
 def machine():
-    return random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+    return random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def folder(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     machine.save("machine.json")
-    seqray.write_words(machine.sample(50, rng=np.random.default_rng(2)), "words.txt")
+    seqray.write_words(machine.sample(50, seed=np.random.default_rng(2)), "words.txt")
     return tmp_path
 
 

@@ -18,9 +18,9 @@ SMALL = ("--sizes", "4,6", "--epochs", "3", "--batch-size", "32")
 def folder(tmp_path, monkeypatch):
     """A folder to work in, with two files of words."""
     monkeypatch.chdir(tmp_path)
-    machine = random_machine("dpfa", 3, 2, rng=np.random.default_rng(1))
+    machine = random_machine("dpfa", 3, 2, seed=np.random.default_rng(1))
     for name, seed in (("words.txt", 2), ("other.txt", 3)):
-        seqray.write_words(machine.sample(80, rng=np.random.default_rng(seed)), name)
+        seqray.write_words(machine.sample(80, seed=np.random.default_rng(seed)), name)
     return tmp_path
 
 

@@ -138,7 +138,7 @@ def extracted() -> seqray.Extraction:
 def stochastic(n_states: int) -> WeightedAutomaton:
     """A machine whose states have some, or many, edges."""
     kind = ("dpfa", "pfa", "hmm")[n_states % 3]
-    return random_machine(kind, n_states, 2 + n_states % 5, rng=np.random.default_rng(n_states))
+    return random_machine(kind, n_states, 2 + n_states % 5, seed=np.random.default_rng(n_states))
 
 
 @pytest.mark.parametrize("n_states", SIZES)

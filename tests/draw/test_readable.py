@@ -1,4 +1,4 @@
-"""The readable style: names, chances, merged edges, and what it says of itself."""
+"""The readable style: names, probabilities, merged edges, and what it says of itself."""
 
 import re
 from xml.etree import ElementTree

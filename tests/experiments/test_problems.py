@@ -36,7 +36,7 @@ def folder(tmp_path):
     data.mkdir(parents=True)
     boxes.mkdir()
     rng = np.random.default_rng(0)
-    problem = generate_problem(Parameters("pfa", 5, 4, 0.5, 0.2), 10, 40, rng=rng)
+    problem = generate_problem(Parameters("pfa", 5, 4, 0.5, 0.2), 10, 40, seed=rng)
     write_problem(problem, data, 3)
     network(4).save(boxes / "3.safetensors")
     return tmp_path

@@ -25,8 +25,8 @@ def test_an_automaton_expects_what_the_sum_over_words_says():
 
 
 def test_frequencies_and_bigrams_of_an_automaton_are_those_of_its_words():
-    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(2))
-    words = machine.sample(50_000, rng=np.random.default_rng(0))
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(2))
+    words = machine.sample(50_000, seed=np.random.default_rng(0))
     for make in (Background.frequencies, Background.bigrams):
         exact, counted = make(machine), make(words)
         np.testing.assert_allclose(exact.initial, counted.initial, atol=0.01)
@@ -43,7 +43,7 @@ def test_states_that_never_stop_count_nothing():
 
 @pytest.mark.parametrize("make", [Background.frequencies, Background.bigrams])
 def test_an_automaton_that_does_not_sum_expects_every_symbol_alike(make):
-    wa = random_automaton(3, 4, rng=np.random.default_rng(0))
+    wa = random_automaton(3, 4, seed=np.random.default_rng(0))
     assert not wa.is_distribution
     background = make(wa)
     assert background.initial.tolist() == [0.25] * 4
@@ -68,12 +68,12 @@ def test_bigrams_do_not_reach_from_word_to_word():
 
 
 @pytest.mark.parametrize(
-    ("chances", "problem"),
+    ("probabilities", "problem"),
     [([0.5, 0.6], "sums from 1.1"), ([1.5, -0.5], "a least one of -0.5"), ([1], "shape")],
 )
-def test_what_is_no_distribution_is_refused(chances, problem):
+def test_what_is_no_distribution_is_refused(probabilities, problem):
     with pytest.raises(ArgumentError, match=problem):
-        Background.independent("ab", chances)
+        Background.independent("ab", probabilities)
 
 
 def test_many_symbols_are_shown_in_part():

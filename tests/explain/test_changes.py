@@ -14,7 +14,7 @@ from seqray.util.errors import RankError
 @pytest.fixture(scope="module")
 def found():
     every = {"symbol_sparsity": 1, "transition_sparsity": 1, "stopping": 1}
-    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(1), **every)
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(1), **every)
     return seqray.extract(machine, prefixes=60, max_rank=4)
 
 

@@ -15,7 +15,7 @@ from seqray.util.errors import ArgumentError
 def short():
     """A machine whose words are short, so that they can be summed over."""
     return random_machine(
-        "pfa", 3, 2, rng=np.random.default_rng(2), stopping=1, stop_chances=(0.7, 0.8)
+        "pfa", 3, 2, seed=np.random.default_rng(2), stopping=1, stop_probabilities=(0.7, 0.8)
     )
 
 
@@ -113,12 +113,12 @@ def test_dead_states_are_counted():
 
 def test_the_most_probable_words_are_exact_without_negative_weights(short):
     assert facts(short).heaviest.exact
-    hidden = change_basis(random_machine("hmm", 3, 2, rng=np.random.default_rng(1)), np.eye(3))
+    hidden = change_basis(random_machine("hmm", 3, 2, seed=np.random.default_rng(1)), np.eye(3))
     assert facts(hidden, n_words=2).heaviest.words.lengths.shape == (2,)
 
 
 def test_automata_whose_weights_do_not_sum_have_facts_too():
-    found = facts(random_automaton(3, 2, rng=np.random.default_rng(3)))
+    found = facts(random_automaton(3, 2, seed=np.random.default_rng(3)))
     assert np.isnan(found.mean_length)
     assert found.counts is found.after is found.influence is None
     text = repr(found)

@@ -48,7 +48,7 @@ def short_words(alphabet, length):
     st.booleans(),
 )
 def test_every_weight_of_a_machine_stays_the_same(kind, n_states, n_symbols, seed, hidden):
-    machine = random_machine(kind, n_states, n_symbols, rng=np.random.default_rng(seed))
+    machine = random_machine(kind, n_states, n_symbols, seed=np.random.default_rng(seed))
     wa = disguised(machine, seed) if hidden else machine
     named = name_states(wa)
     words = short_words(wa.alphabet, 5)
@@ -66,7 +66,7 @@ def test_every_weight_of_a_machine_stays_the_same(kind, n_states, n_symbols, see
 @settings(max_examples=40)
 @given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 999))
 def test_every_weight_of_any_function_stays_the_same(n_states, n_symbols, seed):
-    wa = random_automaton(n_states, n_symbols, rng=np.random.default_rng(seed))
+    wa = random_automaton(n_states, n_symbols, seed=np.random.default_rng(seed))
     named = name_states(wa)
     words = short_words(wa.alphabet, 5)
     scale = np.abs(wa.weights(words)).max()
@@ -78,7 +78,7 @@ def test_every_weight_of_any_function_stays_the_same(n_states, n_symbols, seed):
 
 
 def test_states_are_the_states_after_their_prefixes():
-    wa = disguised(random_machine("pfa", 5, 3, rng=np.random.default_rng(4)), 4)
+    wa = disguised(random_machine("pfa", 5, 3, seed=np.random.default_rng(4)), 4)
     named = name_states(wa)
     states = states_after(named.automaton, named.prefixes)
     np.testing.assert_allclose(
@@ -99,19 +99,19 @@ def test_a_hidden_deterministic_automaton_comes_to_light():
 
 
 def test_a_machine_whose_states_are_prefixes_has_no_negative_weight():
-    machine = random_machine("dpfa", 6, 3, rng=np.random.default_rng(0))
+    machine = random_machine("dpfa", 6, 3, seed=np.random.default_rng(0))
     named = name_states(disguised(machine, 1))
     assert named.automaton.transitions.min() > -1e-9
 
 
 def test_states_of_chances_are_kept_and_ordered_by_mass():
-    machine = random_machine("pfa", 5, 3, rng=np.random.default_rng(7))
+    machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(7))
     named = name_states(machine)
     assert (np.diff(named.mass) <= 0).all()
     assert named.automaton.transitions.min() >= 0
     np.testing.assert_allclose(named.automaton.prefix_final, 1)
     # The share of steps in a state, by walking through a lot of words.
-    words = machine.sample(3000, rng=np.random.default_rng(0))
+    words = machine.sample(3000, seed=np.random.default_rng(0))
     tree = seqray.automata.tree.PrefixTree.of(words)
     states = states_after(named.automaton, tree.words())
     often = tree.counts().sum(axis=1)
@@ -120,7 +120,7 @@ def test_states_of_chances_are_kept_and_ordered_by_mass():
 
 
 def test_the_share_is_how_much_of_the_state_there_is_after_its_prefix():
-    machine = random_machine("hmm", 4, 3, rng=np.random.default_rng(7))
+    machine = random_machine("hmm", 4, 3, seed=np.random.default_rng(7))
     named = name_states(machine)
     states = states_after(named.automaton, named.prefixes)
     shares = np.diag(states) / states.sum(axis=1)
@@ -194,7 +194,7 @@ def test_candidates_are_what_names_are_chosen_from():
 
 
 def test_too_few_candidates_are_an_honest_loss():
-    wa = disguised(random_machine("pfa", 5, 3, rng=np.random.default_rng(4)), 4)
+    wa = disguised(random_machine("pfa", 5, 3, seed=np.random.default_rng(4)), 4)
     named = name_states(wa, candidates=[[0], [1]])
     assert named.automaton.n_states == 3
     assert named.loss > 1e-4
@@ -251,7 +251,7 @@ def test_words_go_on_as_the_weights_say():
 
 
 def test_a_long_list_of_states_is_shown_in_part():
-    machine = random_machine("dpfa", 6, 3, rng=np.random.default_rng(0))
+    machine = random_machine("dpfa", 6, 3, seed=np.random.default_rng(0))
     assert repr(name_states(machine)).endswith(", …)")
     assert repr(name_states(FIGURE_1)) == "NamedAutomaton(2 states: start, after b)"
 
@@ -270,7 +270,7 @@ def test_what_is_extracted_from_a_machine_keeps_its_weights(data, problem):
 
 @pytest.mark.parametrize("size", [1e-100, 1e-30, 1e3, 1e30, 1e100])
 def test_weights_that_shrink_or_grow_fast_are_no_trouble(size):
-    wa = random_automaton(4, 2, rng=np.random.default_rng(5))
+    wa = random_automaton(4, 2, seed=np.random.default_rng(5))
     steep = WeightedAutomaton(wa.alphabet, wa.initial, wa.transitions * size, wa.final)
     named = name_states(steep)
     assert named.automaton.n_states == 4

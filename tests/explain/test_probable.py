@@ -29,7 +29,7 @@ def short_words(alphabet, length):
 @given(st.sampled_from(["dpfa", "pfa", "hmm"]), st.integers(0, 999))
 def test_the_heaviest_words_are_found(kind, seed):
     machine = random_machine(
-        kind, 4, 3, rng=np.random.default_rng(seed), stopping=1, stop_chances=(0.3, 0.5)
+        kind, 4, 3, seed=np.random.default_rng(seed), stopping=1, stop_probabilities=(0.3, 0.5)
     )
     found = heaviest_words(machine, 5)
     assert found.exact
@@ -40,7 +40,7 @@ def test_the_heaviest_words_are_found(kind, seed):
 
 
 def test_a_search_that_ends_early_says_so():
-    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(0))
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(0))
     found = heaviest_words(machine, 1000, effort=1)
     assert not found.exact
     assert repr(found).endswith("; others may be heavier)")
@@ -64,7 +64,7 @@ def test_negative_weights_leave_it_open_whether_others_are_heavier():
 @settings(max_examples=30)
 @given(st.integers(0, 999), st.floats(0.3, 0.6))
 def test_where_squares_sum_the_largest_words_of_any_sign_are_found(seed, size):
-    wa = random_automaton(3, 2, rng=np.random.default_rng(seed))
+    wa = random_automaton(3, 2, seed=np.random.default_rng(seed))
     wa = WeightedAutomaton("ab", wa.initial, wa.transitions * size, wa.final)
     words = short_words(wa.alphabet, 9)
     weights = wa.weights(words)
@@ -90,7 +90,7 @@ def test_a_word_that_is_not_short_is_found_by_its_size():
 
 
 def test_where_weights_grow_short_words_of_any_sign_are_found():
-    wa = random_automaton(3, 2, rng=np.random.default_rng(3))
+    wa = random_automaton(3, 2, seed=np.random.default_rng(3))
     wa = WeightedAutomaton("ab", wa.initial, wa.transitions * 4, wa.final)
     assert not sums(wa)
     found = heaviest_words(wa, 3)
@@ -108,7 +108,7 @@ def test_numbers_are_checked():
 
 
 def test_grown_prefixes_are_the_most_probable_ones():
-    machine = random_machine("pfa", 4, 3, rng=np.random.default_rng(0))
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(0))
     grown = grown_prefixes(machine, 60)
     assert len(grown) == len(grown.unique()[0]) == 60
     found = {*grown}
@@ -119,7 +119,7 @@ def test_grown_prefixes_are_the_most_probable_ones():
 
 
 def test_grown_prefixes_are_the_shortest_where_weights_do_not_sum():
-    wa = random_automaton(3, 2, rng=np.random.default_rng(3))
+    wa = random_automaton(3, 2, seed=np.random.default_rng(3))
     assert grown_prefixes(wa, 31) == short_words(wa.alphabet, 4)
     assert len(grown_prefixes(wa, 33)) == 33
     assert len(grown_prefixes(wa, 1)) == 1
@@ -145,7 +145,7 @@ def test_few_words_are_all_there_is():
 @settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 99))
 def test_spanning_prefixes_span_what_all_words_reach(n_states, n_symbols, seed):
-    wa = random_automaton(n_states, n_symbols, rng=np.random.default_rng(seed))
+    wa = random_automaton(n_states, n_symbols, seed=np.random.default_rng(seed))
     found = spanning_prefixes(wa)
     states = np.array([wa.state_after(word) for word in short_words(wa.alphabet, 6)])
     chosen = np.array([wa.state_after(word) for word in found])

@@ -23,22 +23,22 @@ def expected(wa, word, background):
     chain = background.transitions
     if chain is None:
         chain = np.tile(background.initial, (k, 1))
-    # What is expected, and the chance of what is known, by the symbol at the position reached.
+    # What is expected, and the probability of what is known, by the symbol at the position reached.
     vectors = np.tile(wa.initial, (len(known), 1, 1))
-    chances = np.ones((len(known), 1))
+    probabilities = np.ones((len(known), 1))
     follows = background.initial[None, :]
     for at, code in enumerate(word):
         allowed = np.where(known[:, at, None], np.arange(k) == code, True)
         vectors = np.einsum("sir,ij,jrq->sjq", vectors, follows, wa.transitions)
         vectors *= allowed[:, :, None]
-        chances = (chances @ follows) * allowed
+        probabilities = (probabilities @ follows) * allowed
         follows = chain
-    return (vectors @ wa.final).sum(axis=1) / chances.sum(axis=1)
+    return (vectors @ wa.final).sum(axis=1) / probabilities.sum(axis=1)
 
 
 def by_enumeration(wa, word, background, known):
     """v(S) of one subset, from the weights of all words of that length."""
-    total = chance = 0.0
+    total = probability = 0.0
     for other in product(range(len(wa.alphabet)), repeat=len(word)):
         if any(other[i] != word[i] for i in np.flatnonzero(known)):
             continue
@@ -46,8 +46,8 @@ def by_enumeration(wa, word, background, known):
         for one, two in pairwise(other):
             rows = background.transitions
             p *= background.initial[two] if rows is None else rows[one, two]
-        total, chance = total + p * wa.weight(other), chance + p
-    return total / chance
+        total, probability = total + p * wa.weight(other), probability + p
+    return total / probability
 
 
 def by_definition(values, n):
@@ -80,7 +80,7 @@ def random_background(alphabet, kind, rng):
 def test_values_are_those_of_the_definition(seed, kind):
     rng = np.random.default_rng(seed)
     n, n_states, n_symbols = seed % 11, 1 + seed % 7, 1 + seed % 4
-    wa = random_automaton(n_states, n_symbols, rng=rng)
+    wa = random_automaton(n_states, n_symbols, seed=rng)
     word = rng.integers(n_symbols, size=n).tolist()
     background = random_background(wa.alphabet, kind, rng)
     values = expected(wa, word, background)
@@ -95,7 +95,7 @@ def test_values_are_those_of_the_definition(seed, kind):
 @pytest.mark.parametrize("kind", ["independent", "markov"])
 def test_the_oracle_is_the_mean_over_all_words(kind):
     rng = np.random.default_rng(5)
-    wa = random_automaton(3, 3, rng=rng)
+    wa = random_automaton(3, 3, seed=rng)
     word = [0, 2, 2, 1]
     background = random_background(wa.alphabet, kind, rng)
     one_by_one = [by_enumeration(wa, word, background, known) for known in subsets(4)]
@@ -104,11 +104,11 @@ def test_the_oracle_is_the_mean_over_all_words(kind):
 
 def test_a_chain_without_memory_is_independent():
     rng = np.random.default_rng(3)
-    wa = random_machine("pfa", 4, 3, rng=rng)
-    chances = rng.dirichlet(np.ones(3))
-    alike = Background.markov(wa.alphabet, chances, np.tile(chances, (3, 1)))
+    wa = random_machine("pfa", 4, 3, seed=rng)
+    probabilities = rng.dirichlet(np.ones(3))
+    alike = Background.markov(wa.alphabet, probabilities, np.tile(probabilities, (3, 1)))
     word = rng.integers(3, size=30).tolist()
-    one = shapley_values(wa, word, background=Background.independent(wa.alphabet, chances))
+    one = shapley_values(wa, word, background=Background.independent(wa.alphabet, probabilities))
     other = shapley_values(wa, word, background=alike)
     np.testing.assert_allclose(one.relative, other.relative, atol=1e-12)
 
@@ -136,7 +136,7 @@ def test_a_function_that_is_0_has_values_0(kind):
 
 
 def test_the_default_background_is_what_the_automaton_expects():
-    wa = random_machine("pfa", 3, 3, rng=np.random.default_rng(1))
+    wa = random_machine("pfa", 3, 3, seed=np.random.default_rng(1))
     word = [0, 1, 2]
     default = shapley_values(wa, word)
     chosen = shapley_values(wa, word, background=Background.frequencies(wa))
@@ -144,7 +144,7 @@ def test_the_default_background_is_what_the_automaton_expects():
 
 
 def test_another_alphabet_is_refused():
-    wa = random_automaton(2, 3, rng=np.random.default_rng(1))
+    wa = random_automaton(2, 3, seed=np.random.default_rng(1))
     with pytest.raises(SymbolError, match="background: expected one over"):
         shapley_values(wa, [0], background=Background.uniform("ab"))
 
@@ -152,8 +152,8 @@ def test_another_alphabet_is_refused():
 @pytest.mark.parametrize(
     ("first", "where"),
     [
-        ([1, 0, 0], "'b' at position 1 has no chance there"),
-        ([0, 1, 0], "'a' at position 2 has no chance after that at position 1"),
+        ([1, 0, 0], "'b' at position 1 has no probability there"),
+        ([0, 1, 0], "'a' at position 2 has no probability after that at position 1"),
     ],
 )
 def test_a_chain_that_cannot_have_the_word_is_refused(first, where):
@@ -167,7 +167,7 @@ def test_a_chain_that_cannot_have_the_word_is_refused(first, where):
 
 
 def test_words_that_would_take_too_long_are_refused(monkeypatch):
-    wa = random_automaton(2, 3, rng=np.random.default_rng(1))
+    wa = random_automaton(2, 3, seed=np.random.default_rng(1))
     background = Background.bigrams(wa)
     for name in ("MAX_WORK", "MAX_NUMBERS"):
         with monkeypatch.context() as limits:

@@ -15,7 +15,7 @@ from seqray.util.errors import ArgumentError, SymbolError
 @pytest.fixture(scope="module")
 def machine():
     every = {"symbol_sparsity": 1, "stopping": 1}
-    return random_machine("pfa", 4, 3, rng=np.random.default_rng(2), **every)
+    return random_machine("pfa", 4, 3, seed=np.random.default_rng(2), **every)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,9 @@ def test_neighbours_are_those_that_change_most(copy):
     shown = {each.word: each for each in explained.neighbours}
     assert words[int(ratio.argmax())] in shown
     assert words[int(ratio.argmin())] in shown
-    chances, own = copy.next_symbol(words), copy.next_symbol([WORD])[0]
-    other = chances.argmax(axis=1) != own.argmax()
-    apart = np.abs(chances - own).sum(axis=1) / 2
+    probabilities, own = copy.next_symbol(words), copy.next_symbol([WORD])[0]
+    other = probabilities.argmax(axis=1) != own.argmax()
+    apart = np.abs(probabilities - own).sum(axis=1) / 2
     most = words[int(np.where(other, apart, 0).argmax())]
     assert shown[most].why == "next"
     assert shown[most].apart == pytest.approx(apart[[*words].index(most)])
@@ -102,12 +102,12 @@ def test_a_box_that_only_gives_numbers_is_enough():
     assert named.names == ("start", "after a")
     np.testing.assert_allclose(explained.path @ named.automaton.final, [0, 1, 2, 1.5], atol=1e-9)
     assert {each.why for each in explained.neighbours} == {"heavier", "lighter"}
-    assert "chance" not in repr(explained)
+    assert "probability" not in repr(explained)
     assert "What comes next" not in repr(explained)
 
 
 def test_an_automaton_that_does_not_predict_stands_beside_a_box_that_does(machine):
-    wa = random_automaton(2, 3, rng=np.random.default_rng(0))
+    wa = random_automaton(2, 3, seed=np.random.default_rng(0))
     explained = explain_word(wa, WORD, box=machine)
     assert explained.next_symbol is None
     assert "How far to trust this" in repr(explained)
@@ -140,7 +140,7 @@ def test_what_was_lost_by_naming_is_said(copy):
 
 
 def test_chances_below_0_count_as_impossible():
-    # After a, b has a chance of −0.2.
+    # After a, b has a probability of −0.2.
     wa = WeightedAutomaton("ab", [1, 0], [[[0, 0.5], [0, 0.3]], [[0.2, 0], [0, -0.2]]], [0.3, 0.9])
     explained = explain_word(wa, "ab")
     assert explained.factors[1] < 0

@@ -19,13 +19,13 @@ NASTY = (
 
 @cache
 def machine(n_states=4):
-    """Chances over four characters."""
-    made = random_machine("pfa", n_states, 4, rng=np.random.default_rng(1))
+    """Probabilities over four characters."""
+    made = random_machine("pfa", n_states, 4, seed=np.random.default_rng(1))
     return WeightedAutomaton("abcd", made.initial, made.transitions, made.final)
 
 
 @cache
-def chances():
+def probabilities():
     """An extraction by contexts: two ranks are fitted, the others cut from the largest.
 
     Nothing is nearer to a machine than what is cut, so the fitted ones are other machines.
@@ -41,7 +41,7 @@ def real_box():
 
 @cache
 def real():
-    """An extraction whose weights are no chances."""
+    """An extraction whose weights are not probabilities."""
     return seqray.extract(real_box(), prefixes=40, suffixes=40)
 
 
@@ -57,11 +57,11 @@ def signed():
 def large(n_states=100, n_symbols=20):
     """A distribution of many states and symbols."""
     rng = np.random.default_rng(0)
-    chances = rng.dirichlet(np.full(n_states * n_symbols + 1, 0.05), size=n_states) + 1e-9
-    chances /= chances.sum(axis=1, keepdims=True)
-    transitions = chances[:, :-1].reshape(n_states, n_symbols, n_states).transpose(1, 0, 2)
+    probabilities = rng.dirichlet(np.full(n_states * n_symbols + 1, 0.05), size=n_states) + 1e-9
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    transitions = probabilities[:, :-1].reshape(n_states, n_symbols, n_states).transpose(1, 0, 2)
     initial = rng.dirichlet(np.full(n_states, 0.2))
-    return WeightedAutomaton(range(n_symbols), initial, transitions, chances[:, -1])
+    return WeightedAutomaton(range(n_symbols), initial, transitions, probabilities[:, -1])
 
 
 def brute_force_shapley(automaton, word, frequencies):

@@ -9,9 +9,9 @@ import seqray
 from explore.subjects import (
     NASTY,
     brute_force_shapley,
-    chances,
     large,
     machine,
+    probabilities,
     real,
     real_box,
     signed,
@@ -23,18 +23,18 @@ WORDS = ["", "a", "abcd", "dddd", "abba" * 5, "cab" * 60]
 
 
 @pytest.fixture(scope="module")
-def page_of_chances():
-    return to_html(chances(), box=machine(), rank=5, name="a machine")
+def page_of_probabilities():
+    return to_html(probabilities(), box=machine(), rank=5, name="a machine")
 
 
 @pytest.fixture(scope="module")
-def shared(visit, page_of_chances):
-    return visit(page_of_chances)
+def shared(visit, page_of_probabilities):
+    return visit(page_of_probabilities)
 
 
 @pytest.fixture
 def opened(shared):
-    """A page of chances that several tests use, at its first rank."""
+    """A page of probabilities that several tests use, at its first rank."""
     shared.set_rank(5, range(1, 7))
     return shared
 
@@ -63,7 +63,7 @@ def test_a_page_opens_from_the_disk_with_all_its_sections(opened):
     assert all(url.startswith(("file:", "blob:")) for url in opened.requests)
 
 
-def test_a_page_about_numbers_that_are_no_chances(visit, page_of_reals):
+def test_a_page_about_numbers_that_are_no_probabilities(visit, page_of_reals):
     opened = visit(page_of_reals)
     assert "practically the same" in opened.text("#lede")
     assert n_of(opened, "#heat") == 0
@@ -86,8 +86,8 @@ def test_intervals_stand_beside_the_figures(opened):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
-def test_a_page_fits_the_screen_in_light_and_dark(visit, page_of_chances, width, scheme):
-    opened = visit(page_of_chances, width=width, color_scheme=scheme)
+def test_a_page_fits_the_screen_in_light_and_dark(visit, page_of_probabilities, width, scheme):
+    opened = visit(page_of_probabilities, width=width, color_scheme=scheme)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
     def brightness():
@@ -108,7 +108,7 @@ def test_a_page_fits_the_screen_in_light_and_dark(visit, page_of_chances, width,
 @pytest.mark.parametrize("rank", range(1, 7))
 def test_a_typed_word_weighs_what_python_says_at_every_rank(opened, rank):
     opened.set_rank(rank, range(1, 7))
-    automaton = chances().automaton(rank)
+    automaton = probabilities().automaton(rank)
     for word in WORDS:
         opened.type_word(word)
         assert opened.weight == pytest.approx(automaton.weight(word), rel=1e-9, abs=1e-300)
@@ -163,8 +163,8 @@ def test_shapley_values_are_those_of_the_definition(opened, word, rank):
         float(opened.page.get_attribute(f'.step[data-step="{at + 1}"]', "data-shapley"))
         for at in range(len(word))
     ]
-    frequencies = Background.frequencies(chances().automaton(5)).initial
-    expected = brute_force_shapley(chances().automaton(rank), word, frequencies)
+    frequencies = Background.frequencies(probabilities().automaton(5)).initial
+    expected = brute_force_shapley(probabilities().automaton(rank), word, frequencies)
     assert shown == pytest.approx(expected, rel=1e-9, abs=1e-13)
 
 
@@ -172,7 +172,7 @@ def test_every_step_has_the_chances_of_the_next_symbol(opened):
     opened.type_word("ab")
     opened.page.click('.step[data-step="1"]')
     numbers = opened.page.locator("#step-detail > div:nth-child(2) .number").all_inner_texts()
-    row = np.sort(chances().automaton(5).next_symbol(["a"])[0])[::-1]
+    row = np.sort(probabilities().automaton(5).next_symbol(["a"])[0])[::-1]
     shown = [float(re.match(r"[\d.]+", text.lstrip("< "))[0]) for text in numbers]
     assert shown == pytest.approx(100 * row, rel=0.06, abs=0.02)
     assert "Amber" in opened.text("#graph-status")
@@ -222,8 +222,8 @@ def tab_to(opened, name, most=60):
     pytest.fail(f"{name} cannot be reached by the Tab key")
 
 
-def test_everything_can_be_done_with_the_keyboard(visit, page_of_chances):
-    opened = visit(page_of_chances)
+def test_everything_can_be_done_with_the_keyboard(visit, page_of_probabilities):
+    opened = visit(page_of_probabilities)
     keys = opened.page.keyboard
     tab_to(opened, "rank")
     keys.press("ArrowLeft")
@@ -250,7 +250,7 @@ def test_everything_can_be_done_with_the_keyboard(visit, page_of_chances):
     tab_to(opened, "word-field")
     keys.press("Control+a")
     keys.type("abd")
-    assert opened.weight == pytest.approx(chances().automaton(4).weight("abd"), rel=1e-9)
+    assert opened.weight == pytest.approx(probabilities().automaton(4).weight("abd"), rel=1e-9)
     tab_to(opened, "step")
     keys.press("ArrowLeft")
     assert opened.page.get_attribute('.step[data-step="2"]', "aria-selected") == "true"
@@ -288,7 +288,7 @@ def test_a_mouse_can_drag_zoom_and_choose(opened):
 def test_words_come_from_chips_draws_dots_and_tables(opened):
     page = opened.page
     opened.type_word("")
-    assert opened.weight == pytest.approx(chances().automaton(5).weight(""), rel=1e-9)
+    assert opened.weight == pytest.approx(probabilities().automaton(5).weight(""), rel=1e-9)
     page.click("#chips button >> nth=2")
     page.click("#chips button >> nth=0")
     assert page.input_value("#word-field") == "ca"
@@ -296,7 +296,7 @@ def test_words_come_from_chips_draws_dots_and_tables(opened):
     assert page.input_value("#word-field") == "c"
     page.click("#word-draw")
     drawn = page.input_value("#word-field")
-    assert opened.weight == pytest.approx(chances().automaton(5).weight(drawn), rel=1e-9)
+    assert opened.weight == pytest.approx(probabilities().automaton(5).weight(drawn), rel=1e-9)
     page.click("#worst button >> nth=0")
     assert focused(opened) == "word-field"
     page.locator("#scatter").scroll_into_view_if_needed()
@@ -313,9 +313,9 @@ def test_words_come_from_chips_draws_dots_and_tables(opened):
 
 def test_names_that_are_code_are_shown_and_not_run(visit):
     rng = np.random.default_rng(0)
-    chance = rng.dirichlet(np.ones(2 * len(NASTY) + 1), size=2)
-    transitions = chance[:, :-1].reshape(2, len(NASTY), 2).transpose(1, 0, 2)
-    box = seqray.WeightedAutomaton(NASTY, [0.6, 0.4], transitions, chance[:, -1])
+    probability = rng.dirichlet(np.ones(2 * len(NASTY) + 1), size=2)
+    transitions = probability[:, :-1].reshape(2, len(NASTY), 2).transpose(1, 0, 2)
+    box = seqray.WeightedAutomaton(NASTY, [0.6, 0.4], transitions, probability[:, -1])
     html = to_html(box, box=box, name=NASTY[1])
     opened = visit(html)
     assert opened.page.evaluate("window.hit") is None
@@ -347,8 +347,8 @@ HASTE = "const wait = setTimeout; setTimeout = (f, ms) => wait(f, Math.min(ms, 3
          "it took too long"),
     ],
 )  # fmt: skip
-def test_without_graphviz_states_stand_on_a_circle(visit, page_of_chances, broken, why):
-    opened = visit(page_of_chances, before=broken)
+def test_without_graphviz_states_stand_on_a_circle(visit, page_of_probabilities, broken, why):
+    opened = visit(page_of_probabilities, before=broken)
     assert n_of(opened, "#graph .state") == 5  # the page came with their places
     assert opened.text("#graph-status") == ""
     opened.set_rank(4, range(1, 7))
@@ -357,8 +357,8 @@ def test_without_graphviz_states_stand_on_a_circle(visit, page_of_chances, broke
     assert overlapping(opened, "#graph .label") == []
 
 
-def test_a_page_shows_its_graph_without_any_script(visit, page_of_chances):
-    opened = visit(page_of_chances, settle=False, java_script_enabled=False)
+def test_a_page_shows_its_graph_without_any_script(visit, page_of_probabilities):
+    opened = visit(page_of_probabilities, settle=False, java_script_enabled=False)
     assert opened.text("h1") == "a machine, seen as 5 states"
     assert n_of(opened, "#graph svg .state") == 5
     assert n_of(opened, "#graph svg .arrow") > 5
@@ -456,8 +456,8 @@ def test_a_large_automaton_opens_and_stays_responsive(visit):
     assert n_of(opened, "#graph .arrow:not(.start)") == 400
 
 
-def test_a_browser_that_is_too_old_is_told_so(visit, page_of_chances):
-    opened = visit(page_of_chances, settle=False, before="delete window.DecompressionStream;")
+def test_a_browser_that_is_too_old_is_told_so(visit, page_of_probabilities):
+    opened = visit(page_of_probabilities, settle=False, before="delete window.DecompressionStream;")
     opened.page.wait_for_selector("#failure:not([hidden])")
     assert "needs a browser from 2023" in opened.text("#failure")
     assert len(opened.complaints) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqray
-from explore.subjects import chances, large, machine, real, real_box, signed
+from explore.subjects import large, machine, probabilities, real, real_box, signed
 from seqray.automata.ranks import RankedAutomata
 from seqray.explore.content import Subject, how_made, page_content
 from seqray.explore.heard import hear
@@ -20,7 +20,7 @@ RANKS = range(1, 7)
 
 @pytest.fixture(scope="module")
 def heard():
-    return hear(machine(), chances().automaton, RANKS, 5, sure={2})
+    return hear(machine(), probabilities().automaton, RANKS, 5, sure={2})
 
 
 def test_words_and_prefixes_carry_what_the_box_says(heard):
@@ -58,7 +58,7 @@ def test_a_box_of_numbers_is_asked_about_random_words():
 
 def test_words_of_ones_own_are_compared_on():
     words = machine().alphabet.words(["", "ab", "ab", "dcb"])
-    heard = hear(machine(), chances().automaton, [5], 5, words=words)
+    heard = hear(machine(), probabilities().automaton, [5], 5, words=words)
     assert heard.source == "4 words of your own"
     assert sorted(heard.words) == [(), ("a", "b"), ("d", "c", "b")]
     assert heard.fidelity[5].n_words == 4
@@ -67,24 +67,24 @@ def test_words_of_ones_own_are_compared_on():
 def test_long_words_do_not_fill_the_page(monkeypatch):
     monkeypatch.setattr("seqray.explore.heard.N_LETTERS", 200)
     words = machine().alphabet.words([symbol * 60 for symbol in "abcd"] + ["abcd" * 15])
-    heard = hear(machine(), chances().automaton, [5], 5, words=words)
+    heard = hear(machine(), probabilities().automaton, [5], 5, words=words)
     assert len(heard.words) == 3
 
 
 def test_another_alphabet_is_refused():
     with pytest.raises(ArgumentError, match="expected the same symbols"):
-        hear(real_box(), chances().automaton, RANKS, 5)
+        hear(real_box(), probabilities().automaton, RANKS, 5)
 
 
 # Facts --------------------------------------------------------------------------------------------
 
 
 def test_facts_are_those_of_the_chosen_automaton():
-    shown = show_ranks(chances().automata, RANKS, 5)[4]
+    shown = show_ranks(probabilities().automata, RANKS, 5)[4]
     told = whole_facts(shown)
     alphabet = machine().alphabet
     words = [alphabet.decode(each["word"]) for each in told["words"]]
-    weights = chances().automaton(5).weights(words)
+    weights = probabilities().automaton(5).weights(words)
     assert [each["weight"] for each in told["words"]] == pytest.approx(weights, rel=1e-9)
     assert told["length"][0] == pytest.approx(sum(told["counts"]), rel=1e-6)
     assert len(told["continuations"]) == shown.named.automaton.n_states
@@ -105,7 +105,7 @@ def test_without_names_only_the_heaviest_words_are_found():
 
 
 def test_changes_go_a_little_beyond_the_chosen_rank():
-    told = rank_changes(chances().automata, RANKS, 3)
+    told = rank_changes(probabilities().automata, RANKS, 3)
     pairs = [(step["before"], step["after"]) for step in told["steps"]]
     assert pairs[0] == (1, 2)
     assert pairs[-1][1] in (5, 6)
@@ -117,9 +117,9 @@ def test_changes_go_a_little_beyond_the_chosen_rank():
 
 
 def test_a_subject_is_an_extraction_or_a_single_automaton():
-    run, single = Subject.of(chances()), Subject.of(machine())
+    run, single = Subject.of(probabilities()), Subject.of(machine())
     assert run.ranks == tuple(RANKS)
-    assert run.best == chances().best_rank()
+    assert run.best == probabilities().best_rank()
     assert single.ranks == (4,)
     assert single.automata.automaton(4) is machine()
     assert single.fidelity == single.settings == {}
@@ -127,7 +127,12 @@ def test_a_subject_is_an_extraction_or_a_single_automaton():
 
 def test_a_document_holds_what_json_can(heard):
     told = page_content(
-        Subject.of(chances()), 5, name="box", facts={"x": float("inf")}, changes={}, heard=heard
+        Subject.of(probabilities()),
+        5,
+        name="box",
+        facts={"x": float("inf")},
+        changes={},
+        heard=heard,
     )
     text = json.dumps(told, allow_nan=False)
     assert json.loads(text)["facts"] == {"x": None}
@@ -140,7 +145,7 @@ def test_a_document_holds_what_json_can(heard):
 
 
 def test_without_the_box_the_figures_are_those_of_the_run():
-    told = page_content(Subject.of(chances()), 5, name="box", facts={}, changes={})
+    told = page_content(Subject.of(probabilities()), 5, name="box", facts={}, changes={})
     assert told["fidelity"]["source"] == "held-out words"
     assert told["heard"] is None
     lone = page_content(Subject.of(machine()), 4, name="box", facts={}, changes={})
@@ -155,7 +160,7 @@ def test_a_symbol_that_is_no_text_can_still_be_shown():
 
 
 def test_how_it_was_made_names_everything():
-    rows = dict(how_made(Subject.of(chances()), 5, "my box", None))
+    rows = dict(how_made(Subject.of(probabilities()), 5, "my box", None))
     assert rows["Black box"] == "my box"
     assert rows["Method"].startswith("conditional: how contexts go on")
     assert rows["Questions"].replace(",", "").isdigit()
@@ -167,7 +172,7 @@ def test_how_it_was_made_names_everything():
 
 
 def test_how_it_was_made_says_what_was_unusual():
-    subject = Subject.of(chances())
+    subject = Subject.of(probabilities())
     odd = {"method": "by hand", "repeat": 3, "stopped": "time is over", "questions": 7}
     changed = Subject(*(getattr(subject, n) for n in ("automata", "ranks", "singular_values")),
                       subject.fidelity, odd, 5)  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqray
-from explore.subjects import NASTY, chances, large, machine
+from explore.subjects import NASTY, large, machine, probabilities
 from seqray.automata.ranks import RankedAutomata
 from seqray.explore import to_html
 from seqray.explore.packing import pack, unpack
@@ -26,7 +26,7 @@ def content(page):
 
 @pytest.fixture(scope="module")
 def page():
-    return to_html(chances(), rank=3)
+    return to_html(probabilities(), rank=3)
 
 
 def test_the_policy_allows_what_is_in_the_page_and_nothing_else(page):
@@ -73,18 +73,18 @@ def test_no_name_can_end_the_element_it_stands_in():
 
 def test_the_rank_that_is_shown_first_is_the_best_or_the_given_one(page):
     assert content(page)["chosen"] == 3
-    assert content(to_html(chances()))["chosen"] == chances().best_rank()
+    assert content(to_html(probabilities()))["chosen"] == probabilities().best_rank()
     with pytest.raises(RankError, match="rank 7 is outside 1 … 6"):
-        to_html(chances(), rank=7)
+        to_html(probabilities(), rank=7)
 
 
 def test_the_same_extraction_gives_the_same_page(page):
-    assert to_html(chances(), rank=3) == page
+    assert to_html(probabilities(), rank=3) == page
 
 
 def test_words_without_a_box_are_refused():
     with pytest.raises(ArgumentError, match="box is None"):
-        to_html(chances(), words=["ab"])
+        to_html(probabilities(), words=["ab"])
 
 
 def test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks():
@@ -122,7 +122,7 @@ def extraction_of(automaton):
         automaton, automaton.alphabet.words([(), (0, 1)])
     )
     table = seqray.fidelity.compare.compare_ranks(reference, automaton, range(1, n + 1))
-    basis = chances().basis
+    basis = probabilities().basis
     found = seqray.Extraction(decomposition, basis, table, {"rank": 1, "method": "weighted"})
     assert isinstance(found.automata, RankedAutomata)
     return found

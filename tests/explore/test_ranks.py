@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from explore.subjects import chances, machine, signed
+from explore.subjects import machine, probabilities, signed
 from seqray import Alphabet, WeightedAutomaton
 from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
 from seqray.explore.packing import pack, unpack
@@ -38,12 +38,12 @@ def rebuilt(packed, shown):
 
 
 def test_every_rank_of_an_extraction_can_be_rebuilt_exactly():
-    automata = chances().automata
+    automata = probabilities().automata
     shown = show_ranks(automata, range(1, 7), 5)
     packed = pack_ranks(automata, shown, 5, 10**7)
     assert [each.rank for each in packed.ranks] == [1, 2, 3, 4, 5, 6]
     assert packed.n_bytes == 8
-    words = machine().sample(50, rng=np.random.default_rng(0))
+    words = machine().sample(50, seed=np.random.default_rng(0))
     for each in packed.ranks:
         a = each.automaton
         found = WeightedAutomaton(a.alphabet, a.initial, rebuilt(packed, each), a.final)
@@ -52,7 +52,7 @@ def test_every_rank_of_an_extraction_can_be_rebuilt_exactly():
 
 
 def test_fitted_ranks_are_drawn_as_they_are_and_others_in_named_coordinates():
-    automata = chances().automata
+    automata = probabilities().automata
     for each in show_ranks(automata, range(1, 7), 5):
         told = each.to_json()
         assert len(told["names"]) == each.named.automaton.n_states

@@ -16,7 +16,7 @@ def rng(seed=0):
 
 
 def machine():
-    return random_machine("pfa", 4, 3, rng=rng(1))
+    return random_machine("pfa", 4, 3, seed=rng(1))
 
 
 def difference_box():
@@ -34,7 +34,7 @@ def test_every_method_recovers_a_machine(method):
     wa = machine()
     found = extract(wa, method=method, **SMALL)
     assert found.max_rank == 4
-    words = wa.sample(200, rng=rng(2))
+    words = wa.sample(200, seed=rng(2))
     np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-10)
     assert found.best_rank() <= 4
     assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
@@ -72,7 +72,7 @@ def test_an_unknown_method_is_refused():
     [
         (difference_box(), None),
         (machine(), "uniform"),
-        (machine(), seqray.uniform_basis(machine().alphabet, 9, 9, rng=rng())),
+        (machine(), seqray.uniform_basis(machine().alphabet, 9, 9, seed=rng())),
     ],
 )
 def test_contexts_are_drawn_from_what_predicts(box, basis):
@@ -83,7 +83,7 @@ def test_contexts_are_drawn_from_what_predicts(box, basis):
 
 def test_a_basis_of_ones_own_is_used_as_it_is():
     wa = machine()
-    basis = seqray.uniform_basis(wa.alphabet, 30, 31, rng=rng(3))
+    basis = seqray.uniform_basis(wa.alphabet, 30, 31, seed=rng(3))
     found = extract(wa, basis=basis, prefixes=5)
     assert found.basis is basis
     assert (found.settings["prefixes"], found.settings["suffixes"]) == (30, 31)
@@ -92,7 +92,7 @@ def test_a_basis_of_ones_own_is_used_as_it_is():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_data_set_is_a_basis(method):
     wa = machine()
-    data = wa.sample(400, rng=rng(4))
+    data = wa.sample(400, seed=rng(4))
     for words in (data, list(data)):
         found = extract(wa, basis=words, method=method, max_rank=2, **SMALL)
         sources = ("from a data set", "contexts of 400 words of a data set")
@@ -151,9 +151,9 @@ def test_a_box_with_values_of_both_signs_is_recovered_exactly(method):
 
 
 def test_an_automaton_of_both_signs_is_recovered_exactly():
-    wa = random_automaton(6, 3, rng=rng(5))
+    wa = random_automaton(6, 3, seed=rng(5))
     found = extract(wa, basis="uniform", prefixes=150, suffixes=150)
-    words = seqray.uniform_basis(wa.alphabet, 300, 1, rng=rng(6)).prefixes
+    words = seqray.uniform_basis(wa.alphabet, 300, 1, seed=rng(6)).prefixes
     weights = wa.weights(words)
     error = np.abs(found.automaton(6).weights(words) - weights).max()
     assert error < 1e-8 * np.abs(weights).max()
@@ -261,7 +261,7 @@ def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
     assert found.settings["basis"].startswith("uniform up to length")
     assert not found.predicts
     assert "ndcg5" not in found.fidelity.fidelities[0]
-    words = wa.sample(100, rng=rng(2))
+    words = wa.sample(100, seed=rng(2))
     np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
     with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
         extract(scaled, basis="sampled", **SMALL)
@@ -337,7 +337,7 @@ def test_a_box_that_is_zero_gives_one_state():
 def test_a_language_model_is_extracted():
     wa = machine()
     box = seqray.language_model(wa.next_symbol, wa.alphabet)
-    words = wa.sample(50, rng=rng(8))
+    words = wa.sample(50, seed=rng(8))
     for method in ("auto", "weighted"):
         found = extract(box, prefixes=30, suffixes=30, max_rank=4, method=method)
         assert found.predicts
@@ -437,7 +437,7 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
         lambda words: [answers.setdefault(w, rng(len(answers)).normal()) for w in words], "ab"
     )
     found = extract(box, prefixes=15, suffixes=15)
-    score = found.fidelity.at(found.best_rank()).closeness
+    score = found.fidelity.at(found.best_rank()).score
     assert f"has a fidelity score of {score:.3f}" in caplog.text
     assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
     assert "--prefixes" in caplog.text

@@ -255,7 +255,7 @@ def test_enough_time_makes_no_difference(method):
 @pytest.mark.parametrize("method", ["weights", "next_symbol"])
 def test_somebody_who_says_stop_gets_an_automaton_of_what_is_known(method):
     stop = threading.Event()
-    basis = uniform_basis(Alphabet("ab"), 60, 60, rng=np.random.default_rng(0))
+    basis = uniform_basis(Alphabet("ab"), 60, 60, seed=np.random.default_rng(0))
     n = Plan.of(basis).n_questions
 
     def progress(done, total):
@@ -278,7 +278,7 @@ def test_stop_before_anything_is_known_is_an_error():
 
 def test_parts_of_a_basis_hold_what_the_whole_holds():
     box = boxes(Asked())
-    basis = uniform_basis(box.alphabet, 40, 30, rng=np.random.default_rng(0))
+    basis = uniform_basis(box.alphabet, 40, 30, seed=np.random.default_rng(0))
     whole, reason = fill_within(attended(box, Meter(seconds=100)), basis, Meter(seconds=100))
     assert reason == ""
     assert np.array_equal(whole.values, fill(box, basis).values)

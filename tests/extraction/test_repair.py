@@ -15,7 +15,7 @@ from seqray.util.errors import ArgumentError
 def spoilt(seed=0, n_states=4, n_symbols=3, size=0.1):
     """A machine whose weights are a little off, some of them below 0, that still sums to one."""
     rng = np.random.default_rng(seed)
-    machine = random_machine("pfa", n_states, n_symbols, rng=rng)
+    machine = random_machine("pfa", n_states, n_symbols, seed=rng)
     moved = machine.transitions + size * rng.standard_normal(machine.transitions.shape)
     odd = seqray.WeightedAutomaton(machine.alphabet, machine.initial, moved, machine.final)
     return seqray.WeightedAutomaton(machine.alphabet, odd.initial / odd.total, moved, odd.final)
@@ -26,7 +26,7 @@ def all_words(alphabet, length):
 
 
 def test_a_true_distribution_is_read_as_it_is():
-    machine = random_machine("hmm", 5, 3, rng=np.random.default_rng(1))
+    machine = random_machine("hmm", 5, 3, seed=np.random.default_rng(1))
     words = all_words(machine.alphabet, 5)
     np.testing.assert_allclose(clipped(machine).weights(words), machine.weights(words), rtol=1e-9)
     np.testing.assert_allclose(clipped(machine).next_symbol(words), machine.next_symbol(words))
@@ -39,17 +39,17 @@ def test_a_clipped_reading_is_a_distribution_by_brute_force(seed):
     words = all_words(odd.alphabet, 4)
     rows = np.clip(odd.next_symbol(words), 0, None)
     rows /= rows.sum(axis=1, keepdims=True)
-    chances = dict(zip(words, rows, strict=True))
+    probabilities = dict(zip(words, rows, strict=True))
     assert (odd.next_symbol(words) < 0).any()
     np.testing.assert_allclose(box.next_symbol(words), rows, atol=1e-12)
     codes = {symbol: code for code, symbol in enumerate(odd.alphabet)}
-    reach = {w: np.prod([chances[w[:i]][codes[w[i]]] for i in range(len(w))]) for w in words}
-    expected = [reach[w] * chances[w][-1] for w in words]
+    reach = {w: np.prod([probabilities[w[:i]][codes[w[i]]] for i in range(len(w))]) for w in words}
+    expected = [reach[w] * probabilities[w][-1] for w in words]
     np.testing.assert_allclose(box.weights(words), expected, atol=1e-15)
     assert (box.weights(words) >= 0).all()
     assert predicts(box)
     # What all words up to a length weigh, and what goes on from there, is everything.
-    going = sum(reach[w] * (1 - chances[w][-1]) for w in words if len(w) == 4)
+    going = sum(reach[w] * (1 - probabilities[w][-1]) for w in words if len(w) == 4)
     assert box.weights(words).sum() + going == pytest.approx(1)
 
 
@@ -66,7 +66,7 @@ def test_a_repaired_automaton_is_a_distribution_near_the_old_one(seed):
     assert new.n_states <= odd.n_states
     assert min(new.initial.min(), new.transitions.min(), new.final.min()) >= 0
     assert new.total == pytest.approx(1)
-    words = odd.sample(300, rng=np.random.default_rng(5))
+    words = odd.sample(300, seed=np.random.default_rng(5))
     rows = new.next_symbol(words)
     assert rows.min() >= 0
     np.testing.assert_allclose(rows.sum(axis=1), 1)

@@ -33,7 +33,7 @@ def elsewhere(tmp_path_factory, monkeypatch):
 
 
 def extracted(method):
-    wa = random_machine("pfa", 4, 3, rng=np.random.default_rng(1))
+    wa = random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
     return seqray.extract(wa, prefixes=40, suffixes=30, max_rank=4, method=method)
 
 

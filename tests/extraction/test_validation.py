@@ -32,7 +32,7 @@ def drawn(name, n=40, **options):
     box = value_box(name)
     meter = Meter(options.pop("budget", None))
     asked = attended(box, meter)
-    basis = seqray.uniform_basis(box.alphabet, n, n, rng=rng(), max_length=7)
+    basis = seqray.uniform_basis(box.alphabet, n, n, seed=rng(), max_length=7)
     known = seqray.fill(asked, basis)
     job = Job(
         *(box, asked, "weighted", None, n, n, 9, options.get("max_length"), None, 0, 1, 0, meter),
@@ -67,7 +67,7 @@ def test_any_part_of_the_words_is_a_mixture():
 def test_the_constant_1_is_no_copy_of_a_box_that_gives_0_to_some_words():
     box, constant = value_box("no ab"), WeightedAutomaton("ab", [1], [[[1]], [[1]]], [1])
     words = ["", "a", "b", "aa", "ab", "ba", "bb", "aab"]
-    score = Reference.ask(box, words).compare(constant).closeness
+    score = Reference.ask(box, words).compare(constant).score
     assert score == pytest.approx((1 / 8) ** (2 / 8))
 
 
@@ -78,8 +78,8 @@ def test_a_score_of_a_constant_is_far_from_1_and_that_of_the_chosen_rank_is_not(
     words, asked = drawn(name)
     reference = words.ask(asked)
     constant = WeightedAutomaton("ab", [1], [[[1]], [[1]]], [1])
-    assert reference.compare(constant).closeness < 0.7
-    assert reference.compare(found.best()).closeness > 0.99
+    assert reference.compare(constant).score < 0.7
+    assert reference.compare(found.best()).score > 0.99
 
 
 def test_an_automaton_that_goes_wrong_on_long_words_has_no_good_score():
@@ -89,7 +89,7 @@ def test_an_automaton_that_goes_wrong_on_long_words_has_no_good_score():
     found = extract(box, prefixes=40, suffixes=40)
     long = ["a" * n + "b" * n for n in range(40, 50)]
     assert np.abs(found.best().weights(long) - box.weights(long)).max() > 0.1
-    assert found.fidelity.at(found.best_rank()).closeness < 0.98
+    assert found.fidelity.at(found.best_rank()).score < 0.98
 
 
 def test_a_box_that_gives_0_to_all_words_but_one_is_not_taken_for_0():
@@ -101,7 +101,7 @@ def test_a_box_that_gives_0_to_all_words_but_one_is_not_taken_for_0():
 
 def test_words_of_filled_blocks_weigh_much_and_nothing():
     box = value_box("no ab")
-    basis = seqray.uniform_basis(box.alphabet, 40, 40, rng=rng())
+    basis = seqray.uniform_basis(box.alphabet, 40, 40, seed=rng())
     reference = known_words(seqray.fill(box, basis), 100)
     assert reference.weights.mean() == pytest.approx(0.6, abs=0.15)
     np.testing.assert_array_equal(reference.weights, box.weights(reference.words))

@@ -41,7 +41,7 @@ def box() -> WeightedAutomaton:
 
 @pytest.fixture
 def words(box):
-    return box.sample(300, rng=np.random.default_rng(1), max_length=30)
+    return box.sample(300, seed=np.random.default_rng(1), max_length=30)
 
 
 class OnlyWeights:
@@ -294,8 +294,8 @@ class Counted:
 def test_what_is_said_while_words_are_drawn_is_what_is_said_of_them(max_length):
     machine = stochastic(4, seed=1)
     box = Counted(machine)
-    drawn = Reference.draw(box, 200, rng=np.random.default_rng(2), max_length=max_length)
-    words, _ = sample(machine, 200, rng=np.random.default_rng(2), max_length=max_length)
+    drawn = Reference.draw(box, 200, seed=np.random.default_rng(2), max_length=max_length)
+    words, _ = sample(machine, 200, seed=np.random.default_rng(2), max_length=max_length)
     assert drawn.words == words
     assert box.n_steps == len(drawn.tree) - 1
     asked = Reference.ask(machine, words)
@@ -305,7 +305,7 @@ def test_what_is_said_while_words_are_drawn_is_what_is_said_of_them(max_length):
 
 def test_words_are_drawn_as_many_at_a_time_as_a_box_takes():
     machine = stochastic(4, seed=1)
-    few = Reference.draw(Counted(machine, 7), 50, rng=np.random.default_rng(2), max_length=9)
+    few = Reference.draw(Counted(machine, 7), 50, seed=np.random.default_rng(2), max_length=9)
     asked = Reference.ask(machine, few.words)
     assert len(few.weights) == 50
     np.testing.assert_allclose(few.next_symbol, asked.next_symbol, rtol=1e-12)
@@ -313,7 +313,7 @@ def test_words_are_drawn_as_many_at_a_time_as_a_box_takes():
 
 def test_references_are_joined_in_their_order():
     machine = stochastic(4, seed=1)
-    words = machine.sample(60, rng=np.random.default_rng(3))
+    words = machine.sample(60, seed=np.random.default_rng(3))
     parts = [Reference.ask(machine, words[begin : begin + 20]) for begin in (0, 20, 40)]
     joined, whole = Reference.joined(parts), Reference.ask(machine, words)
     assert joined.words == words
@@ -327,7 +327,7 @@ def test_a_box_that_says_nonsense_while_words_are_drawn_is_named():
     real = box.state_next_symbol
     box.state_next_symbol = lambda states: np.where(real(states) > 0.3, np.nan, real(states))
     with pytest.raises(BlackBoxError, match="the Counted returned nan for the word"):
-        Reference.draw(box, 50, rng=np.random.default_rng(0), max_length=5)
+        Reference.draw(box, 50, seed=np.random.default_rng(0), max_length=5)
 
 
 # As mappings --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from seqray.fidelity.disagreements import disagreements
 from seqray.util.errors import ArgumentError
 
 
-def trapped(chance=0.9):
+def trapped(probability=0.9):
     """A machine over a and b that behaves otherwise after aaaa alone; and one that does not."""
     n = 6
     a, b = np.zeros((n, n)), np.zeros((n, n))
@@ -21,9 +21,9 @@ def trapped(chance=0.9):
     final = np.full(n, 0.3)
     plain = seqray.WeightedAutomaton("ab", np.eye(n)[0], [a, b], final)
     a, b = a.copy(), b.copy()
-    a[4, 5], b[4, 0] = 0.0, chance
+    a[4, 5], b[4, 0] = 0.0, probability
     final = final.copy()
-    final[4] = 1 - chance
+    final[4] = 1 - probability
     return seqray.WeightedAutomaton("ab", np.eye(n)[0], [a, b], final), plain
 
 
@@ -37,7 +37,7 @@ def test_the_one_place_where_they_differ_is_found():
 
 def test_distances_are_those_of_the_next_symbols_by_brute_force():
     rng = np.random.default_rng(0)
-    box, other = (random_machine("pfa", 4, 2, rng=rng) for _ in range(2))
+    box, other = (random_machine("pfa", 4, 2, seed=rng) for _ in range(2))
     found = disagreements(box, other, n_rounds=2)
     for each in found:
         one, two = box.next_symbol([each.word])[0], other.next_symbol([each.word])[0]

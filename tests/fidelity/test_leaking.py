@@ -152,7 +152,7 @@ def test_metrics_see_a_leak_that_was_added_to_the_end(make):
     assert fidelity["kl_per_symbol"] > 1
     assert fidelity["elsewhere"] == pytest.approx(0.2)
     assert "elsewhere" in fidelity.intervals
-    assert fidelity.closeness == pytest.approx(fidelity["ndcg5"] - 0.02)
+    assert fidelity.score == pytest.approx(fidelity["ndcg5"] - 0.02)
 
 
 def test_the_divergence_counts_elsewhere_as_an_outcome():
@@ -185,7 +185,7 @@ def test_disagreements_name_elsewhere():
 
 @BOXES
 def test_words_are_drawn_as_if_they_stayed_within_the_alphabet(make):
-    known = Reference.draw(make(CONSTANT), 4000, rng=rng(), max_length=50)
+    known = Reference.draw(make(CONSTANT), 4000, seed=rng(), max_length=50)
     assert known.words.lengths.mean() == pytest.approx(7, rel=0.05)  # the end has 1 / 8
 
 

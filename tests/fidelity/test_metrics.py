@@ -125,60 +125,62 @@ def test_correlation_equals_numpys_and_is_nan_for_a_constant():
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n", [1, 2, 5, 50])
 def test_ndcg_equals_the_loop_over_every_prefix_of_every_word(seed, n):
-    tree, reference, chances, references, predictions = both(seed)
+    tree, reference, probabilities, references, predictions = both(seed)
     ratios = []
     for true, predicted in zip(references, predictions, strict=True):
         ideal = gain(true, order(true)[:n])
         ratios.append(gain(true, order(predicted)[:n]) / ideal if ideal else 1)
     visits = tree.counts().sum(axis=1)
-    found = metrics.ndcg(reference, chances, visits, n)
+    found = metrics.ndcg(reference, probabilities, visits, n)
     assert found == pytest.approx(sum(ratios) / len(ratios))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_wer_and_disagreement_equal_the_loop_over_every_prefix(seed):
-    tree, reference, chances, references, predictions = both(seed)
+    tree, reference, probabilities, references, predictions = both(seed)
     symbols = ["a", "b", "c", ""]
     seen = [follows for _, follows in prefixes(WORDS)]
     first = [order(row)[0] for row in predictions]
     wrong = [symbols[code] != follows for code, follows in zip(first, seen, strict=True)]
     differ = [order(row)[0] != code for row, code in zip(references, first, strict=True)]
     counts = tree.counts()
-    found = metrics.word_error_rate(chances, counts)
+    found = metrics.word_error_rate(probabilities, counts)
     assert found == pytest.approx(sum(wrong) / len(wrong))
-    found = metrics.disagreement(reference, chances, counts.sum(axis=1))
+    found = metrics.disagreement(reference, probabilities, counts.sum(axis=1))
     assert found == pytest.approx(sum(differ) / len(differ))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_kl_per_symbol_equals_the_loop_over_every_prefix(seed):
-    tree, reference, chances, references, predictions = both(seed)
+    tree, reference, probabilities, references, predictions = both(seed)
     total = 0.0
     for true, predicted in zip(references, predictions, strict=True):
         for p, q in zip(true, predicted, strict=True):
             total += p * math.log2(p / max(q, 1e-30)) if p > 1e-30 else 0
-    found = metrics.kl_per_symbol(reference, chances, tree.counts().sum(axis=1))
+    found = metrics.kl_per_symbol(reference, probabilities, tree.counts().sum(axis=1))
     assert found == pytest.approx(total / len(references))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_prepared_reference_gives_what_the_plain_functions_give(seed):
-    tree, reference, chances, _, _ = both(seed)
+    tree, reference, probabilities, _, _ = both(seed)
     if seed == 3:
         reference[2] = 0  # no gain is possible there
     counts = tree.counts()
     visits = counts.sum(axis=1)
-    found = metrics.NextReference.of(reference.T.copy(), counts.T.copy()).measure(chances.T.copy())
+    found = metrics.NextReference.of(reference.T.copy(), counts.T.copy()).measure(
+        probabilities.T.copy()
+    )
     lost = (visits[2] / visits.sum()) if seed == 3 else None  # all of its probability
     assert found.pop("elsewhere", None) == (None if lost is None else pytest.approx(lost))
     assert found == pytest.approx(
         {
-            "ndcg1": metrics.ndcg(reference, chances, visits, 1),
-            "ndcg5": metrics.ndcg(reference, chances, visits, 5),
-            "wer": metrics.word_error_rate(chances, counts),
+            "ndcg1": metrics.ndcg(reference, probabilities, visits, 1),
+            "ndcg5": metrics.ndcg(reference, probabilities, visits, 5),
+            "wer": metrics.word_error_rate(probabilities, counts),
             "wer_box": metrics.word_error_rate(reference, counts),
-            "disagreement": metrics.disagreement(reference, chances, visits),
-            "kl_per_symbol": metrics.kl_per_symbol(reference, chances, visits),
+            "disagreement": metrics.disagreement(reference, probabilities, visits),
+            "kl_per_symbol": metrics.kl_per_symbol(reference, probabilities, visits),
         }
     )
 
@@ -187,12 +189,12 @@ def test_ndcg_is_not_rounded_above_one():
     above = 0
     for seed in range(50):
         rng = np.random.default_rng(seed)
-        chances = rng.dirichlet(np.ones(4), 300).T.copy()
-        follows = rng.integers(1, 9, chances.shape).astype(float)
-        reference = metrics.NextReference.of(chances, follows)
-        raw = reference._sums(chances, slice(None))
+        probabilities = rng.dirichlet(np.ones(4), 300).T.copy()
+        follows = rng.integers(1, 9, probabilities.shape).astype(float)
+        reference = metrics.NextReference.of(probabilities, follows)
+        raw = reference._sums(probabilities, slice(None))
         above += int(raw[0] > 1) + int(raw[1] > 1)
-        found = reference.measure(chances)
+        found = reference.measure(probabilities)
         for name in ("ndcg1", "ndcg5"):
             assert found[name] <= 1
             assert found[name] == pytest.approx(1)
@@ -201,8 +203,10 @@ def test_ndcg_is_not_rounded_above_one():
 
 @given(st.integers(1, 50), st.integers(0, 9))
 def test_places_are_a_stable_order_for_small_and_large_alphabets(n_next, seed):
-    chances = np.random.default_rng(seed).integers(0, 4, (5, n_next)).astype(float)
-    for row, place in zip(chances.tolist(), metrics.places(chances).tolist(), strict=True):
+    probabilities = np.random.default_rng(seed).integers(0, 4, (5, n_next)).astype(float)
+    for row, place in zip(
+        probabilities.tolist(), metrics.places(probabilities).tolist(), strict=True
+    ):
         assert [place.index(k) for k in range(n_next)] == order(row)
 
 

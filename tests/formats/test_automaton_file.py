@@ -91,4 +91,4 @@ def test_ranks_are_compared_of_an_extraction_or_a_run(holders):
 def test_only_what_predicts_can_be_sampled(holders):
     for given, hint in ((holders["extraction"], r": write \.best\(\)"), (3, "$")):
         with pytest.raises(ArgumentError, match=f"expected something that predicts.*{hint}"):
-            seqray.sample(given, 3, rng=None)
+            seqray.sample(given, 3, seed=0)

@@ -106,7 +106,7 @@ def test_a_machine_cut_anywhere_is_refused_or_unharmed(path):
     seed=st.integers(0, 2**32),
 )
 def test_a_machine_comes_back_from_its_file(tmp_path_factory, kind, n_states, n_symbols, seed):
-    machine = random_machine(kind, n_states, n_symbols, rng=np.random.default_rng(seed))
+    machine = random_machine(kind, n_states, n_symbols, seed=np.random.default_rng(seed))
     path = tmp_path_factory.mktemp("machine") / "model.txt"
     write_machine(machine, path)
     assert read_machine(path).allclose(machine, rtol=0, atol=1e-9)

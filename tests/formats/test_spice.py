@@ -21,18 +21,18 @@ def pair(tmp_path):
 def test_targets_are_what_follows_each_prefix_the_end_last(pair):
     found = read_prefixes_and_targets(*pair)
     assert list(found.prefixes) == [(0, 1), (), (1,)]
-    assert found.chances.tolist() == [[0, 0.5, 0.5], [1, 0, 0], [0, 0, 1]]
+    assert found.probabilities.tolist() == [[0, 0.5, 0.5], [1, 0, 0], [0, 0, 1]]
 
 
 def test_the_alphabet_of_the_training_words_can_be_given(pair):
-    assert read_prefixes_and_targets(*pair, alphabet=range(4)).chances.shape == (3, 5)
+    assert read_prefixes_and_targets(*pair, alphabet=range(4)).probabilities.shape == (3, 5)
 
 
 def test_one_row_too_many_is_left_out_and_said(pair, caplog):
     pair[1].write_text(TARGETS + "1.0 0 1.0\n")
     with caplog.at_level(logging.WARNING):
         found = read_prefixes_and_targets(*pair)
-    assert len(found.chances) == 3
+    assert len(found.probabilities) == 3
     assert "one row too many: the last of 4 is left out" in caplog.text
 
 
@@ -74,8 +74,8 @@ def test_the_published_files_are_read(data, problem, part, n_rows):
     if not begin.parent.is_dir():
         pytest.skip(f"no spice in {data}")
     found = read_prefixes_and_targets(f"{begin}.prefix.{part}", f"{begin}.target.{part}")
-    assert len(found.prefixes) == len(found.chances) == n_rows
-    np.testing.assert_allclose(found.chances.sum(axis=1), 1, atol=1e-9)
+    assert len(found.prefixes) == len(found.probabilities) == n_rows
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, atol=1e-9)
 
 
 def test_a_table_beyond_the_limit_is_refused_with_the_limit(pair):

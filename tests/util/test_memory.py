@@ -30,11 +30,11 @@ def test_a_large_alphabet_keeps_to_the_columns_that_were_asked_for(n_symbols):
 
 
 def test_a_machine_is_found_though_symbols_share_columns():
-    box = random_machine("pfa", 3, 100, rng=np.random.default_rng(0))
+    box = random_machine("pfa", 3, 100, seed=np.random.default_rng(0))
     blocks = fill_conditional(box, known_of(box), n_contexts=40)
     contexts = blocks.rows.words(blocks.contexts)
     assert blocks.features.shape[1] < 4 * 101
-    np.testing.assert_allclose(blocks.chances, box.next_symbol(contexts))
+    np.testing.assert_allclose(blocks.probabilities, box.next_symbol(contexts))
     np.testing.assert_allclose(blocks.values[:, 0].sum(axis=1), 1)
     found = decompose_conditional(blocks, max_rank=3).automaton(3)
     np.testing.assert_allclose(found.next_symbol(contexts), box.next_symbol(contexts), atol=0.01)

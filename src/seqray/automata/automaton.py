@@ -26,6 +26,7 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
+from seqray.util.random import Seed, random_generator
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
@@ -343,16 +344,17 @@ class WeightedAutomaton:
         """
         return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
-    def sample(self, n_words: int, *, rng: np.random.Generator, max_length: int = 1000) -> Words:
+    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Words:
         """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.
 
         Words that have not ended after ``max_length`` symbols are cut there.
 
         >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
-        >>> wa.sample(4, rng=np.random.default_rng(1))
+        >>> wa.sample(4, seed=np.random.default_rng(1))
         Words(4 words over 1 symbols: λ, λ, aaa, λ)
         """
-        return sample(self, n_words, rng=rng, max_length=max_length)[0]
+        rng = random_generator(seed)
+        return sample(self, n_words, seed=rng, max_length=max_length)[0]
 
     # The stepper --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import MAX_NUMBERS
+from seqray.util.random import Seed, random_generator
 
 KINDS = ("dpfa", "pfa", "hmm")
 
@@ -17,11 +18,11 @@ def random_machine(
     n_states: int,
     n_symbols: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     symbol_sparsity: float = 0.5,
     transition_sparsity: float = 0.3,
     stopping: float = 0.5,
-    stop_chances: tuple[float, float] = (0.05, 0.4),
+    stop_probabilities: tuple[float, float] = (0.05, 0.4),
 ) -> WeightedAutomaton:
     """Draw a stochastic machine, much like those of PAutomaC.
 
@@ -35,32 +36,35 @@ def random_machine(
         distribution over next states. ``"hmm"``: the state alone gives it.
     n_states, n_symbols
         The size. The symbols are 0 … ``n_symbols`` - 1.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     symbol_sparsity
         The share of symbols that a state emits.
     transition_sparsity
         The share of states that a state, with a symbol, leads to; nothing to a dpfa.
     stopping
         The share of states where a word may stop.
-    stop_chances
-        The smallest and largest chance that it does stop there.
+    stop_probabilities
+        The smallest and largest probability that it does stop there.
 
     Examples
     --------
-    >>> machine = random_machine("pfa", 5, 3, rng=np.random.default_rng(0))
+    >>> machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(0))
     >>> machine, round(machine.total, 9)
     (WeightedAutomaton(5 states, 3 symbols), 1.0)
     """
+    rng = random_generator(seed)
     if kind not in KINDS:
         raise ArgumentError(f"kind {kind!r} is not one of {', '.join(KINDS)}")
     _check_size(n_states, n_symbols)
     _check_share("symbol_sparsity", symbol_sparsity)
     _check_share("transition_sparsity", transition_sparsity)
     _check_share("stopping", stopping)
-    least, most = stop_chances
+    least, most = stop_probabilities
     if not 0 < least <= most <= 1:
-        raise ArgumentError(f"stop_chances: expected 0 < least ≤ most ≤ 1, got {stop_chances}")
+        raise ArgumentError(
+            f"stop_probabilities: expected 0 < least ≤ most ≤ 1, got {stop_probabilities}"
+        )
     emits = rng.random((n_states, n_symbols)) < symbol_sparsity
     emits[np.arange(n_states), rng.integers(n_symbols, size=n_states)] = True
     unused = np.flatnonzero(~emits.any(axis=0))
@@ -83,7 +87,7 @@ def random_machine(
 
 
 def random_automaton(
-    n_states: int, n_symbols: int, *, rng: np.random.Generator, density: float = 1.0
+    n_states: int, n_symbols: int, *, seed: Seed, density: float = 1.0
 ) -> WeightedAutomaton:
     """Draw an automaton with weights of both signs; it is no probability distribution.
 
@@ -93,16 +97,17 @@ def random_automaton(
     ----------
     n_states, n_symbols
         The size. The symbols are 0 … ``n_symbols`` - 1.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     density
         The share of transitions that are not 0. Each state keeps at least one way in and out.
 
     Examples
     --------
-    >>> random_automaton(4, 2, rng=np.random.default_rng(0)).weights([[], [0], [1, 0]]).round(2)
+    >>> random_automaton(4, 2, seed=np.random.default_rng(0)).weights([[], [0], [1, 0]]).round(2)
     array([-1.5 , -0.39,  0.22])
     """
+    rng = random_generator(seed)
     _check_size(n_states, n_symbols)
     _check_share("density", density)
     shape = (n_symbols, n_states, n_states)
@@ -120,7 +125,7 @@ def random_automaton(
 
 
 def triggered_machine(trigger: str, symbols: str = "abc") -> WeightedAutomaton:
-    """Return a machine of words by chance, but after a trigger the last symbol is nearly sure.
+    """Return a machine of words by accident, but after a trigger the last symbol is nearly sure.
 
     Wherever in a word the trigger stands, and however seldom that is.
 
@@ -129,16 +134,16 @@ def triggered_machine(trigger: str, symbols: str = "abc") -> WeightedAutomaton:
            [0.045, 0.855, 0.1  ],
            [0.045, 0.855, 0.1  ]])
     """
-    n_states, chance = len(trigger) + 1, 0.9 / len(symbols)
+    n_states, probability = len(trigger) + 1, 0.9 / len(symbols)
     transitions = np.zeros((len(symbols), n_states, n_states))
     for state in range(n_states):
         for code, symbol in enumerate(symbols):
             read = trigger[:state] + symbol
             known = (n for n in range(n_states - 1, -1, -1) if read.endswith(trigger[:n]))
-            transitions[code, state, next(known)] = chance
+            transitions[code, state, next(known)] = probability
     after = transitions[:, -1]
     after[:] *= 0.1
-    after[-1] *= (0.9 - 0.1 * (0.9 - chance)) / (0.1 * chance)
+    after[-1] *= (0.9 - 0.1 * (0.9 - probability)) / (0.1 * probability)
     return WeightedAutomaton(symbols, np.eye(n_states)[0], transitions, np.full(n_states, 0.1))
 
 
@@ -174,9 +179,9 @@ def _able_to_stop(leads: BoolArray, final: FloatArray) -> BoolArray:
 
 def _distribution(present: BoolArray, rng: np.random.Generator) -> FloatArray:
     """Draw a distribution over the last axis wherever ``present`` says."""
-    chances = np.where(present, 0.05 + rng.exponential(size=present.shape), 0)
-    sums = chances.sum(axis=-1, keepdims=True)
-    shares: FloatArray = np.divide(chances, sums, out=chances, where=sums > 0)
+    probabilities = np.where(present, 0.05 + rng.exponential(size=present.shape), 0)
+    sums = probabilities.sum(axis=-1, keepdims=True)
+    shares: FloatArray = np.divide(probabilities, sums, out=probabilities, where=sums > 0)
     return shares
 
 

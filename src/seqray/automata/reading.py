@@ -50,5 +50,5 @@ class ReadsPredictions(ReadsWords):
 
     def state_next_symbol(self, states: Any) -> FloatArray:
         """Return what follows each state, the end last, float64."""
-        chances: FloatArray = np.exp(states.log_next).astype(np.float64)
-        return chances
+        probabilities: FloatArray = np.exp(states.log_next).astype(np.float64)
+        return probabilities

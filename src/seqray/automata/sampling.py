@@ -9,10 +9,11 @@ from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.random import Seed, random_generator
 
 
 def sample(
-    stepper: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int = 1000
+    stepper: PredictingStepper, n_words: int, *, seed: Seed, max_length: int = 1000
 ) -> tuple[Words, int]:
     """Draw words symbol by symbol from the next-symbol distributions.
 
@@ -26,8 +27,8 @@ def sample(
         What to sample from.
     n_words
         How many words to draw.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     max_length
         A word that has not ended by then is cut there.
 
@@ -40,10 +41,11 @@ def sample(
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> words, n_cut = sample(wa, 1000, rng=np.random.default_rng(0))
+    >>> words, n_cut = sample(wa, 1000, seed=np.random.default_rng(0))
     >>> len(words), float(words.lengths.mean().round(1)), n_cut
     (1000, 3.0, 0)
     """
+    rng = random_generator(seed)
     if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):
         hint = ": write .best() for its automaton" if hasattr(stepper, "best") else ""
         raise ArgumentError(
@@ -58,10 +60,10 @@ def sample(
     states = stepper.start()
     drawn: list[tuple[IntArray, IntArray]] = []
     while len(alive) and len(drawn) < max_length:
-        chances = np.clip(stepper.state_next_symbol(states), 0, None).cumsum(axis=1)
-        n_nodes = len(chances)
-        at = rng.random(len(alive)) * chances[node, -1]
-        symbol = (chances[node] <= at[:, None]).sum(axis=1)
+        probabilities = np.clip(stepper.state_next_symbol(states), 0, None).cumsum(axis=1)
+        n_nodes = len(probabilities)
+        at = rng.random(len(alive)) * probabilities[node, -1]
+        symbol = (probabilities[node] <= at[:, None]).sum(axis=1)
         goes_on = symbol < n_symbols
         alive, node, symbol = alive[goes_on], node[goes_on], symbol[goes_on]
         drawn.append((alive, symbol))
@@ -79,7 +81,7 @@ def uniform_words(
     alphabet: Alphabet,
     n_words: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     max_length: int,
     min_length: int = 1,
 ) -> Words:
@@ -87,9 +89,10 @@ def uniform_words(
 
     Examples
     --------
-    >>> uniform_words(Alphabet("ab"), 3, rng=np.random.default_rng(0), max_length=4)
+    >>> uniform_words(Alphabet("ab"), 3, seed=np.random.default_rng(0), max_length=4)
     Words(3 words over 2 symbols: aaaa, aab, bbb)
     """
+    rng = random_generator(seed)
     whole_number("max_length", max_length, 1)
     lengths = rng.integers(min_length, max_length + 1, n_words)
     codes = rng.integers(0, len(alphabet), int(lengths.sum()), dtype=np.int32)

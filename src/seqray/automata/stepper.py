@@ -64,25 +64,25 @@ def predicts(box: object) -> TypeGuard[PredictingStepper]:
     return isinstance(box, PredictingStepper) and getattr(box, "is_distribution", True)
 
 
-def leak_of(chances: FloatArray) -> FloatArray:
+def leak_of(probabilities: FloatArray) -> FloatArray:
     """Return the probability of symbols outside the alphabet: what a row lacks to sum to 1.
 
-    ``chances`` have a row a state, the end last; a lack of up to `LEAK` is rounding.
+    ``probabilities`` have one row per state, the end last; a lack of up to `LEAK` is rounding.
 
     >>> leak_of(np.array([[0.5, 0.3, 0.2], [0.4, 0.3, 0.1], [0.7, 0.6, -0.3]])).round(6)
     array([0. , 0.2, 0. ])
     """
-    lack = 1 - chances.sum(axis=1)
+    lack = 1 - probabilities.sum(axis=1)
     return np.where(lack > LEAK, lack, 0.0)
 
 
-def with_elsewhere(chances: FloatArray) -> FloatArray:
+def with_elsewhere(probabilities: FloatArray) -> FloatArray:
     """Append what a row lacks to sum to 1 as one more outcome, see `leak_of`.
 
     >>> with_elsewhere(np.array([[0.4, 0.3, 0.1]])).round(6)
     array([[0.4, 0.3, 0.1, 0.2]])
     """
-    return np.column_stack([chances, leak_of(chances)])
+    return np.column_stack([probabilities, leak_of(probabilities)])
 
 
 def as_probabilities(rows: FloatArray) -> FloatArray:
@@ -112,7 +112,7 @@ def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatAr
     tree
         The words to walk over.
     read
-        Turns a batch of states into an array with one row a state.
+        Turns a batch of states into an array with one row per state.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatAr
 
 
 def read_each(stepper: Stepper, words: Words, read: Callable[[States], FloatArray]) -> FloatArray:
-    """Read what each word leads to, equal prefixes walked once, one row a word.
+    """Read what each word leads to, equal prefixes walked once, one row per word.
 
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])

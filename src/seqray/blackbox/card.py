@@ -188,7 +188,7 @@ class Card:
     def log_next(self, scores: FloatArray) -> FloatArray:
         """Return the logarithm of each next symbol's probability, ``(n, n_symbols + 1)``.
 
-        ``scores`` has a row a prefix and a column an output.
+        ``scores`` has one row per prefix and a column an output.
         """
         logs = self._logs(self._checked(scores))[:, list(self.outputs)]
         return _minus_log_sum(logs) if self.renormalise else logs

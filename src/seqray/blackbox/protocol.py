@@ -29,7 +29,7 @@ class BlackBox(Protocol):
         """Return one real number a word, shape ``(n_words,)``."""
 
 
-class Asker(Protocol):
+class Backend(Protocol):
     """What asks a model: takes words as they are, and hands on its answers as they come.
 
     `seqray.blackbox.queried` makes a black box of it, whose answers can be kept, counted and
@@ -48,7 +48,7 @@ class Asker(Protocol):
     def deterministic(self) -> bool:
         """Whether it is known to give the same answer always."""
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield which of the words are answered, and an array with an entry or a row for each.
 
         An answer that has been yielded is kept, whatever happens later: so a long question is
@@ -68,7 +68,7 @@ def name_of(box: object) -> str:
     >>> name_of(seqray.black_box(len, "ab"))
     "the function 'len'"
     """
-    who = getattr(getattr(box, "asker", box), "who", None)
+    who = getattr(getattr(box, "backend", box), "who", None)
     return who if isinstance(who, str) else f"the {type(box).__name__}"
 
 

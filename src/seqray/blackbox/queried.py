@@ -1,6 +1,6 @@
 """Black boxes that are asked: about whole words, or about what follows a prefix.
 
-Neither has states. An `AskedBox` is asked for a number a word; an `AskedModel` is asked what comes
+Neither has states. A `QueriedBox` is asked for a number a word; a `QueriedModel` is asked what comes
 next, and becomes a stepper whose state is the prefix read so far.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from seqray.automata.stepper import read_each
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.guarded import described
-from seqray.blackbox.protocol import Asker, check_lengths, checked_answers, max_length_of
+from seqray.blackbox.protocol import Backend, check_lengths, checked_answers, max_length_of
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError, SeqrayError
 
@@ -24,37 +24,37 @@ OFF = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AskedBox:
+class QueriedBox:
     """A box that is asked for a number a word.
 
     Parameters
     ----------
-    asker
-        What asks the model, see `Asker`.
+    backend
+        What asks the model, see `Backend`.
     alphabet
         The symbols of the words.
     """
 
-    asker: Asker
+    backend: Backend
     alphabet: Alphabet
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols)"
+        return f"{type(self).__name__}({self.backend.who}, {len(self.alphabet)} symbols)"
 
     @property
     def max_length(self) -> int | None:
         """The length of the longest word that the box can read; None: it can read any word."""
-        return max_length_of(self.asker)
+        return max_length_of(self.backend)
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask for the number of each word, float64, shape ``(n_words,)``."""
         words = self.alphabet.words(words)
-        return gathered(self.answers(words), np.empty(len(words)), self.asker.who)
+        return gathered(self.answers(words), np.empty(len(words)), self.backend.who)
 
     def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield which words are answered, and what, as it comes; each answer has been checked."""
-        for which, answers in _pieces(self.asker, words):
-            yield which, checked_answers(answers, words[which], (len(which),), self.asker.who)
+        for which, answers in _pieces(self.backend, words):
+            yield which, checked_answers(answers, words[which], (len(which),), self.backend.who)
 
 
 class PrefixStates(NamedTuple):
@@ -66,13 +66,13 @@ class PrefixStates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AskedModel:
+class QueriedModel:
     """A model that is asked what follows a prefix; a walk asks each prefix once.
 
     Parameters
     ----------
-    asker
-        What asks the model, see `Asker`: for each prefix the probability of every symbol in the
+    backend
+        What asks the model, see `Backend`: for each prefix the probability of every symbol in the
         order of the alphabet, and last that the word ends.
     alphabet
         The symbols of the words.
@@ -80,18 +80,18 @@ class AskedModel:
         Whether the probabilities may sum to less than 1: the model knows other symbols too.
     """
 
-    asker: Asker
+    backend: Backend
     alphabet: Alphabet
     leaks: bool = False
 
     def __repr__(self) -> str:
         note = ", not renormalised" if self.leaks else ""
-        return f"{type(self).__name__}({self.asker.who}, {len(self.alphabet)} symbols{note})"
+        return f"{type(self).__name__}({self.backend.who}, {len(self.alphabet)} symbols{note})"
 
     @property
     def max_length(self) -> int | None:
         """The length of the longest prefix that the model can read; None: it can read any."""
-        return max_length_of(self.asker)
+        return max_length_of(self.backend)
 
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return each word's probability: the product of its symbols' and its end's."""
@@ -100,33 +100,33 @@ class AskedModel:
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
         words = self.alphabet.words(words)
-        chances = np.empty((len(words), len(self.alphabet) + 1))
-        return gathered(self.answers(words), chances, self.asker.who)
+        probabilities = np.empty((len(words), len(self.alphabet) + 1))
+        return gathered(self.answers(words), probabilities, self.backend.who)
 
     def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield which prefixes are answered, and what, as it comes; each has been checked."""
-        for which, answers in _pieces(self.asker, words):
+        for which, answers in _pieces(self.backend, words):
             shape = (len(which), len(self.alphabet) + 1)
             yield (
                 which,
                 self._checked(
-                    checked_answers(answers, words[which], shape, self.asker.who), words[which]
+                    checked_answers(answers, words[which], shape, self.backend.who), words[which]
                 ),
             )
 
-    def _checked(self, chances: FloatArray, words: Words) -> FloatArray:
-        total = chances.sum(axis=1)
-        wrong = (chances < 0).any(axis=1) | (total > 1 + OFF) | (total <= 0)
+    def _checked(self, probabilities: FloatArray, words: Words) -> FloatArray:
+        total = probabilities.sum(axis=1)
+        wrong = (probabilities < 0).any(axis=1) | (total > 1 + OFF) | (total <= 0)
         if not self.leaks:
             wrong |= total < 1 - OFF
         if wrong.any():
             at = int(wrong.argmax())
             raise BlackBoxError(
-                f"{self.asker.who} returned {chances[at].tolist()} for the prefix "
+                f"{self.backend.who} returned {probabilities[at].tolist()} for the prefix "
                 f"{self.alphabet.show(words[at])!r}: expected probabilities that sum to 1, "
                 f"one for each of {len(self.alphabet)} symbols and last the end"
             )
-        return chances
+        return probabilities
 
     def start(self) -> PrefixStates:
         """Return a batch of one: the empty prefix."""
@@ -149,10 +149,10 @@ class AskedModel:
         return states.next_symbol
 
 
-def _pieces(asker: Asker, words: Words) -> Iterator[tuple[IntArray, object]]:
-    check_lengths(words, max_length_of(asker), asker.who)
+def _pieces(backend: Backend, words: Words) -> Iterator[tuple[IntArray, object]]:
+    check_lengths(words, max_length_of(backend), backend.who)
     if len(words):  # nobody is asked about nothing: many fail on it
-        yield from asker.ask(words)
+        yield from backend.query(words)
 
 
 def gathered(

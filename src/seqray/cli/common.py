@@ -198,8 +198,8 @@ def show_searches(searches: list[dict[str, Any]]) -> None:
         shown.add_row(*counts, shortened(each["after"], 24), each["then"])
     console().print(shown)
     click.echo(
-        "A row a search: the questions asked until then, the most that an automaton of so many\n"
-        "states was apart (share of chance given to different next symbols), and what came of it."
+        "One row per search: the questions asked until then, the most that an automaton of so many\n"
+        "states was apart (total variation distance), and what came of it."
     )
 
 

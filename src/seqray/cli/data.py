@@ -163,14 +163,14 @@ def generate(
     for number in numbers:
         rng = np.random.default_rng([seed, number])
         chosen = competition.draw_parameters(
-            rng=rng,
+            seed=rng,
             kind=kind,
             n_states=states,
             n_symbols=symbols,
             symbol_sparsity=symbol_sparsity,
             transition_sparsity=transition_sparsity,
         )
-        problem = competition.generate_problem(chosen, train, test, rng=rng)
+        problem = competition.generate_problem(chosen, train, test, seed=rng)
         competition.write_problem(problem, folder, number)
         table.add_row(
             *(f"{number}", chosen.kind, f"{chosen.n_states}", f"{chosen.n_symbols}"),

@@ -65,7 +65,7 @@ def command(output: Path, seed: int) -> None:
     ranks = some_ranks(found.max_rank, best, settings.get("fitted_ranks", ()))
     show_ranks(found.fidelity, ranks, best)
     wa = found.best()
-    words, _ = sample(box, 2000, rng=np.random.default_rng(seed + 1), max_length=100)
+    words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.ask(box, words)
     terminal.print()
     show_fidelity(

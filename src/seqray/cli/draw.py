@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Draw an automaton: states, and between them symbols with their weights.
 
-    In the readable style every state has a name, such as 'after ab', and weights are chances
+    In the readable style every state has a name, such as 'after ab', and weights are probabilities
     where the automaton is a distribution. In the paper's style the coordinates are the
     automaton's own, and states carry input weight > output weight.
 

@@ -141,8 +141,8 @@ def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         table.add_row(short, distance, *following, box, automaton, each.found)
     console().print(table)
     meaning = (
-        "apart: the share of chance they give to different next symbols; next: the one they\n"
-        "differ on most, and the chance that box and automaton give it."
+        "apart: the total variation distance; next: the one they\n"
+        "differ on most, and the probability that box and automaton give it."
         if by_next
         else "apart: the difference of the two weights."
     )

@@ -70,7 +70,7 @@ def command(
 ) -> None:
     """Explain what an automaton makes of a word; without a word, what it does as a whole.
 
-    For a WORD: the path through named states, the chance of each symbol, what each position adds
+    For a WORD: the path through named states, the probability of each symbol, what each position adds
     to the weight (exact Shapley values), what comes next, and the words one edit away where the
     answer changes most. With --against, the box's own answers stand beside all of it, and last how
     faithful the automaton is on these very words.

@@ -73,7 +73,7 @@ the batch and extracts from what is known by then; twice stops at once.
 @click.option(
     "--basis",
     metavar="sampled|grown|uniform|FILE",
-    help="Where the words come from: the box; words that weigh much in smaller blocks; chance; or "
+    help="Where the words come from: the box; words that weigh much in smaller blocks; probability; or "
     "a file of words.  [default: sampled where the box predicts next symbols, else grown; uniform "
     "if the method is paper]",
 )

@@ -39,7 +39,7 @@ def to_dot(
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
         By default 0.05; with names, see `clear_threshold`.
     names
-        What to call each state. With names states carry them and the chance to end there, without
+        What to call each state. With names states carry them and the probability to end there, without
         them ``input > output``.
     mass
         The share of all steps that is spent in each state, shape ``(n_states,)``.

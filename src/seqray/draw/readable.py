@@ -1,4 +1,4 @@
-"""The readable style: states with names, the chance to end in each, and where the time is spent."""
+"""The readable style: states with names, the probability to end in each, and where the time is spent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MAX_LINES, ONE_LINE = 4, 13
 CORNER, PADDING, RING = 11.0, (9.0, 6.0), 3.0
 LARGEST_SCALE = 2.0
 OFTEN = 0.5
-"""A state has a double rim if its chance to end is at least this part of the largest."""
+"""A state has a double rim if its probability to end is at least this part of the largest."""
 
 FAINT = 0.02
 """Beginnings that are a smaller part of the largest one have no arrow."""
@@ -73,17 +73,17 @@ class Facts:
         As they are shown.
     mass
         The share of all steps in each, None where that is not known.
-    chances
-        Whether weights are chances: all that can follow any state weighs 1.
+    probabilities
+        Whether weights are probabilities: all that can follow any state weighs 1.
     often
-        The chance to end from which on a state has a double rim, inf if none has.
+        The probability to end from which on a state has a double rim, inf if none has.
     begins
         Where an arrow comes in, the strongest last.
     """
 
     names: Sequence[str]
     mass: FloatArray | None
-    chances: bool
+    probabilities: bool
     often: float
     begins: Sequence[int]
 
@@ -96,14 +96,14 @@ class Facts:
         return Facts(
             names=[shown_name(name) for name in names],
             mass=mass,
-            chances=bool(np.allclose(automaton.prefix_final, 1, rtol=0, atol=1e-3)),
+            probabilities=bool(np.allclose(automaton.prefix_final, 1, rtol=0, atol=1e-3)),
             often=OFTEN * largest if largest > 0 else np.inf,
             begins=begins[np.argsort(sizes[begins], kind="stable")].tolist(),
         )
 
     def share(self, weight: float) -> str:
-        """Write a weight: in per cent where it is a chance."""
-        if not self.chances:
+        """Write a weight: in per cent where it is a probability."""
+        if not self.probabilities:
             return number(weight, 2)
         return percent(weight)
 
@@ -349,7 +349,7 @@ def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> st
 
 
 def _kind(facts: Facts) -> str:
-    return "chance" if facts.chances else "weight"
+    return "probability" if facts.probabilities else "weight"
 
 
 def _reading(facts: Facts) -> str:

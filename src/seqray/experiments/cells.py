@@ -274,7 +274,7 @@ def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> E
     """Extract as ``seqray.extract(method="paper")`` does: a uniform basis, raw blocks."""
     rng, _ = np.random.default_rng(settings.seed).spawn(2)
     with clock.phase("basis"):
-        basis = uniform_basis(box.alphabet, size, size, rng=rng, max_length=settings.max_length)
+        basis = uniform_basis(box.alphabet, size, size, seed=rng, max_length=settings.max_length)
     with clock.phase("fill"):
         blocks = fill(box, basis)
     with clock.phase("svd"):

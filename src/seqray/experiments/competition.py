@@ -20,6 +20,7 @@ from seqray.formats.pautomac import write_machine, write_solution
 from seqray.formats.words_file import PathLike, write_words
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.random import Seed, random_generator
 
 STATES, SYMBOLS = (5, 75), (4, 24)
 SYMBOL_SPARSITY, TRANSITION_SPARSITY = (0.2, 0.8), (0.0, 0.2)
@@ -51,7 +52,7 @@ class GeneratedProblem:
     Examples
     --------
     >>> chosen = Parameters("dpfa", 5, 4, 0.5, 0.1)
-    >>> problem = generate_problem(chosen, 100, 10, rng=np.random.default_rng(0))
+    >>> problem = generate_problem(chosen, 100, 10, seed=np.random.default_rng(0))
     >>> problem.machine, len(problem.train), len(problem.test)
     (WeightedAutomaton(5 states, 4 symbols), 100, 10)
     """
@@ -63,7 +64,7 @@ class GeneratedProblem:
 
 def draw_parameters(
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     kind: str | None = None,
     n_states: int | None = None,
     n_symbols: int | None = None,
@@ -74,10 +75,11 @@ def draw_parameters(
 
     Examples
     --------
-    >>> draw_parameters(rng=np.random.default_rng(0), kind="pfa", n_states=9).n_symbols
+    >>> draw_parameters(seed=np.random.default_rng(0), kind="pfa", n_states=9).n_symbols
     14
     """
     # All are drawn, so that giving one does not change the others.
+    rng = random_generator(seed)
     drawn = Parameters(
         str(rng.choice(KINDS)),
         int(rng.integers(*STATES, endpoint=True)),
@@ -95,7 +97,7 @@ def draw_parameters(
 
 
 def generate_problem(
-    parameters: Parameters, n_train: int, n_test: int, *, rng: np.random.Generator
+    parameters: Parameters, n_train: int, n_test: int, *, seed: Seed
 ) -> GeneratedProblem:
     """Draw a machine, training words, and distinct test words.
 
@@ -108,20 +110,21 @@ def generate_problem(
         The kind, size and sparsity of the machine.
     n_train, n_test
         How many words; those of the test are all different, but may occur in the training.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
 
     Examples
     --------
-    >>> chosen = draw_parameters(rng=np.random.default_rng(0), kind="hmm", n_states=8)
-    >>> problem = generate_problem(chosen, 1000, 50, rng=np.random.default_rng(0))
+    >>> chosen = draw_parameters(seed=np.random.default_rng(0), kind="hmm", n_states=8)
+    >>> problem = generate_problem(chosen, 1000, 50, seed=np.random.default_rng(0))
     >>> len(set(problem.test))
     50
     """
+    rng = random_generator(seed)
     n_train = whole_number("n_train", n_train, 1)
     n_test = whole_number("n_test", n_test, 1)
     machine = _drawn_machine(parameters, rng)
-    train = machine.sample(n_train, rng=rng)
+    train = machine.sample(n_train, seed=rng)
     return GeneratedProblem(machine, train, _distinct(machine, n_test, rng))
 
 
@@ -141,7 +144,7 @@ def write_problem(problem: GeneratedProblem, folder: PathLike, number: int) -> N
     --------
     >>> import tempfile
     >>> problem = generate_problem(
-    ...     Parameters("dpfa", 5, 4, 0.5, 0.1), 20, 5, rng=np.random.default_rng(0))
+    ...     Parameters("dpfa", 5, 4, 0.5, 0.1), 20, 5, seed=np.random.default_rng(0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_problem(problem, folder, 7)
     ...     sorted(path.name for path in Path(folder).iterdir())
@@ -175,18 +178,18 @@ def problem_paths(folder: PathLike, number: int) -> tuple[Path, Path, Path, Path
 
 
 def _drawn_machine(parameters: Parameters, rng: np.random.Generator) -> WeightedAutomaton:
-    # To stop is one more thing to draw beside the symbols, with a chance like theirs.
+    # To stop is one more thing to draw beside the symbols, with a probability like theirs.
     usual = 1 / (1 + max(1.0, parameters.symbol_sparsity * parameters.n_symbols))
     for _ in range(200):
         machine = random_machine(
             parameters.kind,
             parameters.n_states,
             parameters.n_symbols,
-            rng=rng,
+            seed=rng,
             symbol_sparsity=parameters.symbol_sparsity,
             transition_sparsity=parameters.transition_sparsity,
             stopping=parameters.symbol_sparsity,
-            stop_chances=(usual / 5, min(1.0, usual * 9 / 5)),
+            stop_probabilities=(usual / 5, min(1.0, usual * 9 / 5)),
         )
         if LENGTHS[0] <= mean_length(machine) <= LENGTHS[1]:
             return machine
@@ -214,7 +217,7 @@ def mean_length(machine: WeightedAutomaton) -> float:
 def _distinct(machine: WeightedAutomaton, n_words: int, rng: np.random.Generator) -> Words:
     found: dict[tuple[object, ...], None] = {}
     for _ in range(50):
-        for word in machine.sample(2 * n_words, rng=rng):
+        for word in machine.sample(2 * n_words, seed=rng):
             found.setdefault(tuple(word))
             if len(found) == n_words:
                 return machine.alphabet.words(list(found))

@@ -36,6 +36,7 @@ from seqray.formats.pautomac import read_machine
 from seqray.formats.words_file import read_words
 from seqray.util.errors import ArgumentError, BlackBoxError, FileError
 from seqray.util.files import fingerprint
+from seqray.util.random import Seed, random_generator
 
 SUITES = {"pautomac": range(1, 49), "spice": (4,), "trucks": (2,), "generated": range(1, 4)}
 """The problems of each suite."""
@@ -207,13 +208,13 @@ class GeneratedSource:
         """Return the box, the test words, and the target."""
         rng = np.random.default_rng(self.number)
         chosen = draw_parameters(
-            rng=rng,
+            seed=rng,
             kind=KINDS[(self.number - 1) % len(KINDS)],
             n_states=int(rng.integers(*GENERATED_STATES, endpoint=True)),
             n_symbols=int(rng.integers(*GENERATED_SYMBOLS, endpoint=True)),
         )
-        problem = generate_problem(chosen, 1, 1000, rng=rng)
-        return nearly(problem.machine, rng=rng), problem.test, problem.machine
+        problem = generate_problem(chosen, 1, 1000, seed=rng)
+        return nearly(problem.machine, seed=rng), problem.test, problem.machine
 
 
 Source: TypeAlias = FileSource | GeneratedSource
@@ -289,7 +290,7 @@ def load(
     """
     box, test, target = source.read()
     (rnn, n_cut), (held_out, n_more) = (
-        sample(box, n_words, rng=np.random.default_rng(seed), max_length=MAX_LENGTH)
+        sample(box, n_words, seed=np.random.default_rng(seed), max_length=MAX_LENGTH)
         for n_words, seed in ((n_rnn, RNN_SEED), (n_held_out, HELD_OUT_SEED))
     )
     notes: tuple[str, ...] = ()
@@ -319,16 +320,17 @@ def widened(machine: WeightedAutomaton, alphabet: Alphabet) -> WeightedAutomaton
     return WeightedAutomaton(alphabet, machine.initial, transitions, machine.final)
 
 
-def nearly(machine: WeightedAutomaton, *, rng: np.random.Generator) -> WeightedAutomaton:
-    """Return a stochastic machine with other chances, as a network that has learnt it well.
+def nearly(machine: WeightedAutomaton, *, seed: Seed) -> WeightedAutomaton:
+    """Return a stochastic machine with other probabilities, as a network that has learnt it well.
 
     Examples
     --------
     >>> coin = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> box = nearly(coin, rng=np.random.default_rng(0))
+    >>> box = nearly(coin, seed=np.random.default_rng(0))
     >>> box.next_symbol([""]).round(2), round(box.total, 9)
     (array([[0.55, 0.24, 0.21]]), 1.0)
     """
+    rng = random_generator(seed)
     moves = machine.transitions * rng.uniform(0.8, 1.2, machine.transitions.shape)
     final = machine.final * rng.uniform(0.8, 1.2, machine.final.shape)
     sums = moves.sum(axis=(0, 2)) + final

@@ -265,7 +265,7 @@ def _own_method(found: Findings, images: str, missing: Mapping[str, str]) -> Ite
     yield (
         "What `seqray.extract` does by itself: it draws words from the network, asks how their "
         "contexts go on, and takes the automaton of these conditional blocks or one whose weights "
-        "are chances, fitted to them. It chooses its rank on words that it holds out: nothing is "
+        "are probabilities, fitted to them. It chooses its rank on words that it holds out: nothing is "
         "picked on the evaluation words. Beside it stand, over the problems that all of them have, "
         "the paper's published values and the paper's method on the same networks as ours. *best*: "
         "rank and basis picked on the evaluation words, for each metric by itself, as all that is "

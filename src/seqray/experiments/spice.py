@@ -36,5 +36,5 @@ def spice_score(model: PredictingStepper, targets: Targets) -> float:
             f"the model has the alphabet {model.alphabet}, the targets have "
             f"{targets.prefixes.alphabet}: read them with the model's alphabet"
         )
-    chances = read_each(model, targets.prefixes, model.state_next_symbol)
-    return ndcg(targets.chances, chances, np.ones(len(chances)), PLACES)
+    probabilities = read_each(model, targets.prefixes, model.state_next_symbol)
+    return ndcg(targets.probabilities, probabilities, np.ones(len(probabilities)), PLACES)

@@ -19,7 +19,7 @@ SMOOTHING = 0.5
 """How often, in addition to what was seen, every symbol counts as seen."""
 
 LEAST = 1e-6
-"""The least chance of a symbol where chances are read from an automaton."""
+"""The least probability of a symbol where probabilities are read from an automaton."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,9 +34,9 @@ class Background:
     alphabet
         The symbols.
     initial
-        The chance of each symbol at the first position, shape ``(n_symbols,)``.
+        The probability of each symbol at the first position, shape ``(n_symbols,)``.
     transitions
-        The chance of each symbol (column) after each (row), shape ``(n_symbols, n_symbols)``; None
+        The probability of each symbol (column) after each (row), shape ``(n_symbols, n_symbols)``; None
         where every position is like the first.
 
     Examples
@@ -54,25 +54,27 @@ class Background:
 
     def __post_init__(self) -> None:
         k = len(self.alphabet)
-        object.__setattr__(self, "initial", _chances("initial", self.initial, (k,)))
+        object.__setattr__(self, "initial", _probabilities("initial", self.initial, (k,)))
         if self.transitions is not None:
-            rows = _chances("transitions", self.transitions, (k, k))
+            rows = _probabilities("transitions", self.transitions, (k, k))
             object.__setattr__(self, "transitions", rows)
 
     @classmethod
     def uniform(cls, alphabet: Alphabet | Iterable[Symbol]) -> Background:
-        """Return the background in which every symbol has the same chance at every position."""
+        """Return the background in which every symbol has the same probability at every position."""
         alphabet = Alphabet.of(alphabet)
         return cls(alphabet, np.full(len(alphabet), 1 / len(alphabet)))
 
     @classmethod
-    def independent(cls, alphabet: Alphabet | Iterable[Symbol], chances: ArrayLike) -> Background:
-        """Return the background in which symbols have given chances, ``(n_symbols,)``.
+    def independent(
+        cls, alphabet: Alphabet | Iterable[Symbol], probabilities: ArrayLike
+    ) -> Background:
+        """Return the background in which symbols have given probabilities, ``(n_symbols,)``.
 
         >>> Background.independent("ab", [0.75, 0.25])
         Background(independent, a 0.75, b 0.25)
         """
-        return cls(Alphabet.of(alphabet), np.asarray(chances))
+        return cls(Alphabet.of(alphabet), np.asarray(probabilities))
 
     @classmethod
     def markov(
@@ -109,7 +111,7 @@ class Background:
     def bigrams(cls, source: Words | AutomatonLike) -> Background:
         """Return the Markov chain of the pairs of symbols in words, or that an automaton expects.
 
-        As in `frequencies`, no chance is 0: one can then ask for every symbol at every position.
+        As in `frequencies`, no probability is 0: one can then ask for every symbol at every position.
 
         >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
         >>> Background.bigrams(wa).transitions.round(3)
@@ -145,7 +147,7 @@ class Background:
 
     def __repr__(self) -> str:
         pairs = zip(self.alphabet, self.initial, strict=True)
-        shown = ", ".join([f"{symbol} {chance:.3g}" for symbol, chance in pairs][:4])
+        shown = ", ".join([f"{symbol} {probability:.3g}" for symbol, probability in pairs][:4])
         more = ", …" if len(self.alphabet) > 4 else ""
         kind = "independent, " if self.is_independent else "Markov, begins with "
         return f"Background({kind}{shown}{more})"
@@ -171,22 +173,22 @@ def expected_counts(a: WeightedAutomaton) -> FloatArray:
 
 
 def _positive(rows: FloatArray) -> FloatArray:
-    """Make chances of numbers that may be a little below 0, or all 0."""
+    """Make probabilities of numbers that may be a little below 0, or all 0."""
     rows = np.maximum(rows, 0)
     total = rows.sum(axis=-1, keepdims=True)
     rows = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[-1]), where=total > 0)
     rows = np.maximum(rows, LEAST)
-    chances: FloatArray = rows / rows.sum(axis=-1, keepdims=True)
-    return chances
+    probabilities: FloatArray = rows / rows.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
-def _chances(name: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Check chances: none below 0, and every row sums to 1."""
+def _probabilities(name: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Check probabilities: none below 0, and every row sums to 1."""
     rows = real_array(name, values, shape)
     total = rows.sum(axis=-1)
     if (rows < 0).any() or not np.allclose(total, 1, rtol=0, atol=1e-6):
         raise ArgumentError(
-            f"{name}: expected chances from 0 that sum to 1, got a least one of {rows.min():.3g} "
+            f"{name}: expected probabilities from 0 that sum to 1, got a least one of {rows.min():.3g} "
             f"and sums from {total.min():.6g} to {total.max():.6g}"
         )
     return read_only(rows / total[..., None])

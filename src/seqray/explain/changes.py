@@ -30,7 +30,7 @@ RANKS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 class Change(NamedTuple):
     """What a larger rank says differently after a prefix, or of a word.
 
-    ``apart`` is the share of chance that moves to other next symbols, and ``before`` and ``after``
+    ``apart`` is the share of probability that moves to other next symbols, and ``before`` and ``after``
     the likeliest ones; for automata that do not predict it is the difference of the two weights.
     """
 
@@ -87,7 +87,7 @@ class RankChanges:
         what = "next symbol" if self.predicting else "weight"
         columns = ("states", " change", f"most {where}", " change", what)
         note = (
-            "change: share of chance that moves to other next symbols; the mean over probable\n"
+            "change: share of probability that moves to other next symbols; the mean over probable\n"
             "prefixes, and the prefixes that have most of it."
         )
         if not self.predicting:

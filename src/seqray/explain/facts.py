@@ -60,7 +60,7 @@ class Facts:
         What comes next after each symbol, the end last, averaged over all places where it stands,
         shape ``(n_symbols, n_symbols + 1)``.
     influence
-        How much a symbol says about the next: the share of chance by which ``after`` differs from
+        How much a symbol says about the next: the share of probability by which ``after`` differs from
         what comes next on average, shape ``(n_symbols,)``.
     rhythms
         Waves in the weights by length, the strongest first.
@@ -179,7 +179,7 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
 def _lengths(a: WeightedAutomaton) -> tuple[float, float]:
     """Return mean and standard deviation of the length of words.
 
-    A word has at least n symbols with chance α₀Mⁿ1̂ for M = ΣMσ. The sum over n ≥ 1 is the mean,
+    A word has at least n symbols with probability α₀Mⁿ1̂ for M = ΣMσ. The sum over n ≥ 1 is the mean,
     and Σ(2n − 1)α₀Mⁿ1̂ the mean square.
     """
     step, visits = a.transitions.sum(axis=0), expected_visits(a)
@@ -306,7 +306,7 @@ def _symbols(f: Facts) -> Section | None:
         rows.append((name, *cells, likeliest(alphabet, f.after[i])))
     columns = ("symbol", " a word", " influence", "what comes next")
     note = (
-        "a word: how many are expected in one; influence: the share of chance by which what\n"
+        "a word: how many are expected in one; influence: the share of probability by which what\n"
         "comes next differs from the average."
     )
     return Section("The symbols", columns, tuple(rows), note)

@@ -3,7 +3,7 @@
 The states of an extraction are directions of an SVD; only sums over paths mean something. Here the
 same function gets other coordinates:
 
-- An automaton of chances (no negative weight) keeps its states. They are scaled so that all that
+- An automaton of probabilities (no negative weight) keeps its states. They are scaled so that all that
   can follow a state weighs 1, and each gets the name of a short prefix after which it has the
   largest share.
 - Any other gets the states *after* some prefixes as coordinates: with B, a row for each prefix,
@@ -50,7 +50,7 @@ NEARLY = 0.99
 """With so much of it after its prefix, a state has the plain name."""
 
 DECAY = 0.4
-"""Where weights are no chances: how much less a prefix counts for each symbol it has."""
+"""Where weights are not probabilities: how much less a prefix counts for each symbol it has."""
 
 EXPONENTS = (1.0, 0.5, 0.25)
 """How much probable prefixes are preferred as states; what gives the fewest negative weights is
@@ -140,7 +140,7 @@ def name_states(
         directions that no word reaches are dropped.
     candidates
         The prefixes to choose names from. By default the most probable ones, or all short ones
-        where weights are no chances.
+        where weights are not probabilities.
 
     Examples
     --------
@@ -166,13 +166,13 @@ def name_states(
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")
     used = _used(a)
-    return _named_prefixes(a, given) if used is None else _named_chances(a, used, given)
+    return _named_prefixes(a, given) if used is None else _named_probabilities(a, used, given)
 
 
 def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:
     """Return how words most probably go on from each state, one entry a state.
 
-    Where weights are no chances, what follows are the continuations of largest weight.
+    Where weights are not probabilities, what follows are the continuations of largest weight.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWord
     )
 
 
-# Automata of chances ------------------------------------------------------------------------------
+# Probabilistic automata ------------------------------------------------------------------------------
 
 
 def _used(a: WeightedAutomaton) -> BoolArray | None:
@@ -196,7 +196,9 @@ def _used(a: WeightedAutomaton) -> BoolArray | None:
     return reachable(leads(a), a.initial > 0) & (a.prefix_final > 0)
 
 
-def _named_chances(a: WeightedAutomaton, used: BoolArray, given: Words | None) -> NamedAutomaton:
+def _named_probabilities(
+    a: WeightedAutomaton, used: BoolArray, given: Words | None
+) -> NamedAutomaton:
     """Keep the states: scale, order and name them."""
     trimmed = _chosen(a, used)
     scaled = rescaled(trimmed, a.prefix_final[used])
@@ -442,7 +444,7 @@ def _travelled(a: WeightedAutomaton) -> FloatArray:
     """
     if not is_distribution(a):
         return np.empty((0, a.n_states))
-    drawn = a.sample(N_DRAWN, rng=np.random.default_rng(0), max_length=50)
+    drawn = a.sample(N_DRAWN, seed=np.random.default_rng(0), max_length=50)
     tree = PrefixTree.of(drawn)
     states = collect(a, tree, _vectors_and_scales)[:, :-1]
     totals, counts = states @ a.prefix_final, tree.counts().sum(axis=1).astype(int)

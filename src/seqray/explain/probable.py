@@ -118,7 +118,7 @@ def _squares(a: WeightedAutomaton) -> FloatArray | None:
 
 
 def has_negative(a: WeightedAutomaton) -> bool:
-    """Whether a weight of the automaton is negative, so that weights are no chances.
+    """Whether a weight of the automaton is negative, so that weights are not probabilities.
 
     >>> has_negative(WeightedAutomaton("a", [1], [[[-0.5]]], [1]))
     True
@@ -283,7 +283,7 @@ def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
         after = state @ a.transitions
         weights = after @ a.prefix_final
         for code in np.flatnonzero(weights > 0).tolist():
-            # Where weights are no chances a longer prefix may weigh more: it must not run away.
+            # Where weights are not probabilities a longer prefix may weigh more: it must not run away.
             key = max(below, -float(weights[code]))
             heapq.heappush(heap, (key, next(number), (*word, code), after[code]))
     return found

@@ -3,7 +3,7 @@
 Let v(S) be what is expected of the weight when the positions in S hold the word's symbols and all
 others are drawn from a background. The Shapley value of a position is what it adds to v, averaged
 over all orders in which positions may become known. These are 2ⁿ sets; for an automaton there is a
-short way. By Owen (1972), with S drawn at random, each other position with chance t,
+short way. By Owen (1972), with S drawn at random, each other position with probability t,
 
     φᵢ = ∫₀¹ E[v(S ∪ {i}) − v(S)] dt,
 
@@ -205,10 +205,10 @@ def _stacked(parts: list[_Scaled], n_nodes: int) -> _Scaled:
 
 
 def _independent(
-    a: WeightedAutomaton, codes: IntArray, chances: FloatArray, nodes: FloatArray
+    a: WeightedAutomaton, codes: IntArray, probabilities: FloatArray, nodes: FloatArray
 ) -> tuple[_Scaled, _Scaled]:
     """Return L·(M_wᵢ − M̄)·R, ``(n, n_nodes)``, and the expectation over all of S."""
-    mean, t = np.tensordot(chances, a.transitions, 1), nodes[:, None]
+    mean, t = np.tensordot(probabilities, a.transitions, 1), nodes[:, None]
     before = [_everywhere(a.initial, len(nodes))]
     for code in codes:
         left = before[-1]
@@ -258,8 +258,8 @@ def _check_possible(a: WeightedAutomaton, codes: IntArray, background: Backgroun
 def _impossible(alphabet: Alphabet, codes: IntArray, at: int, when: str) -> ArgumentError:
     symbol = alphabet.symbols[codes[at]]
     return ArgumentError(
-        f"background: symbol {symbol!r} at position {at + 1} has no chance {when}, so nothing can "
-        "be expected where it is known: make all chances positive, as Background.bigrams does"
+        f"background: symbol {symbol!r} at position {at + 1} has no probability {when}, so nothing can "
+        "be expected where it is known: make all probabilities positive, as Background.bigrams does"
     )
 
 
@@ -335,7 +335,7 @@ class _Markov:
         factors = np.ldexp(self.nodes * self.unknown.values[gaps], exponents - top)
         pairs = zip(known, factors, strict=True)
         vectors = np.stack([each.values * factor[:, None] for each, factor in pairs], axis=1)
-        # One product for all: a row a node, and all bridges below each other.
+        # One product for all: one row per node, and all bridges below each other.
         side_by_side = vectors.reshape(len(self.nodes), -1)
         summed = side_by_side @ bridges.values[which].reshape(side_by_side.shape[1], -1)
         return _plus(alone, _scaled(summed, top))
@@ -352,17 +352,17 @@ class _Markov:
         for code in np.unique(self.codes[:-1]).tolist():
             origins = np.flatnonzero(self.codes == code)
             walk: FloatArray = np.eye(n_states)[None]
-            exponent, chance = 0, np.ones(1)
+            exponent, probability = 0, np.ones(1)
             follows = self.chain[code][None, :]  # from where the walk is, to where it goes
             for distance in range(1, self.n - int(origins[0])):
                 mixed = np.tensordot(follows.T, walk, 1) @ self.automaton.transitions
                 walk, shift = _shrunk(mixed)
-                exponent, chance, follows = exponent + shift, chance @ follows, self.chain
+                exponent, probability, follows = exponent + shift, probability @ follows, self.chain
                 pairs = origins[origins + distance < self.n]
                 for target in np.unique(self.codes[pairs + distance]).tolist():
                     here = pairs[self.codes[pairs + distance] == target]
                     which[here, here + distance] = n_bridges
-                    np.divide(walk[target], chance[target], out=values[n_bridges])
+                    np.divide(walk[target], probability[target], out=values[n_bridges])
                     exponents[n_bridges] = exponent
                     n_bridges += 1
         return which, _Scaled(values, exponents)
@@ -373,12 +373,12 @@ class _Markov:
         The last entry is α₀, if the word is empty, or what is expected before its end.
         """
         walk, exponent = _shrunk(self.automaton.initial[None])
-        chance, follows = np.ones(1), self.initial[None, :]
+        probability, follows = np.ones(1), self.initial[None, :]
         heads = []
         for code in self.codes:
             walk, shift = _shrunk(self._read(np.tensordot(follows.T, walk, 1)))
-            exponent, chance, follows = exponent + shift, chance @ follows, self.chain
-            heads.append(_everywhere(walk[code] / chance[code], len(self.nodes), exponent))
+            exponent, probability, follows = exponent + shift, probability @ follows, self.chain
+            heads.append(_everywhere(walk[code] / probability[code], len(self.nodes), exponent))
         return [*heads, _everywhere(walk.sum(axis=0), len(self.nodes), exponent)]
 
     def _read(self, walk: FloatArray) -> FloatArray:

@@ -92,23 +92,26 @@ def number(value: float, digits: int = 4) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}g}"
 
 
-def likeliest(alphabet: Alphabet, chances: FloatArray, n: int = 3) -> str:
-    """Write the first few next symbols with their chances, shape ``(n_symbols + 1,)``.
+def likeliest(alphabet: Alphabet, probabilities: FloatArray, n: int = 3) -> str:
+    """Write the first few next symbols with their probabilities, shape ``(n_symbols + 1,)``.
 
     >>> likeliest(Alphabet("ab"), np.array([0.2, 0.5, 0.3]), 2)
     'b 0.50  end 0.30'
     """
-    return "  ".join(f"{name} {chance:.2f}" for name, chance in first_choices(alphabet, chances, n))
+    return "  ".join(
+        f"{name} {probability:.2f}"
+        for name, probability in first_choices(alphabet, probabilities, n)
+    )
 
 
-def first_choices(alphabet: Alphabet, chances: FloatArray, n: int) -> list[tuple[str, float]]:
+def first_choices(alphabet: Alphabet, probabilities: FloatArray, n: int) -> list[tuple[str, float]]:
     """Return the likeliest next symbols, or the end, by name.
 
     >>> first_choices(Alphabet("ab"), np.array([0.2, 0.5, 0.3]), 1)
     [('b', 0.5)]
     """
-    order = np.argsort(-chances, kind="stable")[:n]
-    return [(next_name(alphabet, int(i)), float(chances[i])) for i in order]
+    order = np.argsort(-probabilities, kind="stable")[:n]
+    return [(next_name(alphabet, int(i)), float(probabilities[i])) for i in order]
 
 
 def next_name(alphabet: Alphabet, at: int) -> str:

@@ -34,7 +34,7 @@ class Neighbour(NamedTuple):
     """A word with one edit, where the answer is another.
 
     ``why`` it is shown: it is ``heavier``, ``lighter``, or it has another likeliest ``next``
-    symbol. ``apart`` is the share of chance that moves to other next symbols, nan where the
+    symbol. ``apart`` is the share of probability that moves to other next symbols, nan where the
     automaton does not predict; ``box_weight`` is nan where there is no box.
     """
 
@@ -66,7 +66,7 @@ class WordExplanation:
         After each prefix, how much of each state there is, shape ``(n + 1, n_states)``; rows sum to
         1 where the automaton is a distribution.
     factors
-        The chance of each symbol after those before, and last that of the end, shape ``(n + 1,)``;
+        The probability of each symbol after those before, and last that of the end, shape ``(n + 1,)``;
         nan where the automaton is no distribution.
     shapley
         What each position adds to the weight.
@@ -173,12 +173,12 @@ def explain_word(
     array([0.6667, 0.375 , 0.2083])
     >>> print(explained.sections()[1])
     Symbol by symbol
-       symbol  chance   bits     adds  leads to
+       symbol  probability   bits     adds  leads to
     0                                  1 start
     1  a        0.667  0.585  +23.6 %  0.75 start, 0.25 after b
     2  b        0.375   1.42  +16.0 %  0.83 after b, 0.17 start
        end      0.208   2.26
-    chance: of the symbol after those before; bits: −log₂ of it.
+    probability: of the symbol after those before; bits: −log₂ of it.
     adds: Shapley values of the positions, in % of the larger of the weight and
     the expected one.
     """
@@ -245,7 +245,7 @@ class _Near:
     edits: list[Edit]
     words: Words
     weights: FloatArray
-    chances: FloatArray | None  # what comes next, the word's own first
+    probabilities: FloatArray | None  # what comes next, the word's own first
     shown: IntArray
     why: list[str]
 
@@ -256,15 +256,15 @@ class _Near:
         """Look at all words with one edit, and choose."""
         edits, words = one_edit(word, wa.alphabet, max_length=max_length)
         own = wa.alphabet.words([word])
-        weights, chances = wa.weights(words), None
+        weights, probabilities = wa.weights(words), None
         shown: dict[int, str] = {}
         if is_distribution(wa):
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
-            chances = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
-            other = chances[1:].argmax(axis=1) != chances[0].argmax()
-            apart = np.where(other, np.abs(chances[1:] - chances[0]).sum(axis=1), 0)
+            probabilities = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
+            other = probabilities[1:].argmax(axis=1) != probabilities[0].argmax()
+            apart = np.where(other, np.abs(probabilities[1:] - probabilities[0]).sum(axis=1), 0)
             for i in np.argsort(-apart, kind="stable")[:n].tolist():
                 if apart[i] > 0:
                     shown[i] = "next"
@@ -280,7 +280,9 @@ class _Near:
             for i in order[:most].tolist():
                 if change[i] > 0 if why == "heavier" else change[i] < 0:
                     shown.setdefault(i, why)
-        return cls(own, edits, words, weights, chances, np.array([*shown], int), [*shown.values()])
+        return cls(
+            own, edits, words, weights, probabilities, np.array([*shown], int), [*shown.values()]
+        )
 
     def asked(self) -> Words:
         """Return what to ask the box: the word, those to be shown, and others at random."""
@@ -295,9 +297,9 @@ class _Near:
         alphabet, found = self.words.alphabet, []
         for place, (i, why) in enumerate(zip(self.shown.tolist(), self.why, strict=True)):
             apart, following = np.nan, ""
-            if self.chances is not None:
-                apart = float(np.abs(self.chances[i + 1] - self.chances[0]).sum() / 2)
-                following = next_name(alphabet, int(self.chances[i + 1].argmax()))
+            if self.probabilities is not None:
+                apart = float(np.abs(self.probabilities[i + 1] - self.probabilities[0]).sum() / 2)
+                following = next_name(alphabet, int(self.probabilities[i + 1].argmax()))
             weight, heard = np.nan, ""
             if asked is not None:
                 weight = float(asked.weights[place + 1])
@@ -333,30 +335,36 @@ def _summary(e: WordExplanation) -> Section:
 
 def _steps(e: WordExplanation) -> Section:
     """Show the path symbol by symbol."""
-    chances = not np.isnan(e.factors).any()
-    relative = chances and e.shapley.weight > 0
-    columns = ["", "symbol", *([" chance", " bits"] if chances else []), " adds", "leads to"]
-    rows = [("0", "", *([""] * (2 if chances else 0)), "", _states(e, 0))]
+    probabilities = not np.isnan(e.factors).any()
+    relative = probabilities and e.shapley.weight > 0
+    columns = [
+        "",
+        "symbol",
+        *([" probability", " bits"] if probabilities else []),
+        " adds",
+        "leads to",
+    ]
+    rows = [("0", "", *([""] * (2 if probabilities else 0)), "", _states(e, 0))]
     adds = 100 * e.shapley.relative if relative else e.shapley.values
     for i, symbol in enumerate(e.word):
-        factor = _factor(e.factors[i]) if chances else ()
+        factor = _factor(e.factors[i]) if probabilities else ()
         add = f"{adds[i]:+.1f} %" if relative else f"{adds[i]:+.4g}"
         add = add[1:] if add[1:] == "0.0 %" else add
         name = shortened(str(symbol), 12)
         rows.append((str(i + 1), name, *factor, add, _states(e, i + 1)))
-    if chances:
+    if probabilities:
         rows.append(("", "end", *_factor(e.factors[-1]), "", ""))
     note = "adds: Shapley values of the positions"
     if relative:
         note += ", in % of the larger of the weight and\nthe expected one"
-    if chances:
-        note = f"chance: of the symbol after those before; bits: −log₂ of it.\n{note}"
+    if probabilities:
+        note = f"probability: of the symbol after those before; bits: −log₂ of it.\n{note}"
     return Section("Symbol by symbol", tuple(columns), tuple(rows), f"{note}.")
 
 
-def _factor(chance: float) -> tuple[str, str]:
-    bits = number(-float(np.log2(chance)), 3) if chance > 0 else "∞"
-    return number(float(chance), 3), bits
+def _factor(probability: float) -> tuple[str, str]:
+    bits = number(-float(np.log2(probability)), 3) if probability > 0 else "∞"
+    return number(float(probability), 3), bits
 
 
 def _states(e: WordExplanation, at: int) -> str:
@@ -374,15 +382,15 @@ def _next_symbols(e: WordExplanation) -> Section | None:
     if e.next_symbol is None:
         return None
     box, rows = e.box_next_symbol, []
-    for i, chances in enumerate(e.next_symbol):
+    for i, probabilities in enumerate(e.next_symbol):
         after = shortened(e.alphabet.show(e.word[:i]), 14)
-        row = [after, likeliest(e.alphabet, chances)]
+        row = [after, likeliest(e.alphabet, probabilities)]
         if box is not None:
-            apart = np.abs(box[i] - chances).sum() / 2
+            apart = np.abs(box[i] - probabilities).sum() / 2
             row += [likeliest(e.alphabet, box[i]), number(apart, 2)]
         rows.append(tuple(row))
     columns = ("after", "automaton", *(("box", " apart") if box is not None else ()))
-    note = "" if box is None else "apart: the share of chance given to different next symbols."
+    note = "" if box is None else "apart: the total variation distance."
     return Section("What comes next", columns, tuple(rows), note)
 
 
@@ -403,7 +411,9 @@ def _near(e: WordExplanation) -> Section | None:
         rows.append(tuple(row))
     note = "[a→b]: b instead of a; [−a]: a is left out; [+a]: a is put in."
     if has_next:
-        note += "\nnext: the likeliest symbol; apart: the share of chance that moves to others."
+        note += (
+            "\nnext: the likeliest symbol; apart: the share of probability that moves to others."
+        )
     return Section(
         "One edit away, where the answer changes most", tuple(columns), tuple(rows), note
     )

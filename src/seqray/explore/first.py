@@ -136,7 +136,7 @@ class FirstGraph:
         return found if len(found) <= MAX_BEGINNINGS else []
 
     @cached_property
-    def _are_chances(self) -> bool:
+    def _are_probabilities(self) -> bool:
         a = self.automaton
         return bool(a.is_distribution and a.transitions.min() > -1e-9 and self._largest < 1 + 1e-6)
 
@@ -167,7 +167,7 @@ class FirstGraph:
         return labels
 
     def _write(self, weight: float) -> str:
-        return percent(weight) if self._are_chances else number(weight, 2)
+        return percent(weight) if self._are_probabilities else number(weight, 2)
 
     # Where it stands ------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class FirstGraph:
             f'<circle class="disc" r="{radius:g}"/>',
             f'<circle class="tint" r="{radius:g}" fill-opacity="{tint(mass):.3f}"/>',
         ]
-        if self._are_chances and final > 0.002:
+        if self._are_probabilities and final > 0.002:
             around = 2 * np.pi * (radius - 3.5)
             shapes.append(
                 f'<circle class="ending" r="{radius - 3.5:g}" transform="rotate(-90)" '

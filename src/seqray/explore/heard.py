@@ -137,7 +137,7 @@ def hear(
     max_length
         The longest word to draw; by default what `drawn_words` says.
     seed
-        Of all chance in it.
+        Random seed, a number or a generator.
 
     Examples
     --------
@@ -162,13 +162,13 @@ def hear(
         for rank in ranks
     }
     shown, weights = _shown_words(reference, seed)
-    prefixes, chances = _frequent_prefixes(reference)
+    prefixes, probabilities = _frequent_prefixes(reference)
     worst = disagreements(box, automaton, n_words=N_WORST, max_length=max_length, seed=seed)
     worst_next = None
-    if chances is not None and isinstance(box, PredictingStepper):
+    if probabilities is not None and isinstance(box, PredictingStepper):
         odd = box.alphabet.words([each.word for each in worst])
         worst_next = read_each(box, odd, box.state_next_symbol)
-    return Heard(shown, weights, prefixes, chances, worst, worst_next, fidelity, source)
+    return Heard(shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source)
 
 
 def drawn_words(
@@ -181,10 +181,10 @@ def drawn_words(
     """
     if predicts(box):
         longest = allowed_length(box, max_length, LONGEST)
-        words = sample(box, N_WORDS, rng=rng, max_length=longest)[0]
+        words = sample(box, N_WORDS, seed=rng, max_length=longest)[0]
         return words, f"{len(words):,} words drawn from the box"
     longest = allowed_length(box, max_length, LONGEST_RANDOM)
-    words = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=max(1, longest)).cut(longest)
+    words = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
     return words, f"{len(words):,} random words"
 
 
@@ -214,7 +214,7 @@ def _codes(words: Words) -> list[list[int]]:
 
 
 def _table(rows: FloatArray | None) -> list[list[float]] | None:
-    """Return chances with as many digits as a page shows."""
+    """Return probabilities with as many digits as a page shows."""
     if rows is None:
         return None
     return [[float(f"{x:.5g}") for x in row] for row in rows.tolist()]

@@ -78,7 +78,7 @@ def to_html(
         The longest word to draw from the box: by default 100 symbols, 12 where words are drawn at
         random, or the box's own limit where that is less.
     seed
-        Of all chance in it.
+        Random seed, a number or a generator.
     is_live
         Whether the page is served by `seqray.explore.serve`, and can ask the box.
 

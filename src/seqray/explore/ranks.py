@@ -2,7 +2,7 @@
 
 What a rank computes and what is drawn of it may differ in coordinates. Automata that are cut from
 the largest are kept as one block, and drawn with named states, in numbers of four bytes. Automata
-of chances have names in their own coordinates, so that one array serves both.
+of probabilities have names in their own coordinates, so that one array serves both.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ShownRank:
         What the block of the largest rank is multiplied with where this one is cut from it; None
         where the automaton is not.
     named
-        Names of its states, or None. Where the automaton is one of chances, ``named.automaton`` is
+        Names of its states, or None. Where the automaton is probabilistic, ``named.automaton`` is
         the automaton itself.
     """
 

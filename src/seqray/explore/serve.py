@@ -102,9 +102,9 @@ class Answering:
     def _answer(self, words: Words) -> dict[str, Any]:
         begin = time.perf_counter()
         said = Reference.ask(self.box, words)
-        chances = None if said.next_symbol is None else said.next_symbol.T.tolist()
+        probabilities = None if said.next_symbol is None else said.next_symbol.T.tolist()
         seconds = round(time.perf_counter() - begin, 4)
-        return {"weight": float(said.weights[0]), "next": chances, "seconds": seconds}
+        return {"weight": float(said.weights[0]), "next": probabilities, "seconds": seconds}
 
     async def ask(self, codes: list[int]) -> dict[str, Any]:
         """Return the box's weight of a word and, if it predicts, what comes next at every step."""

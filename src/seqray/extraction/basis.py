@@ -25,6 +25,7 @@ from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, BasisError
+from seqray.util.random import Seed, random_generator
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ def uniform_basis(
     n_prefixes: int,
     n_suffixes: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     max_length: int | None = None,
     limit: int | None = None,
 ) -> Basis:
@@ -156,8 +157,8 @@ def uniform_basis(
         The symbols.
     n_prefixes, n_suffixes
         How many of each.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     max_length
         The longest word; by default one more than the length that has words enough on its own.
         Longer ones are mostly words that the box has no use for: fidelity falls, cost rises.
@@ -167,9 +168,10 @@ def uniform_basis(
 
     Examples
     --------
-    >>> uniform_basis(Alphabet("ab"), 20, 10, rng=np.random.default_rng(0))
+    >>> uniform_basis(Alphabet("ab"), 20, 10, seed=np.random.default_rng(0))
     Basis(20 prefixes, 10 suffixes, uniform up to length 6)
     """
+    rng = random_generator(seed)
     if max_length is None:
         wanted = (whole_number("prefixes", n_prefixes, 1), whole_number("suffixes", n_suffixes, 1))
         max_length = _uniform_length(len(alphabet), max(wanted))
@@ -177,11 +179,11 @@ def uniform_basis(
     longest = max_length if limit is None else max(1, min(max_length, limit))
 
     def draw() -> tuple[Words, int]:
-        return uniform_words(alphabet, _DRAW, rng=rng, max_length=longest), 0
+        return uniform_words(alphabet, _DRAW, seed=rng, max_length=longest), 0
 
     source = f"uniform up to length {longest}"
     sizes = (n_prefixes, n_suffixes)
-    return basis_from(alphabet, draw, *sizes, source, split="whole", rng=rng, limit=limit)
+    return basis_from(alphabet, draw, *sizes, source, split="whole", seed=rng, limit=limit)
 
 
 def sampled_basis(
@@ -189,7 +191,7 @@ def sampled_basis(
     n_prefixes: int,
     n_suffixes: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     max_length: int = 100,
     split: str = "halves",
     limit: int | None = None,
@@ -204,16 +206,17 @@ def sampled_basis(
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> sampled_basis(wa, 20, 10, rng=np.random.default_rng(0))
+    >>> sampled_basis(wa, 20, 10, seed=np.random.default_rng(0))
     Basis(20 prefixes, 10 suffixes, sampled from the box)
     """
+    rng = random_generator(seed)
     whole_number("max_length", max_length, 1)
 
     def draw() -> tuple[Words, int]:
-        return sample(box, _DRAW, rng=rng, max_length=max_length)
+        return sample(box, _DRAW, seed=rng, max_length=max_length)
 
     sizes, source = (n_prefixes, n_suffixes), "sampled from the box"
-    found = basis_from(box.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    found = basis_from(box.alphabet, draw, *sizes, source, split=split, seed=rng, limit=limit)
     if found.n_cut:
         logger.warning(CUT, found.n_cut, max_length)
     return found
@@ -224,7 +227,7 @@ def data_basis(
     n_prefixes: int,
     n_suffixes: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     split: str = "halves",
     limit: int | None = None,
 ) -> Basis:
@@ -233,9 +236,10 @@ def data_basis(
     Examples
     --------
     >>> words = Alphabet("ab").words(["ab", "b", "bb"])
-    >>> data_basis(words, 4, 3, rng=np.random.default_rng(0), split="whole")
+    >>> data_basis(words, 4, 3, seed=np.random.default_rng(0), split="whole")
     Basis(4 prefixes, 3 suffixes, from a data set)
     """
+    rng = random_generator(seed)
     batches = np.array_split(rng.permutation(len(words)), max(1, math.ceil(len(words) / _DRAW)))
     shuffled = iter([words[batch] for batch in batches])
 
@@ -244,7 +248,7 @@ def data_basis(
 
     source = "from a data set"
     sizes = (n_prefixes, n_suffixes)
-    return basis_from(words.alphabet, draw, *sizes, source, split=split, rng=rng, limit=limit)
+    return basis_from(words.alphabet, draw, *sizes, source, split=split, seed=rng, limit=limit)
 
 
 def _uniform_length(n_symbols: int, n_words: int) -> int:
@@ -264,7 +268,7 @@ def basis_from(
     source: str,
     *,
     split: str,
-    rng: np.random.Generator,
+    seed: Seed,
     limit: int | None = None,
 ) -> Basis:
     """Draw words until there are enough prefixes and suffixes, or nothing new comes.
@@ -281,11 +285,12 @@ def basis_from(
         Where the words come from, in words.
     split
         What is taken of each, see `SPLITS`.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     limit
         The length of the longest word that the box can read, see `piece_lengths`.
     """
+    rng = random_generator(seed)
     n_prefixes = whole_number("prefixes", n_prefixes, 1)
     n_suffixes = whole_number("suffixes", n_suffixes, 1)
     if split not in SPLITS:

@@ -60,7 +60,7 @@ class Extraction:
     fidelity
         By rank, on words that were held out.
     fitted
-        By rank, automata whose weights are chances, where one is nearer to the box than that of
+        By rank, probabilistic automata, where one is nearer to the box than that of
         the decomposition.
     settings
         How it was made: method, sizes, seed, questions asked, seconds, versions.
@@ -105,7 +105,7 @@ class Extraction:
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.
 
-        What counts is `Fidelity.closeness`. Without a tolerance, a rank that was
+        What counts is `Fidelity.score`. Without a tolerance, a rank that was
         chosen by hand when a run was saved comes first.
         """
         if tolerance is None and "rank" in self.settings:
@@ -179,7 +179,7 @@ def extract(
     target
         Enough: asking begins with little, and ends when the automaton is as near to the box on
         held-out words, by NDCG₅ where the box predicts, else by its weights: see
-        `seqray.fidelity.compare.Fidelity.closeness`. For bases that are not given.
+        `seqray.fidelity.compare.Fidelity.score`. For bases that are not given.
     counterexamples
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters
@@ -191,7 +191,7 @@ def extract(
     stop
         Asking ends soon after this event is set, as if time were over.
     seed
-        Of all chance in it: the same seed gives the same automaton.
+        Random seed: the same seed gives the same automaton.
     progress
         Called with how much is done, and how much there is: questions answered, steps of fitting.
         Both begin anew with each phase; a progress that has a method ``phase(name, unit)`` is told
@@ -266,7 +266,7 @@ def extract(
 def _warn_of_low_score(fidelity: FidelityTable) -> None:
     """Warn where even the chosen rank is far from the box on held-out words."""
     rank = fidelity.best_rank()
-    score = fidelity.at(rank).closeness
+    score = fidelity.at(rank).score
     if score >= LOW_SCORE:
         return
     by_order = "ndcg5" in fidelity.at(rank)

@@ -50,7 +50,7 @@ def repair(
     n_words
         How many words to draw from it for the fit.
     seed
-        Of all chance in it.
+        Random seed, a number or a generator.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def repair(
         )
     box = clipped(automaton)
     words_rng, other_rng = np.random.default_rng(seed).spawn(2)
-    known = Reference.draw(box, n_words, rng=words_rng, max_length=100)
+    known = Reference.draw(box, n_words, seed=words_rng, max_length=100)
     fitted = fit(fill_conditional(box, known), known, n_states, seed=seed)
-    others = Reference.draw(box, min(n_words, 1000), rng=other_rng, max_length=100)
+    others = Reference.draw(box, min(n_words, 1000), seed=other_rng, max_length=100)
     return Repaired(fitted, others.compare(fitted, intervals=True))

@@ -20,12 +20,12 @@ from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of, name_of, query_weights
-from seqray.blackbox.queried import AskedBox
+from seqray.blackbox.queried import QueriedBox
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.cache_check import ask_in_groups, mixed_groups
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import SURE, Noise, measure_noise
-from seqray.blackbox.queries.oracle import NOISE, KeptBlocks, MeteredBox, RememberingAsker, uncached
+from seqray.blackbox.queries.oracle import NOISE, CachingBackend, KeptBlocks, MeteredBox, uncached
 from seqray.extraction.basis import Basis
 from seqray.extraction.svd import Decomposition
 from seqray.fidelity.compare import FidelityTable, Reference
@@ -92,7 +92,7 @@ class Job:
         return max_length_of(self.box)
 
     def rngs(self) -> list[np.random.Generator]:
-        """Return sources of chance for the words to ask about, and for those held out."""
+        """Return random generators for the words to ask about, and for those held out."""
         return np.random.default_rng(self.seed).spawn(2)
 
     @contextmanager
@@ -169,7 +169,7 @@ def draw_within(
 ) -> Reference:
     """Draw words from a box, or as many as an eighth of the budget and of the time allows."""
     n_asked, began = meter.n_asked, meter.elapsed
-    known = Reference.draw(box, min(FEWEST, n_words), rng=rng, max_length=max_length)
+    known = Reference.draw(box, min(FEWEST, n_words), seed=rng, max_length=max_length)
     while (n := len(known.weights)) < n_words:
         fit = words_that_fit(len(box.alphabet), 4 * known.n_prefixes / n)  # more is measured there
         more = min(n, n_words - n, fit - n)
@@ -181,15 +181,15 @@ def draw_within(
                 more = min(more, int(n * (limit / 8 - used) / used))
         if more < 1:
             break
-        drawn = Reference.draw(box, more, rng=rng, max_length=max_length)
+        drawn = Reference.draw(box, more, seed=rng, max_length=max_length)
         known = Reference.joined([known, drawn])
     return known
 
 
 def probe_noise(job: Job, reference: Reference) -> Noise:
     """Query a few words again, beside others than before, to see whether the box says the same."""
-    asker = getattr(job.box, "asker", None)
-    if isinstance(job.box, WeightedAutomaton) or getattr(asker, "deterministic", False):
+    backend = getattr(job.box, "backend", None)
+    if isinstance(job.box, WeightedAutomaton) or getattr(backend, "deterministic", False):
         return SURE
     job.meter.check()
     which = _probed(job, reference)
@@ -233,18 +233,18 @@ def _probed(job: Job, reference: Reference) -> IntArray:
 
 def _cost_again(job: Job, words: Words) -> int:
     """Return what querying words again in groups costs: words, or else all their prefixes."""
-    if isinstance(job.asked, AskedBox):
+    if isinstance(job.asked, QueriedBox):
         return len(words)
     return sum(len(PrefixTree.of(words[group])) for group in mixed_groups(len(words)))
 
 
 def _cached_noise(job: Job) -> Noise | None:
     """Return the noise that an earlier run measured, unless the box is noisy only now."""
-    asker = getattr(job.asked, "asker", None)
-    if job.kept is None or not isinstance(asker, RememberingAsker):
+    backend = getattr(job.asked, "backend", None)
+    if job.kept is None or not isinstance(backend, CachingBackend):
         return None
     found = KeptBlocks.of(job.asked, job.kept).find(NOISE)
-    if found is None or (asker.trust.noisy and not found[0] > 0):
+    if found is None or (backend.trust.noisy and not found[0] > 0):
         return None
     return Noise(float(found[0]), relative=bool(found[1]))
 

@@ -6,7 +6,7 @@
       config.json            how it was made, the rank that was chosen, checksums of all files
       basis.json             the prefixes and suffixes that were asked about
       singular_values.csv    one a rank
-      fidelity.csv           every metric on held-out words, one row a rank
+      fidelity.csv           every metric on held-out words, one row per rank
       automaton.npz          the automaton of the largest rank; smaller ranks are its leading blocks
       fitted.npz             by contexts only: what `seqray.automata.ranks` says
 """

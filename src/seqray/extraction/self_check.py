@@ -77,7 +77,7 @@ def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
     """
     rng = np.random.default_rng(seed)
     longest = allowed_length(box, None, LONGEST)
-    drawn = uniform_words(box.alphabet, N_WORDS, rng=rng, max_length=max(1, longest)).cut(longest)
+    drawn = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
     symbols = box.alphabet.symbols[:SHORT]
     short = [word for n in (1, 2)[:longest] for word in itertools.product(symbols, repeat=n)]
     words = box.alphabet.words([*short, *drawn])
@@ -205,9 +205,9 @@ def _states(box: BlackBox, words: Words) -> Finding:
 
 def _sums(box: BlackBox, words: Words) -> Finding:
     assert isinstance(box, PredictingStepper)
-    chances = collect(box, PrefixTree.of(words), box.state_next_symbol)
-    low, high = chances.sum(axis=1).min(), chances.sum(axis=1).max()
-    negative = chances.min() < -1e-9
+    probabilities = collect(box, PrefixTree.of(words), box.state_next_symbol)
+    low, high = probabilities.sum(axis=1).min(), probabilities.sum(axis=1).max()
+    negative = probabilities.min() < -1e-9
     ok: bool | None = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
     therefore = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
     promised = not getattr(box, "leaks", getattr(box, "elsewhere", None) is not None)
@@ -215,14 +215,14 @@ def _sums(box: BlackBox, words: Words) -> Finding:
         ok, therefore = None, "the rest belongs to symbols outside the alphabet, and is kept"
     found = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
     if negative:
-        found += f", the least is {chances.min():.3g}"
+        found += f", the least is {probabilities.min():.3g}"
     return Finding("Σp = 1", ok, found, therefore)
 
 
 def _ends(box: BlackBox, words: Words) -> Finding:
     assert isinstance(box, PredictingStepper)
     longest = allowed_length(box, None, 100)
-    drawn, n_cut = sample(box, N_WORDS, rng=np.random.default_rng(0), max_length=longest)
+    drawn, n_cut = sample(box, N_WORDS, seed=np.random.default_rng(0), max_length=longest)
     found = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
     if not n_cut:
         return Finding("words end", True, found)
@@ -235,14 +235,14 @@ def _speed(box: BlackBox, words: Words) -> Finding:
     n, seconds, some = 16, 0.0, words
     while seconds < PATIENCE / 4 and n < 1024:
         n *= 4
-        some = uniform_words(box.alphabet, n, rng=rng, max_length=LONGEST)
+        some = uniform_words(box.alphabet, n, seed=rng, max_length=LONGEST)
         some = some.cut(allowed_length(box, None, LONGEST))
         begin = time.perf_counter()
         _ask(box, some)
         seconds = time.perf_counter() - begin
     a_step = seconds / len(PrefixTree.of(some))
     if predicts(box):
-        words, _ = sample(box, N_WORDS, rng=rng, max_length=allowed_length(box, None, 100))
+        words, _ = sample(box, N_WORDS, seed=rng, max_length=allowed_length(box, None, 100))
         n_words = round(WORDS_A_CONTEXT * N_CONTEXTS)
         n_steps = round(n_words * (1 + words.lengths.mean()) + N_CONTEXTS * N_COLUMNS)
         what, cost = (
@@ -250,7 +250,7 @@ def _speed(box: BlackBox, words: Words) -> Finding:
             n_steps * a_step,
         )
     else:
-        plan = Plan.of(uniform_basis(box.alphabet, N_PREFIXES, N_SUFFIXES, rng=rng))
+        plan = Plan.of(uniform_basis(box.alphabet, N_PREFIXES, N_SUFFIXES, seed=rng))
         n_words = 2 * plan.n_questions  # half of them to find the basis
         what = f"{N_PREFIXES} × {N_SUFFIXES} blocks, and finding them, ask about {n_words:,} words"
         cost = 2 * plan.n_steps * a_step if isinstance(box, Stepper) else n_words * seconds / n

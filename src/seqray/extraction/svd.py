@@ -19,6 +19,7 @@ from seqray.blackbox.queries.noise import Noise
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.util.arrays import FloatArray, read_only
 from seqray.util.errors import RankError
+from seqray.util.random import Seed, random_generator
 
 SAFE = 1e290
 """Blocks whose largest value is above this, or below 1 / this, are scaled before they are factored.
@@ -50,7 +51,7 @@ class Decomposition:
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, rng=np.random.default_rng(0))
+    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, seed=np.random.default_rng(0))
     >>> found = decompose(seqray.fill(wa, basis))
     >>> found
     Decomposition(ranks 1 … 1)
@@ -106,11 +107,11 @@ def decompose(
         return _decompose_scaled(blocks, max_rank, weighting, noise, seed)
     rows, columns = blocks.weights(weighting)
     weighted = rows[:, None] * blocks.block() * columns
-    left, sizes, right = truncated_svd(weighted, max_rank, rng=np.random.default_rng(seed))
+    left, sizes, right = truncated_svd(weighted, max_rank, seed=np.random.default_rng(seed))
     if noise is not None and noise.level > 0:
         drawn = _draw_noise(blocks, noise, np.random.default_rng(seed))
         drawn *= rows[:, None] * columns
-        _, loudest, _ = truncated_svd(drawn, 1, rng=np.random.default_rng(seed))
+        _, loudest, _ = truncated_svd(drawn, 1, seed=np.random.default_rng(seed))
         n_heard = max(1, int((sizes > loudest[0]).sum()))
         left, sizes, right = left[:, :n_heard], sizes[:n_heard], right[:n_heard]
     n = len(sizes)
@@ -159,7 +160,7 @@ def _draw_noise(blocks: HankelBlocks, noise: Noise, rng: np.random.Generator) ->
 
 
 def truncated_svd(
-    matrix: FloatArray, rank: int, *, rng: np.random.Generator
+    matrix: FloatArray, rank: int, *, seed: Seed
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the leading singular vectors and values ``(left, values, right)`` of a matrix.
 
@@ -171,7 +172,7 @@ def truncated_svd(
         Shape ``(m, n)``.
     rank
         How many at most.
-    rng
+    seed
         For the random projection, used above `EXACT_UP_TO` rows and columns.
 
     Returns
@@ -179,6 +180,7 @@ def truncated_svd(
     left, values, right
         Shapes ``(m, r)``, ``(r,)`` and ``(r, n)``.
     """
+    rng = random_generator(seed)
     if min(matrix.shape) > EXACT_UP_TO and 4 * rank < min(matrix.shape):
         left, values, right = _projected_svd(matrix, rank, rng)
     else:

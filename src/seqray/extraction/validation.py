@@ -176,7 +176,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
             n_words = min(n_words, max(256, known.n_questions // WAYS))
         try:
             ask = partial(query_weights, job.asked)
-            words = typical_words(known, ask, n_words, rng=rng, limit=job.limit)
+            words = typical_words(known, ask, n_words, seed=rng, limit=job.limit)
         except Stopped:
             words = basis.suffixes[:0]
         words = words[np.flatnonzero(words.lengths <= job.longest)]
@@ -184,7 +184,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
             return words
     longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
     return uniform_words(
-        job.asked.alphabet, _n_drawn(job, basis), rng=rng, max_length=max(1, longest)
+        job.asked.alphabet, _n_drawn(job, basis), seed=rng, max_length=max(1, longest)
     )
 
 
@@ -194,7 +194,7 @@ def _new(words: Words, basis: Basis, known: HankelBlocks | None, rng: np.random.
     if len(new) >= min(100, len(words) // 10) > 0:
         return new
     if known is not None:  # those that weigh much are known, nearly all
-        return Words.concatenate([*islice(heavy_words(known, rng=rng), 2), words])
+        return Words.concatenate([*islice(heavy_words(known, seed=rng), 2), words])
     return words
 
 
@@ -217,18 +217,18 @@ def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) 
     alphabet, n_each = typical.alphabet, -(-len(typical) // 4)
     longest = max(1, int(typical.lengths.max()))
     found = [
-        uniform_words(alphabet, n_each, rng=rng, max_length=min(longest, job.longest)),
+        uniform_words(alphabet, n_each, seed=rng, max_length=min(longest, job.longest)),
         _edited(typical, n_each, rng, job.longest),
     ]
     max_length = _max_length(job, n_each)
     if max_length > longest:
         between = {"min_length": longest + 1, "max_length": max_length}
         n_uniform = n_each if joins else 2 * n_each
-        found.append(uniform_words(alphabet, n_uniform, rng=rng, **between))
+        found.append(uniform_words(alphabet, n_uniform, seed=rng, **between))
     if max_length > longest and joins:
         with suppress(Stopped):  # the budget allows no more
             ask = partial(query_weights, job.asked)
-            found.append(long_words(typical, ask, n_each, rng=rng, max_length=max_length))
+            found.append(long_words(typical, ask, n_each, seed=rng, max_length=max_length))
     return Words.concatenate(found)
 
 

@@ -186,7 +186,7 @@ def along_words(tree: PrefixTree, values: FloatArray) -> FloatArray:
 
 
 def next_estimates(
-    tree: PrefixTree, chances: FloatArray, predicted: FloatArray
+    tree: PrefixTree, probabilities: FloatArray, predicted: FloatArray
 ) -> dict[str, Estimate]:
     """Return how to measure the metrics of next symbols.
 
@@ -194,20 +194,21 @@ def next_estimates(
     ----------
     tree
         The evaluation words.
-    chances, predicted
+    probabilities, predicted
         What box and automaton say comes next at each node, ``(n_symbols + 1, n_nodes)``.
     """
-    place, own = metrics.places(predicted.T), metrics.places(chances.T)
+    place, own = metrics.places(predicted.T), metrics.places(probabilities.T)
     first = place.argmin(axis=1)
     by_node = {
         f"ndcg{n}": metrics.gain_ratio(
-            metrics.discounted_gain(chances.T, place, n), metrics.discounted_gain(chances.T, own, n)
+            metrics.discounted_gain(probabilities.T, place, n),
+            metrics.discounted_gain(probabilities.T, own, n),
         )
         for n in (1, 5)
     }
     by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
-    by_node["kl_per_symbol"] = metrics.divergences(chances.T, predicted.T)
-    leak = leak_of(chances.T)
+    by_node["kl_per_symbol"] = metrics.divergences(probabilities.T, predicted.T)
+    leak = leak_of(probabilities.T)
     if leak.any():
         by_node["elsewhere"] = metrics.elsewhere_errors(leak, predicted.T)
     n_prefixes = along_words(tree, np.ones(len(tree)))

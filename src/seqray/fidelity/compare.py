@@ -28,14 +28,15 @@ from seqray.fidelity.bootstrap import Interval, confidence_intervals, next_estim
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, MissingMetricError, MissingRankError
+from seqray.util.random import Seed, random_generator
 
 MEANINGS = {
     "perplexity": "perplexity of the automaton, words weighted as by the box (or the target)",
     "perplexity_box": "the same of the box itself: what a perfect copy would have",
     "perplexity_ratio": "perplexity_box / perplexity; 1 is a perfect copy",
-    "kl": "divergence from the box (the target if given) to the automaton, bits a word",
+    "kl": "divergence from the box (the target if given) to the automaton, bits per word",
     "zeros": "share of words to which the automaton gives no positive weight",
-    "log_error": "difference of the logarithms of two weights, mean, bits a word, at most 3",
+    "log_error": "difference of the logarithms of two weights, mean, bits per word, at most 3",
     "relative_error": "size of the difference over all words, relative to the box",
     "max_error": "largest difference on one word",
     "correlation": "Pearson correlation of the two weights",
@@ -48,7 +49,7 @@ MEANINGS = {
     "disagreement": "share of prefixes after which the two first choices differ",
     "kl_per_symbol": "divergence of the next-symbol distributions, bits a symbol",
     "elsewhere": "difference of the probabilities to leave the alphabet, mean over prefixes",
-    "apart": "share of chance given to different next symbols, after words on which both disagreed",
+    "apart": "total variation distance, after words on which both disagreed",
 }
 """What each metric says, in the order in which they are shown."""
 
@@ -97,7 +98,7 @@ class Fidelity(Mapping[str, float]):
         return iter(self.metrics)
 
     @property
-    def closeness(self) -> float:
+    def score(self) -> float:
         """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
         NDCG₅ where the box predicts next symbols, less a tenth of ``apart`` where words were
@@ -105,18 +106,18 @@ class Fidelity(Mapping[str, float]):
         box leaks. Where it does not predict, ``weight_agreement`` (see
         `weight_agreement`): 0.9 means that weights are off by a tenth, on average.
 
-        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).closeness
+        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).score
         0.9
-        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).closeness
+        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
         0.5
         """
         if "ndcg5" in self.metrics:
             apart, elsewhere = (self.metrics.get(name, 0.0) for name in ("apart", "elsewhere"))
             return self.metrics["ndcg5"] - apart / 10 - elsewhere / 10
-        return self.closeness_of_weights
+        return self.weights_score
 
     @property
-    def closeness_of_weights(self) -> float:
+    def weights_score(self) -> float:
         """The same by the weights of words alone, whether the box predicts or not."""
         if "weight_agreement" in self.metrics:
             return self.metrics["weight_agreement"]
@@ -192,8 +193,8 @@ class FidelityTable(Mapping[int, Fidelity]):
         return self.fidelities[self.ranks.index(rank)]
 
     def best_rank(self, tolerance: float = TOLERANCE) -> int:
-        """Return the smallest rank whose closeness is within a tolerance of the best."""
-        loss = np.array([1 - each.closeness for each in self.fidelities])
+        """Return the smallest rank whose score is within a tolerance of the best."""
+        loss = np.array([1 - each.score for each in self.fidelities])
         return self.ranks[first_near_best(loss, tolerance)]
 
     def rows(self) -> list[dict[str, float]]:
@@ -262,33 +263,34 @@ class Reference:
             raise ArgumentError("a comparison needs at least one word, got none")
         check_lengths(words, max_length_of(box), name_of(box))  # before the first query
         tree = PrefixTree.of(words)
-        weights, chances = _answers(box, tree, predicts(box))
+        weights, probabilities = _answers(box, tree, predicts(box))
         aim = None
         if target is not None:
             known = target.alphabet.words(words if target.alphabet == box.alphabet else [*words])
             aim = checked_answers(target.weights(known), words, (len(words),), "the target")
-        return cls(tree, weights, aim, chances)
+        return cls(tree, weights, aim, probabilities)
 
     @classmethod
     def draw(
-        cls, box: PredictingStepper, n_words: int, *, rng: np.random.Generator, max_length: int
+        cls, box: PredictingStepper, n_words: int, *, seed: Seed, max_length: int
     ) -> Reference:
         """Draw words from a box as `seqray.sample` does, and keep what it said on the way.
 
         >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-        >>> Reference.draw(box, 100, rng=np.random.default_rng(0), max_length=9)
+        >>> Reference.draw(box, 100, seed=np.random.default_rng(0), max_length=9)
         Reference(100 words, 312 prefixes)
         """
+        rng = random_generator(seed)
         together = min(n_words, getattr(box, "max_states", None) or n_words)
         parts = []
         for begin in range(0, n_words, together):
             heard = _Hearing(box)
             n = min(together, n_words - begin)
-            tree = PrefixTree.of(sample(heard, n, rng=rng, max_length=max_length)[0])
+            tree = PrefixTree.of(sample(heard, n, seed=rng, max_length=max_length)[0])
             # Its nodes are numbered in the order in which they were drawn.
-            weights, chances = heard.everything()
-            weights = _checked(box, tree, weights[tree.node_of_word], chances)
-            parts.append(cls(tree, weights, None, chances))
+            weights, probabilities = heard.everything()
+            weights = _checked(box, tree, weights[tree.node_of_word], probabilities)
+            parts.append(cls(tree, weights, None, probabilities))
         return cls.joined(parts)
 
     @classmethod
@@ -297,11 +299,11 @@ class Reference:
         if len(parts) == 1:
             return parts[0]
         tree = PrefixTree.of(Words.concatenate([part.words for part in parts]))
-        chances = np.empty((len(tree.alphabet) + 1, len(tree)))
+        probabilities = np.empty((len(tree.alphabet) + 1, len(tree)))
         for part in parts:
             assert part.next_symbol is not None
-            chances[:, tree.find(part.tree)] = part.next_symbol
-        return cls(tree, np.concatenate([part.weights for part in parts]), None, chances)
+            probabilities[:, tree.find(part.tree)] = part.next_symbol
+        return cls(tree, np.concatenate([part.weights for part in parts]), None, probabilities)
 
     def __repr__(self) -> str:
         return f"Reference({len(self.weights)} words, {self.n_prefixes} prefixes)"
@@ -356,19 +358,19 @@ class Reference:
             return None
         return metrics.NextReference.of(self.next_symbol, self.tree.counts().T)
 
-    def _measure(self, weights: FloatArray, chances: FloatArray | None) -> Fidelity:
+    def _measure(self, weights: FloatArray, probabilities: FloatArray | None) -> Fidelity:
         values = self._word_metrics(weights)
-        if self._next is not None and chances is not None:
-            values |= self._next.measure(chances)
+        if self._next is not None and probabilities is not None:
+            values |= self._next.measure(probabilities)
         ordered = {name: float(values[name]) for name in MEANINGS if name in values}
         return Fidelity(ordered, len(self.weights), self.n_prefixes)
 
     def _intervals(
-        self, weights: FloatArray, chances: FloatArray | None, positive: bool
+        self, weights: FloatArray, probabilities: FloatArray | None, positive: bool
     ) -> dict[str, Interval]:
         estimates = word_estimates(self.weights, weights, self._distribution)
-        if self.next_symbol is not None and chances is not None:
-            estimates |= next_estimates(self.tree, self.next_symbol, chances)
+        if self.next_symbol is not None and probabilities is not None:
+            estimates |= next_estimates(self.tree, self.next_symbol, probabilities)
         n_zeros = None if self._distribution is None else int(np.sum(~(weights > 0)))
         found = confidence_intervals(estimates, len(weights), n_zeros=n_zeros, positive=positive)
         return {name: found[name] for name in MEANINGS if name in found}
@@ -465,7 +467,7 @@ class _Hearing:
     def __init__(self, box: PredictingStepper) -> None:
         self.box, self.alphabet = box, box.alphabet
         self._weights: list[FloatArray] = []
-        self._chances: list[FloatArray] = []
+        self._probabilities: list[FloatArray] = []
         self._unheard: States = None
 
     def start(self) -> States:
@@ -481,16 +483,16 @@ class _Hearing:
 
     def state_next_symbol(self, states: States) -> FloatArray:
         self._weights.append(self.box.state_weights(states))
-        self._chances.append(self.box.state_next_symbol(states))
+        self._probabilities.append(self.box.state_next_symbol(states))
         self._unheard = None
-        return self._chances[-1]
+        return self._probabilities[-1]
 
     def everything(self) -> tuple[FloatArray, FloatArray]:
         """Return the weights, and what comes next, ``(n_symbols + 1, n_nodes)``."""
         if self._unheard is not None:  # where words were cut
             self.state_next_symbol(self._unheard)
-        chances = np.ascontiguousarray(np.concatenate(self._chances).T)
-        return np.concatenate(self._weights), chances
+        probabilities = np.ascontiguousarray(np.concatenate(self._probabilities).T)
+        return np.concatenate(self._weights), probabilities
 
 
 class _Answers(NamedTuple):
@@ -502,17 +504,17 @@ class _Answers(NamedTuple):
 
 def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
     """Ask anything that weighs words, in the cheapest way it allows; next symbols if needed."""
-    chances: FloatArray | None = None
+    probabilities: FloatArray | None = None
     weights: FloatArray
     if isinstance(box, PredictingStepper) and needed:
         weights = np.empty(len(tree))
-        chances = np.empty((len(tree.alphabet) + 1, len(tree)))
+        probabilities = np.empty((len(tree.alphabet) + 1, len(tree)))
         for nodes, states in walk(box, tree, box.start()):
             if isinstance(box, WeightedAutomaton):
-                weights[nodes], chances[:, nodes] = box.read_states(states)
+                weights[nodes], probabilities[:, nodes] = box.read_states(states)
             else:
                 weights[nodes] = box.state_weights(states)
-                chances.T[nodes] = box.state_next_symbol(states)
+                probabilities.T[nodes] = box.state_next_symbol(states)
         weights = weights[tree.node_of_word]
     elif isinstance(box, Stepper):
         weights = collect(box, tree, box.state_weights)[tree.node_of_word]
@@ -520,17 +522,19 @@ def _answers(box: Any, tree: PrefixTree, needed: bool) -> _Answers:
         distinct, which = np.unique(tree.node_of_word, return_inverse=True)
         return _Answers(query_weights(box, tree.words(distinct))[which], None)
     if isinstance(box, WeightedAutomaton):
-        return _Answers(np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), chances)
-    return _Answers(_checked(box, tree, weights, chances), chances)
+        return _Answers(np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), probabilities)
+    return _Answers(_checked(box, tree, weights, probabilities), probabilities)
 
 
 def _checked(
-    box: object, tree: PrefixTree, weights: FloatArray, chances: FloatArray | None
+    box: object, tree: PrefixTree, weights: FloatArray, probabilities: FloatArray | None
 ) -> FloatArray:
     """Return the weights that a box gave to the words of a tree, if they can be used."""
     who, words = name_of(box), tree.words(tree.node_of_word)
-    if chances is not None and not np.isfinite(chances).all():  # let the error name the prefix
-        checked_answers(chances.T, tree.words(), chances.T.shape, who)
+    if (
+        probabilities is not None and not np.isfinite(probabilities).all()
+    ):  # let the error name the prefix
+        checked_answers(probabilities.T, tree.words(), probabilities.T.shape, who)
     return checked_answers(weights, words, (len(words),), who)
 
 

@@ -43,11 +43,11 @@ MAX_LENGTH = 30
 class Disagreement(NamedTuple):
     """A word on which box and automaton disagree.
 
-    ``apart`` is, where both predict, the share of chance that they give to different next symbols
+    ``apart`` is, where both predict, the share of probability that they give to different next symbols
     after the word (0 to 1), and otherwise the difference of its two weights. ``found`` says how it
     was found: drawn from the ``box``, from the ``automaton``, at ``random``, or by ``search``. For
     the first two the word is one that comes up; the others show what happens far from that. Where
-    both predict, ``box`` and ``automaton`` are the chances of the next symbol on which they are
+    both predict, ``box`` and ``automaton`` are the probabilities of the next symbol on which they are
     furthest apart, whose name is ``next``; otherwise they are the two weights.
     """
 
@@ -84,7 +84,7 @@ def disagreements(
     max_length
         The longest word: by default 30, or fewer where the box reads no longer ones.
     seed
-        Of all chance in it.
+        Random seed, a number or a generator.
 
     Returns
     -------
@@ -115,10 +115,10 @@ def disagreements(
         )
     rng = np.random.default_rng(seed)
     compare = _Compare(box, automaton)
-    drawn = {"random": uniform_words(box.alphabet, n_drawn, rng=rng, max_length=max_length)}
+    drawn = {"random": uniform_words(box.alphabet, n_drawn, seed=rng, max_length=max_length)}
     for name, side in (("automaton", clipped(automaton)), ("box", box)):
         if predicts(side) and predicts(automaton):
-            drawn[name] = sample(side, n_drawn, rng=rng, max_length=max_length)[0]
+            drawn[name] = sample(side, n_drawn, seed=rng, max_length=max_length)[0]
     seen: dict[tuple[Symbol, ...], Disagreement] = {}
     for name in ("box", "automaton", "random"):
         if name in drawn:
@@ -140,12 +140,12 @@ def disagreements(
     return sorted(chosen, key=_worst_first)
 
 
-def chance_apart(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
-    """Return what share of chance box and automaton give to different symbols after each prefix.
+def total_variation(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
+    """Return what share of probability box and automaton give to different symbols after each prefix.
 
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> off = WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
-    >>> chance_apart(Reference.ask(wa, ["ab"]), off)
+    >>> total_variation(Reference.ask(wa, ["ab"]), off)
     array([0.25, 0.25, 0.25])
     """
     assert reference.next_symbol is not None
@@ -163,9 +163,9 @@ def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, Float
     return box, automaton
 
 
-def mean_apart(reference: Reference, automaton: WeightedAutomaton) -> float:
-    """Return the mean of `chance_apart` after the words themselves."""
-    return float(chance_apart(reference, automaton)[reference.tree.node_of_word].mean())
+def mean_total_variation(reference: Reference, automaton: WeightedAutomaton) -> float:
+    """Return the mean of `total_variation` after the words themselves."""
+    return float(total_variation(reference, automaton)[reference.tree.node_of_word].mean())
 
 
 def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float) -> Words:
@@ -178,7 +178,7 @@ def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float)
     >>> [*beginnings(Reference.ask(wa, ["bab", "abb"]), off, 0.01)]
     [('a',), ('b', 'a')]
     """
-    tree, apart = reference.tree, chance_apart(reference, automaton)
+    tree, apart = reference.tree, total_variation(reference, automaton)
     far = apart > max(apart.max() / 2, least)
     before = np.zeros_like(far)  # whether they were so already
     for start, stop in pairwise(tree.levels[1:].tolist()):

@@ -1,7 +1,7 @@
 """How near one function on words is to another: pure functions on arrays.
 
 Arrays of word weights have shape ``(n_words,)``. Next-symbol arrays have shape
-``(n_nodes, n_symbols + 1)``, one row a distinct prefix (a node of a `PrefixTree`) and
+``(n_nodes, n_symbols + 1)``, one row per distinct prefix (a node of a `PrefixTree`) and
 the end last; ``counts`` says how often each node is a prefix, so that averages run over every
 prefix of every word. Logarithms have base 2, as in PAutomaC's perplexity: divergences are in bits,
 and ``kl = log₂(perplexity / perplexity of the reference itself)``.
@@ -211,16 +211,16 @@ def sign_agreement(reference: FloatArray, weights: FloatArray) -> float:
 # Next symbols ------------------------------------------------------------------------------------
 
 
-def places(chances: FloatArray) -> IntArray:
+def places(probabilities: FloatArray) -> IntArray:
     """Return the place of each next symbol when ordered by weight, largest first, from 0.
 
-    Equal weights stand in the order of their codes. The shape is that of ``chances``. Arrays with
+    Equal weights stand in the order of their codes. The shape is that of ``probabilities``. Arrays with
     nodes along the fast axis (Fortran order) are read fastest.
 
     >>> places(np.array([[0.2, 0.5, 0.2, 0.1]]))
     array([[1, 0, 2, 3]], dtype=uint8)
     """
-    columns = chances.T
+    columns = probabilities.T
     if len(columns) > FEW:
         order = np.argsort(-columns, axis=0, kind="stable")
         return np.argsort(order, axis=0, kind="stable").T
@@ -247,15 +247,17 @@ def discounted_gain(reference_next: FloatArray, place: IntArray, n: int) -> Floa
     top = min(n, len(discounts))
     discounts[:top] = 1 / np.log2(np.arange(2, top + 2))
     gain = np.zeros(len(place))
-    for chance, where in zip(reference_next.T, place.T, strict=True):
-        gain += chance * discounts.take(where)
+    for probability, where in zip(reference_next.T, place.T, strict=True):
+        gain += probability * discounts.take(where)
     return gain
 
 
-def ndcg(reference_next: FloatArray, chances: FloatArray, counts: FloatArray, n: int) -> float:
+def ndcg(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray, n: int
+) -> float:
     """Return NDCG_n: the gain of the predicted n best next symbols over the best possible gain.
 
-    The order is that of the predicted weights ``chances``, the gain is measured with the
+    The order is that of the predicted weights ``probabilities``, the gain is measured with the
     reference's probabilities. Averaged over prefixes; where no gain is possible it counts 1.
     ``n`` beyond the number of next symbols is cut to it.
 
@@ -263,9 +265,11 @@ def ndcg(reference_next: FloatArray, chances: FloatArray, counts: FloatArray, n:
     >>> ndcg(reference, np.array([[0.1, 0.8, 0.1]]), np.array([7.0]), 1)
     0.5
     """
-    _same_shape(reference_next, chances)
+    _same_shape(reference_next, probabilities)
     ideal = discounted_gain(reference_next, places(reference_next), n)
-    return average(gain_ratio(discounted_gain(reference_next, places(chances), n), ideal), counts)
+    return average(
+        gain_ratio(discounted_gain(reference_next, places(probabilities), n), ideal), counts
+    )
 
 
 def gain_ratio(gain: FloatArray, ideal: FloatArray) -> FloatArray:
@@ -277,7 +281,7 @@ def gain_ratio(gain: FloatArray, ideal: FloatArray) -> FloatArray:
     return np.divide(gain, ideal, out=np.ones_like(gain), where=ideal != 0)
 
 
-def word_error_rate(chances: FloatArray, follows: FloatArray) -> float:
+def word_error_rate(probabilities: FloatArray, follows: FloatArray) -> float:
     """Return the share of next symbols, ends included, that are not the first choice.
 
     ``follows`` is `seqray.automata.tree.PrefixTree.counts`, shape ``(n_nodes, n_symbols + 1)``.
@@ -285,31 +289,35 @@ def word_error_rate(chances: FloatArray, follows: FloatArray) -> float:
     >>> word_error_rate(np.array([[0.6, 0.4]]), np.array([[3.0, 1.0]]))
     0.25
     """
-    _same_shape(chances, follows)
-    first = chances.argmax(axis=1)
+    _same_shape(probabilities, follows)
+    first = probabilities.argmax(axis=1)
     return 1 - float(follows[np.arange(len(follows)), first].sum() / follows.sum())
 
 
-def disagreement(reference_next: FloatArray, chances: FloatArray, counts: FloatArray) -> float:
+def disagreement(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
+) -> float:
     """Return the share of prefixes after which the two first choices differ.
 
     >>> disagreement(np.array([[0.6, 0.4]]), np.array([[0.3, 0.7]]), np.array([2.0]))
     1.0
     """
-    _same_shape(reference_next, chances)
-    return average(reference_next.argmax(axis=1) != chances.argmax(axis=1), counts)
+    _same_shape(reference_next, probabilities)
+    return average(reference_next.argmax(axis=1) != probabilities.argmax(axis=1), counts)
 
 
-def kl_per_symbol(reference_next: FloatArray, chances: FloatArray, counts: FloatArray) -> float:
+def kl_per_symbol(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
+) -> float:
     """Return the `divergences` of the next symbols, averaged over prefixes.
 
     >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
     2.0
     """
-    return average(divergences(reference_next, chances), counts)
+    return average(divergences(reference_next, probabilities), counts)
 
 
-def divergences(reference_next: FloatArray, chances: FloatArray) -> FloatArray:
+def divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return Σ p log₂(p / q) of the next symbols at each node in bits, shape ``(n_nodes,)``.
 
     Predicted entries below `TINY` count as `TINY`; rows are not normalised again, because those
@@ -322,15 +330,15 @@ def divergences(reference_next: FloatArray, chances: FloatArray) -> FloatArray:
     >>> divergences(np.array([[0.5, 0.0]]), np.array([[0.25, 0.25]]))
     array([0.5])
     """
-    _same_shape(reference_next, chances)
+    _same_shape(reference_next, probabilities)
     p = np.maximum(reference_next, 0)
-    bits = np.log2(np.maximum(p, TINY)) - np.log2(np.maximum(chances, TINY))
-    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), chances)
+    bits = np.log2(np.maximum(p, TINY)) - np.log2(np.maximum(probabilities, TINY))
+    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), probabilities)
 
 
-def _leaked_bits(leak: FloatArray, chances: FloatArray) -> FloatArray:
+def _leaked_bits(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return p log₂(p / q) of the outcome elsewhere at each node, shape ``(n_nodes,)``."""
-    rest = np.maximum(1 - np.maximum(chances, 0).sum(axis=1), TINY)
+    rest = np.maximum(1 - np.maximum(probabilities, 0).sum(axis=1), TINY)
     return np.asarray(leak * (np.log2(np.maximum(leak, TINY)) - np.log2(rest)))
 
 
@@ -344,13 +352,13 @@ def average(values: FloatArray, counts: FloatArray) -> float:
     return float(values @ counts / counts.sum())
 
 
-def elsewhere_errors(leak: FloatArray, chances: FloatArray) -> FloatArray:
+def elsewhere_errors(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return how much predictions leak more or less than the reference at each node.
 
     >>> elsewhere_errors(np.array([0.5]), np.array([[0.25, 0.5]]))
     array([0.25])
     """
-    return np.asarray(np.abs(leak - (1 - chances.sum(axis=1))))
+    return np.asarray(np.abs(leak - (1 - probabilities.sum(axis=1))))
 
 
 class NextReference(NamedTuple):
@@ -366,7 +374,7 @@ class NextReference(NamedTuple):
     0.75
     """
 
-    chances: FloatArray  # p(σ | node), shape (n_symbols + 1, n_nodes)
+    probabilities: FloatArray  # p(σ | node), shape (n_symbols + 1, n_nodes)
     follows: FloatArray  # how often σ follows the node, the same shape
     first: IntArray  # the box's first choice
     visits: FloatArray  # the share of each node among all prefixes
@@ -378,28 +386,28 @@ class NextReference(NamedTuple):
     leak: FloatArray  # the probability of symbols outside the alphabet
 
     @classmethod
-    def of(cls, chances: FloatArray, follows: FloatArray) -> NextReference:
+    def of(cls, probabilities: FloatArray, follows: FloatArray) -> NextReference:
         """Prepare a box's next-symbol weights; both of shape ``(n_symbols + 1, n_nodes)``."""
         visits = follows.sum(axis=0)
         visits /= visits.sum()
-        place = places(chances.T)
-        ideal = {n: discounted_gain(chances.T, place, n) for n in (1, 5)}
+        place = places(probabilities.T)
+        ideal = {n: discounted_gain(probabilities.T, place, n) for n in (1, 5)}
         per_gain = {
             n: np.divide(visits, gain, out=np.zeros_like(gain), where=gain != 0)
             for n, gain in ideal.items()
         }
-        per_bit = np.maximum(chances, 0) * visits
+        per_bit = np.maximum(probabilities, 0) * visits
         return cls(
-            chances,
+            probabilities,
             follows,
             _first(place),
             visits,
             per_gain,
             {n: float(visits[gain == 0].sum()) for n, gain in ideal.items()},
             per_bit,
-            -float(np.vdot(per_bit, np.log2(np.maximum(chances, TINY)))),
-            word_error_rate(chances.T, follows.T),
-            leak_of(chances.T),
+            -float(np.vdot(per_bit, np.log2(np.maximum(probabilities, TINY)))),
+            word_error_rate(probabilities.T, follows.T),
+            leak_of(probabilities.T),
         )
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
@@ -424,16 +432,16 @@ class NextReference(NamedTuple):
 
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
         """Sum what each metric sums, over some nodes: few enough to stay in the cache."""
-        predicted, chances = predicted[:, here], self.chances[:, here]
+        predicted, probabilities = predicted[:, here], self.probabilities[:, here]
         place = places(predicted.T)
         first = _first(place)
-        gain = discounted_gain(chances.T, place, 5)
+        gain = discounted_gain(probabilities.T, place, 5)
         bits = np.maximum(predicted, TINY)
         np.log2(bits, out=bits)
         nodes = np.arange(len(first))
         return np.array(
             [
-                chances[first, nodes] @ self.per_gain[1][here],
+                probabilities[first, nodes] @ self.per_gain[1][here],
                 gain @ self.per_gain[5][here],
                 self.follows[:, here][first, nodes].sum(),
                 self.visits[here] @ (first != self.first[here]),

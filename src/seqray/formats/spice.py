@@ -1,7 +1,7 @@
 """Prefixes and targets of the SPiCe competition.
 
 A file ``N.spice.prefix.*`` holds prefixes in the layout of words. The matching
-``N.spice.target.*`` says what follows each of them, a row a prefix: the best possible discounted
+``N.spice.target.*`` says what follows each of them, one row per prefix: the best possible discounted
 gain, then symbols and their probabilities in turn, the most probable first; -1 is the end of the
 word. Real data have one symbol a row, the one that did follow.
 """
@@ -41,7 +41,7 @@ class Targets(NamedTuple):
     """
 
     prefixes: Words
-    chances: FloatArray
+    probabilities: FloatArray
     """The weight of each next symbol, then of the end, shape ``(n_prefixes, n_symbols + 1)``."""
 
 
@@ -68,7 +68,7 @@ def read_prefixes_and_targets(
     ...     _ = targets.write_text("1.0 -1 1.0\n0.815465 0 0.5 -1 0.5\n")
     ...     read_prefixes_and_targets(prefixes, targets)
     Targets(prefixes=Words(2 words over 2 symbols: 1, λ),
-            chances=array([[0. , 0. , 1. ], [0.5, 0. , 0.5]]))
+            probabilities=array([[0. , 0. , 1. ], [0.5, 0. , 0.5]]))
     """
     words = read_words(prefixes, alphabet=alphabet, layout="pautomac")
     rows = read_targets(targets)
@@ -83,17 +83,17 @@ def read_prefixes_and_targets(
     shape = (len(words), len(words.alphabet) + 1)
     if math.prod(shape) > MAX_NUMBERS:
         raise too_many_numbers(f"{prefixes}: {shape[0]:,} × {shape[1]:,}", math.prod(shape))
-    chances = np.zeros(shape)
+    probabilities = np.zeros(shape)
     for at, row in enumerate(rows):
-        for symbol, chance in row:
+        for symbol, probability in row:
             code = words.alphabet.codes.get(symbol) if symbol != END else len(words.alphabet)
             if code is None:
                 raise FileError(
                     f"{targets}:{at + 1}: symbol {symbol} is outside the alphabet "
                     f"{words.alphabet} and is not {END}, the end"
                 )
-            chances[at, code] = chance
-    return Targets(words, chances)
+            probabilities[at, code] = probability
+    return Targets(words, probabilities)
 
 
 def read_targets(path: PathLike) -> list[list[tuple[int, float]]]:
@@ -121,17 +121,17 @@ def read_targets(path: PathLike) -> list[list[tuple[int, float]]]:
 def _row(fields: list[str], where: str) -> list[tuple[int, float]]:
     try:
         ideal, symbols = float(fields[0]), list(map(int, fields[1::2]))
-        chances = list(map(float, fields[2::2]))
-        row = list(zip(symbols, chances, strict=True))
+        probabilities = list(map(float, fields[2::2]))
+        row = list(zip(symbols, probabilities, strict=True))
     except (ValueError, IndexError):
         row = []
-    if not row or len(set(symbols)) < len(symbols) or not all(0 <= p <= 1 for p in chances):
+    if not row or len(set(symbols)) < len(symbols) or not all(0 <= p <= 1 for p in probabilities):
         raise FileError(
             f"{where}: expected a gain, then symbols and their probabilities in turn, "
             f"got {' '.join(fields)[:80]!r}"
         )
-    best = sorted(chances, reverse=True)[:PLACES]
-    gain = sum(chance / math.log2(place) for place, chance in enumerate(best, 2))
+    best = sorted(probabilities, reverse=True)[:PLACES]
+    gain = sum(probability / math.log2(place) for place, probability in enumerate(best, 2))
     if not abs(gain - ideal) < TOLERANCE:
         raise FileError(
             f"{where}: damaged: the row promises a best gain of {ideal:.6g}, "

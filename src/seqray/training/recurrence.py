@@ -170,7 +170,7 @@ class LstmOnTree(Function):
 
 
 def _levels(sizes: list[int], *arrays: Tensor) -> list[tuple[Tensor, ...]]:
-    """Cut arrays with a row a node into levels. All at once: a slice costs as much as a sum."""
+    """Cut arrays with one row per node into levels. All at once: a slice costs as much as a sum."""
     return list(zip(*(torch.split(array, sizes) for array in arrays), strict=True))
 
 

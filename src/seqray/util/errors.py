@@ -20,12 +20,6 @@
 class SeqrayError(Exception):
     """Root of every error that seqray raises on purpose."""
 
-    def __init_subclass__(cls) -> None:
-        cls.__module__ = "seqray"  # where users import it from, and what a traceback shows
-
-
-SeqrayError.__module__ = "seqray"
-
 
 class ArgumentError(SeqrayError, ValueError):
     """Something passed in cannot be used."""
@@ -73,6 +67,11 @@ class MissingExtraError(SeqrayError):
 
 class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
     """Asking has to end: a budget is used up, time is over, or somebody said stop."""
+
+
+# Users import them from `seqray`, so that is what a traceback shows.
+for _error in [each for each in globals().values() if isinstance(each, type)]:
+    _error.__module__ = "seqray"
 
 
 def install_hint(extra: str) -> str:

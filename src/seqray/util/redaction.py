@@ -17,7 +17,7 @@ from urllib.parse import unquote, unquote_plus
 MASK = "***"
 
 MIN_SECRET_LENGTH = 4
-"""Shorter values are not looked for in other texts: they stand in any of them by chance."""
+"""Shorter values are not looked for in other texts: they stand in any of them by accident."""
 
 MIN_VARIABLE_LENGTH = 8
 """The same for values of the environment, of which most have nothing to do with the box."""

@@ -25,7 +25,7 @@ from seqray.automata.tree import PrefixTree, walk
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.hf import hf_box, open_hf
 from seqray.blackbox.frameworks.stepped import SteppedModel
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 torch = pytest.importorskip("torch")
@@ -60,8 +60,8 @@ def next_of(model, word, over):
     """Return what a model says, asked about one word as its users do."""
     with torch.inference_mode():
         logits = model.eval()(ids_of(word)).logits[0, -1].double()
-    chances = logits.softmax(0)[[*IDS, END]].numpy()
-    return chances / chances.sum() if over == "symbols" else chances
+    probabilities = logits.softmax(0)[[*IDS, END]].numpy()
+    return probabilities / probabilities.sum() if over == "symbols" else probabilities
 
 
 # Language models ------------------------------------------------------------------------------
@@ -88,12 +88,12 @@ def test_or_is_left_as_it_is_among_all_tokens(model, memory):
 def test_the_cache_is_shared_unless_there_is_no_memory_for_it(model):
     cached, anew = hf_box(model, CARD), hf_box(model, CARD, memory=0)
     assert isinstance(cached, SteppedModel)
-    assert isinstance(anew, AskedModel)
+    assert isinstance(anew, QueriedModel)
     np.testing.assert_allclose(cached.weights(WORDS), anew.weights(WORDS), rtol=1e-5)
 
 
 def test_blocks_are_the_same_with_a_cache_and_without(model):
-    basis = seqray.uniform_basis(ALPHABET, 12, 12, rng=np.random.default_rng(0), max_length=14)
+    basis = seqray.uniform_basis(ALPHABET, 12, 12, seed=np.random.default_rng(0), max_length=14)
     cached, anew = (seqray.fill(hf_box(model, CARD, memory=m), basis) for m in (2**30, 0))
     np.testing.assert_allclose(cached.values, anew.values, rtol=1e-5)
 
@@ -163,7 +163,7 @@ def test_a_model_whose_cache_cannot_be_shared_reads_prefixes_anew_and_says_why(
         box = hf_box(model, CARD)
     assert "reads every prefix from the beginning: " in caplog.text
     assert reason in caplog.text
-    assert isinstance(box, AskedModel)
+    assert isinstance(box, QueriedModel)
     expected = [next_of(model, word, "symbols") for word in WORDS]
     np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-5)
 
@@ -253,11 +253,11 @@ def test_a_classifier_answers_one_class_s_logit_or_probability(tmp_path):
     saved(model, tmp_path, VALUE)
     logits = np.array([logits_of(model, word) for word in WORDS])
     box = open_hf(tmp_path)
-    assert isinstance(box, AskedBox)
+    assert isinstance(box, QueriedBox)
     np.testing.assert_allclose(box.weights(WORDS), logits[:, 1], atol=1e-5)
     box = open_hf(tmp_path, label="LABEL_2", output="probability")
-    chances = np.exp(logits[:, 2]) / np.exp(logits).sum(axis=1)
-    np.testing.assert_allclose(box.weights(WORDS), chances, atol=1e-6)
+    probabilities = np.exp(logits[:, 2]) / np.exp(logits).sum(axis=1)
+    np.testing.assert_allclose(box.weights(WORDS), probabilities, atol=1e-6)
 
 
 def test_labels_that_exclude_nothing_have_chances_of_their_own():

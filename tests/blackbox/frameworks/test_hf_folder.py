@@ -90,7 +90,7 @@ def test_answers_are_kept_apart_by_what_changes_them(folder):
     options = ({}, {"renormalise": False}, {"dtype": "float64"}, {"alphabet": "ab"})
     found = [open_hf(folder, **each).fingerprint for each in options]
     assert len(set(found)) == len(options)
-    assert open_hf(folder, memory=0).asker.fingerprint == found[0]
+    assert open_hf(folder, memory=0).backend.fingerprint == found[0]
 
 
 def test_symbols_are_found_as_text_and_in_the_vocabulary():

@@ -27,7 +27,7 @@ from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.frameworks import keras as adapter
 from seqray.blackbox.frameworks.keras import keras_box, open_keras
 from seqray.blackbox.frameworks.stepped import SteppedBox, SteppedModel
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import (
     ArgumentError,
     BlackBoxError,
@@ -75,7 +75,7 @@ def test_a_chain_of_layers_is_stepped(tmp_path):
 
 def test_another_model_is_asked_about_whole_sequences(tmp_path):
     box = keras_sequences(tmp_path)
-    assert isinstance(box, AskedModel)
+    assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
 
 
@@ -230,7 +230,7 @@ OTHERS = {
 def test_other_models_are_asked_about_whole_words(name):
     model = OTHERS[name]()
     box = keras_box(model, VALUE)
-    assert isinstance(box, AskedBox)
+    assert isinstance(box, QueriedBox)
     expected = values_of_whole_words(model)
     np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-4, atol=1e-6)
 

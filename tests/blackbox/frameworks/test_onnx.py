@@ -15,7 +15,7 @@ from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.frameworks.onnx import onnx_box, open_onnx, read_graph
 from seqray.blackbox.frameworks.stepped import SteppedModel
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import ArgumentError, BlackBoxError, FileError, MissingFileError
 
 WORDS = ["", "a", "c", "ab", "bca", "abcabcabcabccbaabcab"]
@@ -149,7 +149,7 @@ def sequences(torch, tmp_path_factory):
 
 def test_a_graph_of_whole_sequences_is_asked_about_them(torch, tmp_path):
     box = onnx_sequences(tmp_path)
-    assert isinstance(box, AskedModel)
+    assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
 
 
@@ -172,7 +172,7 @@ def test_a_session_of_your_own_will_do(sequences):
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(str(sequences), providers=["CPUExecutionProvider"])
     box = onnx_box(session, CARD, name="mine")
-    assert box.asker.fingerprint == "mine"
+    assert box.backend.fingerprint == "mine"
     assert_same_as_native(box)
 
 
@@ -214,7 +214,7 @@ def test_lengths_and_a_mask_are_given_where_the_graph_wants_them(torch, tmp_path
         card=card,
     )
     box = open_onnx(measured)
-    assert isinstance(box, AskedBox)
+    assert isinstance(box, QueriedBox)
     np.testing.assert_allclose(box.weights(WORDS), expected)
 
 
@@ -287,7 +287,7 @@ def test_the_card_may_stand_in_the_metadata_and_the_one_beside_the_model_counts_
     Card(Alphabet("xyz"), "next", start=3).save(card_path(path))
     beside = open_onnx(path)
     assert beside.alphabet.symbols == ("x", "y", "z")
-    assert beside.asker.fingerprint != inside.asker.fingerprint
+    assert beside.backend.fingerprint != inside.backend.fingerprint
     card_path(path).unlink()
     onnx.helper.set_model_props(model, {"seqray": "{"})
     onnx.save(model, path)
@@ -307,7 +307,7 @@ def test_weights_beside_the_model_are_read_and_count_in_its_fingerprint(sequence
     content = bytearray(weights.read_bytes())
     content[3] ^= 1
     weights.write_bytes(content)
-    assert open_onnx(path).asker.fingerprint != box.asker.fingerprint
+    assert open_onnx(path).backend.fingerprint != box.backend.fingerprint
     weights.unlink()
     with pytest.raises(FileError, match=r"model\.onnx: not an ONNX model that onnxruntime"):
         open_onnx(path)

@@ -6,7 +6,7 @@ import pytest
 from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.padded import filled_up, sequence_box
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import ArgumentError, BlackBoxError, SymbolError
 
 AB = Alphabet("ab")
@@ -54,7 +54,7 @@ EXPECTED = [value_of([2, *AB.encode(word)]) for word in WORDS]
 def test_every_word_is_read_up_to_its_end_whatever_is_asked_with_it(pad, batch):
     network = Network()
     box = box_of(network, replace(VALUE, pad=pad), batch=batch)
-    assert isinstance(box, AskedBox)
+    assert isinstance(box, QueriedBox)
     np.testing.assert_allclose(box.weights(WORDS), EXPECTED)
     assert all(n == 1 or n * t <= batch for n, t in network.shapes)
 
@@ -136,7 +136,7 @@ def test_a_network_that_cannot_read_nothing_says_what_its_card_lacks(pad):
 
 def test_scores_of_the_next_symbol_become_probabilities():
     box = box_of(Network(), Card(AB, "next", start=2))
-    assert isinstance(box, AskedModel)
+    assert isinstance(box, QueriedModel)
     logits = np.array([[x, -x, 0] for x in EXPECTED])
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(box.next_symbol(WORDS), expected)
@@ -162,7 +162,7 @@ def test_the_word_on_which_it_fails_is_named_and_the_others_are_answered():
         return Network()(ids, lengths)
 
     words = AB.words(["aa", "ab", "ba", "bb", "a"])
-    pieces = box_of(forward, VALUE).asker.ask(words)
+    pieces = box_of(forward, VALUE).backend.query(words)
     assert [next(pieces)[0].tolist() for _ in range(2)] == [[4], [0, 1]]
     with pytest.raises(BlackBoxError, match="the net failed on the word 'ba': RuntimeError: boom"):
         next(pieces)

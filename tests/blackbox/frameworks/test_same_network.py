@@ -29,7 +29,7 @@ RANK = 5
 
 
 def extracted(box):
-    basis = seqray.uniform_basis(box.alphabet, 40, 30, rng=np.random.default_rng(0))
+    basis = seqray.uniform_basis(box.alphabet, 40, 30, seed=np.random.default_rng(0))
     return seqray.extract(box, basis=basis, max_rank=RANK, max_length=8)
 
 
@@ -42,7 +42,7 @@ def expected():
 def test_every_adapter_leads_to_the_same_automaton(name, expected, tmp_path):
     found = extracted(BOXES[name](tmp_path))
     assert found.max_rank == RANK
-    words = seqray.uniform_basis(expected.basis.alphabet, 200, 1, rng=np.random.default_rng(1))
+    words = seqray.uniform_basis(expected.basis.alphabet, 200, 1, seed=np.random.default_rng(1))
     weights = expected.automaton(RANK).weights(words.prefixes)
     apart = np.abs(found.automaton(RANK).weights(words.prefixes) - weights)
     assert apart.max() < 1e-5 * np.abs(weights).max()

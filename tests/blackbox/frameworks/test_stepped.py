@@ -170,7 +170,7 @@ def test_a_network_that_gives_no_chance_to_anything_is_refused():
         return np.eye(4)[[3] * len(scores)]
 
     box = box_of(Card(AB, "next", "probabilities"), Counter(change=all_on_the_last))
-    with pytest.raises(BlackBoxError, match="gave no chance to any symbol nor to the end"):
+    with pytest.raises(BlackBoxError, match="gave no probability to any symbol nor to the end"):
         box.weights(["a"])
 
 

@@ -24,7 +24,7 @@ from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.frameworks.stepped import SteppedBox, SteppedModel
 from seqray.blackbox.frameworks.torch import open_torch, torch_box
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import (
     ArgumentError,
     BlackBoxError,
@@ -50,7 +50,7 @@ def assert_same_as_native(box):
 
 def test_a_module_is_asked_about_whole_sequences():
     box = torch_module()
-    assert isinstance(box, AskedModel)
+    assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
 
 
@@ -291,7 +291,7 @@ def test_every_kind_of_network_computes_what_pytorch_does(tmp_path, cell, bidire
     network = {"cell": cell, "read": read, "dense": dense, "bidirectional": bidirectional}
     card = Card(ABC, "value", start=3, network=network)
     box = open_torch(save_arrays(tmp_path / "net.pt", textbook.state_dict(), card))
-    assert isinstance(box, AskedBox if bidirectional or read in ("mean", "max") else SteppedBox)
+    assert isinstance(box, QueriedBox if bidirectional or read in ("mean", "max") else SteppedBox)
     expected = torch_box(textbook, card).weights(WORDS)
     np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-5, atol=1e-7)
 
@@ -331,7 +331,7 @@ def test_a_stack_of_modules_of_one_layer_is_read_as_it_is(tmp_path, both):
     )
     card = Card(ABC, "value", start=3, network={"read": "last"})
     box = open_torch(save_arrays(tmp_path / "two.safetensors", module.state_dict(), card))
-    assert isinstance(box, AskedBox if both else SteppedBox)
+    assert isinstance(box, QueriedBox if both else SteppedBox)
     hidden = module["embedding"](torch.tensor([[3, 1, 0]]))
     for name in ("lstm1", "lstm2"):
         hidden, _ = module[name](hidden)

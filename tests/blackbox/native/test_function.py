@@ -15,7 +15,7 @@ from seqray.util.errors import ArgumentError, BlackBoxError, SymbolError
 CHANCES = {"": [0.5, 0.25, 0.25], "a": [0.1, 0.2, 0.7], "b": [0, 0, 1], "ab": [0.3, 0.3, 0.4]}
 
 
-def next_chances(prefixes):
+def next_probabilities(prefixes):
     return [CHANCES.get(prefix, [0.25, 0.25, 0.5]) for prefix in prefixes]
 
 
@@ -186,11 +186,11 @@ def test_words_outside_the_alphabet_are_never_asked():
 
 
 def test_a_predicting_function_is_a_predicting_stepper():
-    assert isinstance(language_model(next_chances, "ab"), PredictingStepper)
+    assert isinstance(language_model(next_probabilities, "ab"), PredictingStepper)
 
 
 def test_a_words_weight_is_the_product_of_its_symbols_and_its_end():
-    weights = language_model(next_chances, "ab").weights(["", "a", "b", "ab", "aba", "ba"])
+    weights = language_model(next_probabilities, "ab").weights(["", "a", "b", "ab", "aba", "ba"])
     expected = [
         0.25,
         0.5 * 0.7,
@@ -207,14 +207,14 @@ def test_every_prefix_is_asked_once():
 
     def count(prefixes):
         asked.update(prefixes)
-        return next_chances(prefixes)
+        return next_probabilities(prefixes)
 
     language_model(count, "ab").weights(["ab", "abb", "ab", "", "ba"])
     assert asked == dict.fromkeys(["", "a", "b", "ab", "ba", "abb"], 1)
 
 
 def test_next_symbol_is_what_the_function_says():
-    box = language_model(next_chances, "ab")
+    box = language_model(next_probabilities, "ab")
     assert box.next_symbol(["ab", "", "ab"]).tolist() == [CHANCES["ab"], CHANCES[""], CHANCES["ab"]]
     start = box.start()
     both = box.step(start, np.array([0, 0]), np.array([1, 0]))

@@ -7,7 +7,7 @@ import pytest
 
 import seqray
 from seqray import open_black_box
-from seqray.blackbox.queried import AskedModel
+from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.util.errors import ArgumentError, BlackBoxError, MissingFileError
 
@@ -78,7 +78,7 @@ def test_a_box_is_opened_by_its_name(module, name):
 
 def test_a_function_that_makes_a_box_is_called(module):
     opened = open_black_box(f"python:{module()}:factory")
-    assert isinstance(opened, AskedModel)
+    assert isinstance(opened, QueriedModel)
     assert opened.weights(["a"]).tolist() == [0.125]
 
 

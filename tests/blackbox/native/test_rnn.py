@@ -235,12 +235,12 @@ def test_stepping_leaves_the_states_it_started_from_alone():
 
 def test_predictions_are_probabilities_of_double_precision():
     box = network(("gru",))
-    chances = box.next_symbol(WORDS)
-    assert chances.dtype == box.weights(WORDS).dtype == np.float64
-    assert (chances > 0).all()
-    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(box.weights([""]), chances[:1, -1], rtol=1e-6)
-    # The chance to go on from a prefix is shared out among its continuations.
+    probabilities = box.next_symbol(WORDS)
+    assert probabilities.dtype == box.weights(WORDS).dtype == np.float64
+    assert (probabilities > 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(box.weights([""]), probabilities[:1, -1], rtol=1e-6)
+    # The probability to go on from a prefix is shared out among its continuations.
     starts = [box.next_symbol([""])[0, 0], *box.next_symbol(["a"])[0]]
     longer = box.weights(["a", "ab"]) / [starts[0] * starts[-1], starts[0] * starts[2]]
     np.testing.assert_allclose(longer, [1, box.next_symbol(["ab"])[0, -1]], rtol=1e-5)
@@ -255,7 +255,7 @@ def test_log_weights_of_long_words_do_not_underflow():
 
 def test_words_can_be_drawn_from_it():
     box = network(("gru",))
-    words, _ = sample(box, 4000, rng=np.random.default_rng(0))
+    words, _ = sample(box, 4000, seed=np.random.default_rng(0))
     share = np.mean(words.lengths == 0)
     assert abs(share - box.weights([""])[0]) < 0.03
 

@@ -42,8 +42,8 @@ def test_the_end_alone_is_no_letter(original):
     model = load_taysir(original)
     assert isinstance(model, PredictingStepper)
     assert set(range(config["alphabet"])) - set(model.alphabet) == {config["end"]}
-    chances = model.next_symbol([(), (config["start"], 0)])
-    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-6)
+    probabilities = model.next_symbol([(), (config["start"], 0)])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
 
 
 def write(folder: Path, *, without: str | None = None, **changes: object) -> Path:

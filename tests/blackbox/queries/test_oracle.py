@@ -10,7 +10,7 @@ from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, language_model
 from seqray.automata.sampling import sample
 from seqray.automata.stepper import PredictingStepper, Stepper
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import KeptBlocks, attended, fingerprint_of, way_of
@@ -77,7 +77,7 @@ def test_a_box_that_has_changed_is_found_out(store):
 def test_a_prefix_is_asked_once_over_all_walks():
     count = Count(halves)
     model = attended(language_model(count, "ab"), Meter())
-    sample(model, 50, rng=np.random.default_rng(0), max_length=8)
+    sample(model, 50, seed=np.random.default_rng(0), max_length=8)
     model.weights(["abab", "ba"])
     model.next_symbol(["abab", "ba", "ab"])
     assert len(count.asked) == len(set(count.asked))
@@ -124,7 +124,7 @@ def test_who_answers_is_still_said(store):
     box = attended(black_box(Count(lambda w: "x"), "ab", name="f"), Meter(), store=store)
     with pytest.raises(BlackBoxError, match=r"the function '<.*Count object.*' returned strings"):
         box.weights(["a"])
-    assert box.asker.fingerprint == "f"
+    assert box.backend.fingerprint == "f"
     assert fingerprint_of(box) == "f"
 
 
@@ -144,7 +144,7 @@ def test_the_way_of_asking_is_said(box, way):
 def test_a_box_that_says_to_be_deterministic_may_have_changed_too(store):
     attended(black_box(Count(), "ab", name="f"), Meter(), store=store).weights(["", "a"])
     box = black_box(Count(lambda w: 7), "ab", name="f")
-    box = dataclasses.replace(box, asker=dataclasses.replace(box.asker, deterministic=True))
+    box = dataclasses.replace(box, backend=dataclasses.replace(box.backend, deterministic=True))
     with pytest.raises(BlackBoxError, match="has changed"):
         attended(box, Meter(), store=store)
 
@@ -331,7 +331,7 @@ def test_the_mean_of_several_answers_counts():
     box = black_box(Count(lambda w: len(w) + rng.normal()), "ab")
     means = attended(box, Meter(), repeat=400).weights(["", "ab"])
     np.testing.assert_allclose(means, [0, 2], atol=0.2)
-    assert isinstance(attended(box, Meter(), repeat=2), AskedBox)
+    assert isinstance(attended(box, Meter(), repeat=2), QueriedBox)
 
 
 def test_a_model_is_averaged_row_by_row():
@@ -341,7 +341,7 @@ def test_a_model_is_averaged_row_by_row():
         return rng.dirichlet([2, 1, 1])
 
     model = attended(language_model(Count(noisy), "ab"), Meter(), repeat=300)
-    assert isinstance(model, AskedModel)
+    assert isinstance(model, QueriedModel)
     np.testing.assert_allclose(model.next_symbol(["", "a"]), [[0.5, 0.25, 0.25]] * 2, atol=0.05)
 
 

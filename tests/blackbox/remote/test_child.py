@@ -48,7 +48,7 @@ def test_lines_that_nobody_wants_are_not_collected(child):
     command = child(before="say(about); [print('spam') for _ in range(100_000)]")
     box = cmd_box(command)
     deadline = time.monotonic() + 5
-    while box.asker.seat.child.lives and time.monotonic() < deadline:
+    while box.backend.seat.child.lives and time.monotonic() < deadline:
         time.sleep(0.01)
     with pytest.raises(BlackBoxError, match="'spam' is one of many that answer nothing; expected"):
         box.weights(["a"])

@@ -14,7 +14,7 @@ import pytest
 import seqray
 from children import child_command, is_there, log_of, pid_of
 from seqray import open_black_box
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.remote.cmd import cmd_box
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -34,7 +34,7 @@ def child(tmp_path):
 def test_a_child_is_asked_line_by_line(child):
     command = child()
     box = cmd_box(command, batch_size=4)
-    assert isinstance(box, AskedBox)
+    assert isinstance(box, QueriedBox)
     assert box.weights(WORDS).tolist() == list(range(10))
     assert box.weights(["ab"]).tolist() == [2]
     assert log_of(command) == (1, [4, 4, 2, 1])
@@ -51,8 +51,8 @@ def test_a_child_that_predicts_is_a_model(child):
     before = "about.update(answers='next', name='coin', deterministic=True, batch_size=2)"
     command = child("say({'answers': [[0.25, 0.25, 0.5]] * len(words)})", before)
     box = cmd_box(command)
-    assert isinstance(box, AskedModel)
-    assert box.asker.deterministic
+    assert isinstance(box, QueriedModel)
+    assert box.backend.deterministic
     assert box.weights(["", "ab"]).tolist() == [0.5, 0.03125]
     box.next_symbol(["", "a", "ab"])
     assert log_of(command)[1][-2:] == [2, 1]
@@ -93,29 +93,29 @@ def test_several_threads_may_ask_at_once(child):
 def test_a_box_is_known_by_its_command_its_files_and_its_description(child):
     found = set()
     for before in ("", "about['name'] = 'x'", "about['fingerprint'] = '1'"):
-        found.add(cmd_box(child(before=before)).asker.fingerprint)
+        found.add(cmd_box(child(before=before)).backend.fingerprint)
     same = child()
-    assert cmd_box(same).asker.fingerprint == cmd_box(same).asker.fingerprint
-    assert cmd_box([*same, "more"]).asker.fingerprint not in found
+    assert cmd_box(same).backend.fingerprint == cmd_box(same).backend.fingerprint
+    assert cmd_box([*same, "more"]).backend.fingerprint not in found
     with open(same[-1], "a", encoding="utf-8") as script:
         script.write("# changed\n")
-    found.add(cmd_box(same).asker.fingerprint)
+    found.add(cmd_box(same).backend.fingerprint)
     assert len(found) == 4
     named = child(before="about['fingerprint'] = '1'")
     with open(named[-1], "a", encoding="utf-8") as script:
         script.write("# changed, but it says that it is the same\n")
-    assert cmd_box(named).asker.fingerprint in found
+    assert cmd_box(named).backend.fingerprint in found
 
 
 def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
     fate = "print('bad key', sys.argv[-1], file=sys.stderr, flush=True); sys.exit(1)"
     command = child(f"answer(words) if not bad else ({fate.replace('; ', ') or (')})")
     one, other = (cmd_box([*command, "--api-key", key]) for key in ("k3y-one", "k3y-two"))
-    assert one.asker.fingerprint == other.asker.fingerprint
+    assert one.backend.fingerprint == other.backend.fingerprint
     with pytest.raises(BlackBoxError, match=r"it said last: 'bad key \*\*\*'") as caught:
         cmd_box([*command, "--api-key", "k3y-one"], restarts=0).weights(["aaaaaa"])
-    asker = one.asker
-    assert "k3y" not in f"{caught.value} {asker.fingerprint} {asker.who} {one!r}"
+    backend = one.backend
+    assert "k3y" not in f"{caught.value} {backend.fingerprint} {backend.who} {one!r}"
 
 
 # A child that dies ------------------------------------------------------------------------------

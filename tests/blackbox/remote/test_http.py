@@ -24,7 +24,7 @@ from same_gru.server import (
     serving,
 )
 from seqray import WeightedAutomaton, open_black_box
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.remote.http import http_box
 from seqray.util.errors import BlackBoxError
 
@@ -44,7 +44,7 @@ def _no_token(monkeypatch):
 def test_a_server_that_predicts_is_a_model_and_says_what_the_network_says():
     with serving(native()) as server:
         box = open_black_box(server.url)
-        assert isinstance(box, AskedModel)
+        assert isinstance(box, QueriedModel)
         words = ["", "a", "abc", "ccb", "abcabc"]
         np.testing.assert_allclose(box.weights(words), native().weights(words), rtol=1e-6)
         np.testing.assert_allclose(box.next_symbol(words), native().next_symbol(words), atol=1e-6)
@@ -56,7 +56,7 @@ def test_words_are_lists_of_the_symbols_of_the_alphabet(symbols):
     plain = seqray.black_box(lambda words: asked.extend(words) or [1.5] * len(words), symbols)
     with serving(plain) as server:
         box = http_box(server.url)
-        assert isinstance(box, AskedBox)
+        assert isinstance(box, QueriedBox)
         assert box.alphabet == plain.alphabet
         word = tuple(box.alphabet.symbols)
         assert box.weights([(), word]).tolist() == [1.5, 1.5]
@@ -87,17 +87,17 @@ def test_what_a_box_is_known_by_changes_with_the_address_and_the_description():
     for about in ({}, {"name": "x"}, {"fingerprint": "1"}, {"fingerprint": "2"}):
         with serving(LENGTHS, deterministic=True, **about) as server:
             place = server.url
-            found.append([http_box(place).asker.fingerprint.replace(place, "")])
-            found.append([http_box(f"{place}?n=5").asker.fingerprint.replace(place, "")])
-            assert http_box(place).asker.fingerprint.startswith(place)
-            assert http_box(place).asker.deterministic
-            assert http_box(place).asker.fingerprint == http_box(place).asker.fingerprint
+            found.append([http_box(place).backend.fingerprint.replace(place, "")])
+            found.append([http_box(f"{place}?n=5").backend.fingerprint.replace(place, "")])
+            assert http_box(place).backend.fingerprint.startswith(place)
+            assert http_box(place).backend.deterministic
+            assert http_box(place).backend.fingerprint == http_box(place).backend.fingerprint
     assert len({text for (text,) in found}) == 8
 
 
 def test_a_server_is_not_taken_for_deterministic_unless_it_says_so():
     with serving(LENGTHS) as server:
-        assert not http_box(server.url).asker.deterministic
+        assert not http_box(server.url).backend.deterministic
 
 
 # How it is asked --------------------------------------------------------------------------------

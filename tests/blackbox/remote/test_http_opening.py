@@ -145,7 +145,13 @@ def test_a_token_is_sent_and_shown_nowhere(monkeypatch, caplog):
     with serving(LENGTHS, once(500, TOKEN.encode()), token=TOKEN, name="x") as server:
         box = quick(server.url)
         assert box.weights(["aa"]).tolist() == [2]
-        shown = [repr(box), repr(box.asker), box.asker.fingerprint, box.asker.who, caplog.text]
+        shown = [
+            repr(box),
+            repr(box.backend),
+            box.backend.fingerprint,
+            box.backend.who,
+            caplog.text,
+        ]
         monkeypatch.setenv("MINE", TOKEN)
         assert quick(server.url, token_variable="MINE").weights(["a"]).tolist() == [1]
     assert "asking again" in caplog.text
@@ -234,9 +240,9 @@ def test_a_secret_that_a_server_repeats_is_not_shown(monkeypatch, caplog, answer
 
 def test_a_key_in_an_address_is_shown_nowhere_and_names_no_other_box():
     with serving(LENGTHS, deterministic=True) as server:
-        one, other = (http_box(f"{server.url}?key={key}&n=5").asker for key in ("abcd", "efgh"))
+        one, other = (http_box(f"{server.url}?key={key}&n=5").backend for key in ("abcd", "efgh"))
         assert one.fingerprint == other.fingerprint
-        assert one.fingerprint != http_box(f"{server.url}?key=abcd&n=6").asker.fingerprint
+        assert one.fingerprint != http_box(f"{server.url}?key=abcd&n=6").backend.fingerprint
         assert "abcd" not in one.fingerprint + one.who + repr(one)
     with pytest.raises(ArgumentError) as caught:
         http_box("http:box?key=abcd")

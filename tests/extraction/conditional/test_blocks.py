@@ -45,7 +45,7 @@ def every_word(alphabet, length):
 @pytest.mark.parametrize("kind", ["pfa", "dpfa", "hmm"])
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_every_entry_is_the_chance_that_the_machine_gives_it(kind, seed):
-    machine = random_machine(kind, 5, 3, rng=rng(seed))
+    machine = random_machine(kind, 5, 3, seed=rng(seed))
     blocks = fill_conditional(machine, known_of(machine), n_contexts=25, n_columns=200)
     rows = blocks.rows.words()
     shape = (len(rows), len(blocks.futures))
@@ -64,7 +64,7 @@ def test_every_entry_is_the_chance_that_the_machine_gives_it(kind, seed):
 
 
 def test_rows_are_the_contexts_and_those_of_their_children_that_are_not_rare():
-    machine = random_machine("pfa", 5, 3, rng=rng(1))
+    machine = random_machine("pfa", 5, 3, seed=rng(1))
     known = known_of(machine)
     blocks = fill_conditional(machine, known, n_contexts=20, n_columns=40)
     rows = [*blocks.rows.words()]
@@ -75,10 +75,10 @@ def test_rows_are_the_contexts_and_those_of_their_children_that_are_not_rare():
     for i, context in enumerate(contexts):
         for symbol in machine.alphabet:
             child = (*context, symbol)
-            chance = machine.prefix_weight(child) / machine.prefix_weight(context)
-            assert blocks.chances[i, symbol] == pytest.approx(chance)
+            probability = machine.prefix_weight(child) / machine.prefix_weight(context)
+            assert blocks.probabilities[i, symbol] == pytest.approx(probability)
             node = blocks.children[i, symbol]
-            assert (node >= 0) == (chance > RARE)
+            assert (node >= 0) == (probability > RARE)
             if node >= 0:
                 assert rows[node] == child
                 expected.add(child)
@@ -221,7 +221,7 @@ def test_a_dense_machine_comes_back_exactly(n_states, seed):
 
 
 def test_every_rank_is_a_leading_block_with_an_end_of_its_own():
-    machine = random_machine("pfa", 6, 3, rng=rng(3))
+    machine = random_machine("pfa", 6, 3, seed=rng(3))
     blocks = fill_conditional(machine, known_of(machine, 200), n_contexts=100, n_columns=60)
     found = decompose_conditional(blocks, max_rank=5)
     assert found.max_rank == len(found.singular_values) == len(found.through) == 5
@@ -242,7 +242,7 @@ def test_every_rank_is_a_leading_block_with_an_end_of_its_own():
 
 
 def test_states_are_uncorrelated_over_the_contexts():
-    machine = random_machine("pfa", 6, 3, rng=rng(3))
+    machine = random_machine("pfa", 6, 3, seed=rng(3))
     blocks = fill_conditional(machine, known_of(machine, 200), n_contexts=100, n_columns=60)
     found = decompose_conditional(blocks, max_rank=4)
     share = blocks.visits / blocks.visits.sum()

@@ -18,7 +18,7 @@ from told import ODD, known_of, odd_box, rng
 
 
 def machine(seed=1, n_states=4, n_symbols=3):
-    return random_machine("pfa", n_states, n_symbols, rng=rng(seed))
+    return random_machine("pfa", n_states, n_symbols, seed=rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +110,10 @@ def test_an_automaton_of_chances_is_one(n_states, spread):
     np.testing.assert_allclose(leaves, 1)
     assert automaton.initial.sum() == pytest.approx(1)
     assert automaton.total == pytest.approx(1, abs=1e-5)
-    words = machine().sample(30, rng=rng())
-    chances = automaton.next_symbol(words)
-    np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert chances.min() >= -1e-12
+    words = machine().sample(30, seed=rng())
+    probabilities = automaton.next_symbol(words)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert probabilities.min() >= -1e-12
 
 
 def test_the_first_guess_of_a_machine_is_near_it(told):
@@ -243,8 +243,8 @@ def test_nothing_is_learnt_from_what_the_box_says_never_comes():
     box = WeightedAutomaton("abc", [1], [[[0.5]], [[0.25]], [[0]]], [0.25])
     known = Reference.ask(box, ["ab", "caab", "acb", "b", "", "ccc"] * 20)
     fitted = fit(fill_conditional(box, known, n_contexts=20, n_columns=20), known, 2)
-    chances = fitted.next_symbol(["", "a", "ab"])
-    np.testing.assert_allclose(chances, np.tile([0.5, 0.25, 0, 0.25], (3, 1)), atol=0.02)
+    probabilities = fitted.next_symbol(["", "a", "ab"])
+    np.testing.assert_allclose(probabilities, np.tile([0.5, 0.25, 0, 0.25], (3, 1)), atol=0.02)
     only = Reference.ask(box, ["c", "cc"])
     fitted = fit(fill_conditional(box, only, n_contexts=20, n_columns=20), only, 2)
     assert np.isfinite(fitted.next_symbol(["", "c"])).all()

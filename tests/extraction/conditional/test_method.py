@@ -8,7 +8,7 @@ import seqray
 from same_gru import native
 from seqray import WeightedAutomaton, extract, language_model
 from seqray.automata.generators import random_machine, triggered_machine
-from seqray.blackbox.queried import AskedModel
+from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended
 from seqray.extraction.conditional import method as by_contexts
@@ -23,7 +23,7 @@ SMALL = {"prefixes": 40, "suffixes": 30, "max_rank": 3, "max_length": 20}
 
 
 def machine():
-    return random_machine("pfa", 4, 3, rng=rng(1))
+    return random_machine("pfa", 4, 3, seed=rng(1))
 
 
 def model(pause=0.0, box=None):
@@ -131,10 +131,10 @@ def test_words_that_were_cut_are_counted(caplog):
 
 def test_contexts_of_a_data_set_are_its_own():
     wa = machine()
-    data = wa.sample(30, rng=rng(4))
+    data = wa.sample(30, seed=rng(4))
     found = extract(wa, basis=data, **SMALL)
     assert found.settings["basis"] == "contexts of 30 words of a data set"
-    many = extract(wa, basis=wa.sample(2000, rng=rng(4)), **SMALL)
+    many = extract(wa, basis=wa.sample(2000, seed=rng(4)), **SMALL)
     assert many.settings["basis"] == "contexts of 534 words of a data set"
     assert many.settings["words_cut"] == 0
     with pytest.raises(ArgumentError, match="basis: expected words to learn from, got none"):
@@ -162,7 +162,7 @@ def test_boxes_of_every_kind_are_copied(make):
 
 
 def test_the_same_seed_gives_the_same_at_any_pace(hasty):
-    box = random_machine("pfa", 8, 3, rng=rng(1))  # so rich that no small part is enough
+    box = random_machine("pfa", 8, 3, seed=rng(1))  # so rich that no small part is enough
     whole = extract(model(box=box), **SMALL)
     for limits in (
         {"seconds": 1000},
@@ -240,7 +240,7 @@ def next_symbols(box, prefixes):
 def test_a_model_that_knows_other_symbols_too_is_extracted():
     wa = machine()
     sure = language_model(lambda prefixes: 0.9 * wa.next_symbol(prefixes), wa.alphabet)
-    found = extract(AskedModel(sure.asker, wa.alphabet, leaks=True), **SMALL)
+    found = extract(QueriedModel(sure.backend, wa.alphabet, leaks=True), **SMALL)
     assert found.fidelity.at(3)["ndcg1"] > 0.9
 
 
@@ -292,7 +292,7 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     found = extract(box, **RARELY, counterexamples=3)
     assert found.best_rank() == box.n_states
     assert apart(box, found.best()) < 1e-8
-    words = box.sample(200, rng=rng(3))
+    words = box.sample(200, seed=rng(3))
     np.testing.assert_allclose(found.best().weights(words), box.weights(words), rtol=1e-8)
     first, *_, last = found.settings["counterexamples"]
     assert first["then"] == "learnt"
@@ -332,7 +332,9 @@ def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch, caplog):
     assert first["then"] == "no nearer"
     assert first["words"] > 1
     assert {each["then"] for each in others} <= {"stays"}
-    assert "give 54 % of the chance to different symbols, and that was not learnt" in caplog.text
+    assert (
+        "give 54 % of the probability to different symbols, and that was not learnt" in caplog.text
+    )
     assert "apart" not in tried.fidelity.at(1)
     np.testing.assert_array_equal(plain.automaton(1).final, tried.automaton(1).final)
     assert plain.basis.prefixes == tried.basis.prefixes
@@ -362,7 +364,7 @@ def test_stopping_among_counterexamples_gives_what_was_before(phase, caplog, has
 
 def test_every_kind_of_rare_behaviour_is_learnt(hasty):
     def answer(rule):
-        def chances(prefixes):
+        def probabilities(prefixes):
             rows = []
             for prefix in prefixes:
                 odd = rule(prefix)
@@ -370,7 +372,7 @@ def test_every_kind_of_rare_behaviour_is_learnt(hasty):
                 rows.append(odd or even)
             return rows
 
-        return language_model(chances, "abc", batch_size=256)
+        return language_model(probabilities, "abc", batch_size=256)
 
     surely = [0.02, 0.02, 0.9, 0.06]
     rules = {

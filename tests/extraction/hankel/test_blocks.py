@@ -14,7 +14,7 @@ def lengths_block(prefixes, suffixes):
 
 
 def test_rows_are_every_prefix_with_all_its_children():
-    basis = uniform_basis(AB, 25, 3, rng=np.random.default_rng(0))
+    basis = uniform_basis(AB, 25, 3, seed=np.random.default_rng(0))
     tree = row_tree(basis)
     found = list(tree.words())
     wanted = set(basis.prefixes) | {(*u, s) for u in basis.prefixes for s in AB}
@@ -76,7 +76,7 @@ def test_soft_weights_are_powers(weighting, power):
 
 def test_balanced_columns_have_mean_square_one():
     box = WeightedAutomaton("ab", [1, -2], [np.eye(2) / 2, [[0, 0.1], [-1, 0]]], [1, 0.5])
-    blocks = fill(box, uniform_basis(AB, 30, 20, rng=np.random.default_rng(0)))
+    blocks = fill(box, uniform_basis(AB, 30, 20, seed=np.random.default_rng(0)))
     rows, columns = blocks.weights("balanced")
     scaled = rows[:, None] * blocks.block() * columns
     np.testing.assert_allclose(np.mean(scaled**2, axis=0), 1)

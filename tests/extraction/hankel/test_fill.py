@@ -12,7 +12,6 @@ from seqray import (
     WeightedAutomaton,
     black_box,
     fill,
-    filling,
     language_model,
     tree,
     uniform_basis,
@@ -20,6 +19,7 @@ from seqray import (
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
+from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.fill import Plan
 from seqray.util.errors import BlackBoxError, SymbolError
 
@@ -59,7 +59,7 @@ class Asked:
 
 
 def machine(n_symbols=3):
-    return random_machine("pfa", 5, n_symbols, rng=np.random.default_rng(1))
+    return random_machine("pfa", 5, n_symbols, seed=np.random.default_rng(1))
 
 
 def as_reader(wa):
@@ -82,13 +82,13 @@ BOXES = [as_automaton, as_reader, as_function, as_model]
 
 
 def closed_basis(seed, n_symbols=3, sizes=(25, 20)):
-    return uniform_basis(Alphabet(range(n_symbols)), *sizes, rng=np.random.default_rng(seed))
+    return uniform_basis(Alphabet(range(n_symbols)), *sizes, seed=np.random.default_rng(seed))
 
 
 def open_basis(seed, n_symbols=3, n_prefixes=12):
     """A basis whose suffixes are not closed; some of their rests are suffixes, some are not."""
     rng = np.random.default_rng(seed)
-    drawn = uniform_basis(Alphabet(range(n_symbols)), n_prefixes, 40, rng=rng)
+    drawn = uniform_basis(Alphabet(range(n_symbols)), n_prefixes, 40, seed=rng)
     kept = np.sort(rng.permutation(np.arange(1, 40))[: rng.integers(1, 20)])
     return Basis(drawn.prefixes, drawn.suffixes[np.concatenate([[0], kept])])
 
@@ -141,8 +141,8 @@ def test_words_with_several_readings_are_asked_once(kind, prefixes, suffixes):
     blocks = fill(box, Basis(wa.alphabet.words(prefixes), wa.alphabet.words(suffixes)))
     check_every_cell(wa, blocks)
     if kind is as_function:
-        assert set(box.asker.function.words.values()) == {1}
-        assert box.asker.function.words.total() == blocks.n_questions
+        assert set(box.backend.function.words.values()) == {1}
+        assert box.backend.function.words.total() == blocks.n_questions
 
 
 @settings(max_examples=30)
@@ -153,16 +153,16 @@ def test_no_word_is_asked_twice_and_none_for_nothing(seed, draw):
     blocks = fill(box, basis)
     rows = [*basis.prefixes, *((*u, s) for u in basis.prefixes for s in basis.alphabet)]
     needed = {u + v for u in rows for v in basis.suffixes}
-    assert set(box.asker.function.words) == needed
-    assert box.asker.function.words.total() == len(needed) == blocks.n_questions
+    assert set(box.backend.function.words) == needed
+    assert box.backend.function.words.total() == len(needed) == blocks.n_questions
     assert blocks.n_steps == 0
 
 
 def test_no_prefix_is_asked_twice_of_a_language_model():
     box = as_model(machine())
     blocks = fill(box, closed_basis(0, sizes=(60, 60)))
-    assert set(box.asker.function.words.values()) == {1}
-    assert box.asker.function.words.total() == blocks.n_steps + 1
+    assert set(box.backend.function.words.values()) == {1}
+    assert box.backend.function.words.total() == blocks.n_steps + 1
 
 
 @settings(max_examples=30)
@@ -212,7 +212,7 @@ def test_a_function_is_asked_in_batches(monkeypatch):
     monkeypatch.setattr(filling, "QUESTIONS", 100)
     box = as_function(machine())
     fill(box, closed_basis(0, sizes=(50, 40)))
-    assert max(box.asker.function.batches) <= 100
+    assert max(box.backend.function.batches) <= 100
 
 
 class NotANumber(Reader):
@@ -274,7 +274,7 @@ def test_a_basis_over_another_alphabet_is_refused(kind):
 
 @pytest.mark.parametrize("kind", [as_automaton, as_reader])
 def test_filling_needs_little_more_memory_than_the_blocks(kind):
-    wa = random_automaton(10, 8, rng=np.random.default_rng(0))
+    wa = random_automaton(10, 8, seed=np.random.default_rng(0))
     basis = closed_basis(0, 8, sizes=(300, 300))
     box = kind(wa)
     tracemalloc.start()

@@ -23,7 +23,7 @@ from told import rng
 
 def blocks_of(box, n_prefixes=20, n_suffixes=20, **options):
     return fill(
-        box, seqray.uniform_basis(box.alphabet, n_prefixes, n_suffixes, rng=rng(), **options)
+        box, seqray.uniform_basis(box.alphabet, n_prefixes, n_suffixes, seed=rng(), **options)
     )
 
 
@@ -53,28 +53,28 @@ def test_heavy_words_come_as_often_as_they_weigh_and_then_every_length_alike():
     rows = blocks.tree.words()
     words = rows.followed_by(blocks.basis.suffixes)
     weights = np.abs(blocks.values).ravel()
-    drawn = list(itertools.islice(heavy_words(blocks, rng=rng()), 80))
+    drawn = list(itertools.islice(heavy_words(blocks, seed=rng()), 80))
     plain, even = drawn[::2], drawn[1::2]
-    for batches, chances in (
+    for batches, probabilities in (
         (plain, weights),
         (even, weights / np.bincount(words.lengths, weights)[words.lengths]),
     ):
         drawn = [word for batch in batches for word in batch]
         for wanted in ([], ["a"], ["a"] * 4, ["b", "a"]):
             which = np.array([list(word) == wanted for word in words])
-            share = chances[which].sum() / chances.sum()
+            share = probabilities[which].sum() / probabilities.sum()
             found = np.mean([list(word) == wanted for word in drawn])
             assert abs(found - share) < 5 * np.sqrt(share / len(drawn)) + 1e-3
 
 
 def test_where_all_weigh_nothing_there_are_no_heavy_words_and_the_basis_is_uniform():
     blocks = blocks_of(black_box(lambda words: [0] * len(words), "ab"))
-    assert not list(heavy_words(blocks, rng=rng()))
+    assert not list(heavy_words(blocks, seed=rng()))
     basis = grown_basis(
-        blocks, lambda words: np.zeros(len(words)), 60, 50, rng=rng(), max_length=30
+        blocks, lambda words: np.zeros(len(words)), 60, 50, seed=rng(), max_length=30
     )
     assert (len(basis.prefixes), len(basis.suffixes)) == (60, 50)
-    assert not len(typical_words(blocks, lambda words: np.zeros(len(words)), 9, rng=rng()))
+    assert not len(typical_words(blocks, lambda words: np.zeros(len(words)), 9, seed=rng()))
 
 
 def test_rows_that_tell_something_span_all_rows():
@@ -87,11 +87,11 @@ def test_rows_that_tell_something_span_all_rows():
 
 
 def test_a_grown_basis_is_closed_and_keeps_to_the_longest_word():
-    box = random_machine("pfa", 5, 3, rng=rng(1))
-    basis = grown_basis(blocks_of(box), box.weights, 90, 80, rng=rng(), max_length=4)
+    box = random_machine("pfa", 5, 3, seed=rng(1))
+    basis = grown_basis(blocks_of(box), box.weights, 90, 80, seed=rng(), max_length=4)
     assert (len(basis.prefixes), len(basis.suffixes)) == (90, 80)  # Basis checks that it is closed
     assert max(basis.prefixes.lengths.max(), basis.suffixes.lengths.max()) <= 4
-    again = grown_basis(blocks_of(box), box.weights, 90, 80, rng=rng(), max_length=4)
+    again = grown_basis(blocks_of(box), box.weights, 90, 80, seed=rng(), max_length=4)
     assert again.prefixes == basis.prefixes
     assert again.suffixes == basis.suffixes
 
@@ -103,7 +103,7 @@ def test_states_that_uniform_words_hardly_reach_are_found():
         extract(box, prefixes=120, suffixes=120, basis=basis) for basis in (None, "uniform")
     )
     assert found.settings["basis"] == "grown"
-    words = machine.sample(200, rng=rng(4))
+    words = machine.sample(200, seed=rng(4))
     np.testing.assert_allclose(found.best().weights(words), machine.weights(words), atol=1e-8)
     assert found.max_rank == machine.n_states > uniform.max_rank
 
@@ -115,7 +115,7 @@ def test_states_many_symbols_away_are_found_at_once():
     machine = WeightedAutomaton("abcd", np.eye(length + 1)[0], [a, 0 * a, 0 * a, 0 * a], ends)
     small = blocks_of(machine)
     assert np.linalg.matrix_rank(small.block()) < 6
-    basis = grown_basis(small, machine.weights, 80, 80, rng=rng(), max_length=30)
+    basis = grown_basis(small, machine.weights, 80, 80, seed=rng(), max_length=30)
     found = extract(machine, method="weighted", basis=basis)
     assert found.max_rank == machine.n_states
 
@@ -123,7 +123,7 @@ def test_states_many_symbols_away_are_found_at_once():
 def test_typical_words_weigh_something_and_are_longer_than_known_ones():
     machine = rare_machine()
     blocks = blocks_of(machine)
-    words = typical_words(blocks, machine.weights, 300, rng=rng())
+    words = typical_words(blocks, machine.weights, 300, seed=rng())
     assert len(words) == 300
     assert (machine.weights(words) > 0).all()
     known = blocks.tree.words().followed_by(blocks.basis.suffixes)
@@ -181,36 +181,36 @@ def surprising(word):
 def test_counterexamples_are_where_a_guess_is_wrong():
     box = black_box(lambda words: [surprising(word) for word in words], "abc")
     guess = black_box(lambda words: [0.5 ** len(word) for word in words], "abc")
-    found = counterexamples(blocks_of(box, 60, 60), box.weights, guess.weights, 9, rng=rng())
+    found = counterexamples(blocks_of(box, 60, 60), box.weights, guess.weights, 9, seed=rng())
     assert 0 < len(found) <= 9
     assert all("cab" in "".join(word) for word in found)
-    right = counterexamples(blocks_of(box, 60, 60), box.weights, box.weights, 9, rng=rng())
+    right = counterexamples(blocks_of(box, 60, 60), box.weights, box.weights, 9, seed=rng())
     assert not len(right)
 
 
 def test_a_grown_basis_has_the_parts_of_the_words_that_were_wrong():
-    box = random_machine("pfa", 5, 3, rng=rng(1))
+    box = random_machine("pfa", 5, 3, seed=rng(1))
     wrong = box.alphabet.words([[*box.alphabet] * 5] * 40)
-    basis = grown_basis(blocks_of(box), box.weights, 90, 80, rng=rng(), max_length=20, wrong=wrong)
+    basis = grown_basis(blocks_of(box), box.weights, 90, 80, seed=rng(), max_length=20, wrong=wrong)
     assert basis.prefixes.lengths.max() > 9
     assert basis.suffixes.lengths.max() > 9
 
 
 @pytest.mark.parametrize("steps", [False, True])
 def test_asking_ends_when_there_is_enough(steps):
-    machine = random_machine("pfa", 5, 2, rng=rng(1))
+    machine = random_machine("pfa", 5, 2, seed=rng(1))
     box = Numbers(machine) if steps else black_box(machine.weights, machine.alphabet)
     whole, some = (
         extract(box, prefixes=200, suffixes=200, target=target) for target in (None, 0.99)
     )
     rounds = some.settings["rounds"]
-    assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be chance
-    assert all(each["closeness"] > 0.99 for each in rounds)
+    assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be probability
+    assert all(each["score"] > 0.99 for each in rounds)
     cost = "steps" if steps else "questions"
     assert rounds[-1]["questions"] <= some.settings[cost] < whole.settings[cost] / 2
     assert len(whole.settings["rounds"]) == 1
     assert some.settings["stopped"] == whole.settings["stopped"] == ""
-    words = machine.sample(99, rng=rng(4))
+    words = machine.sample(99, seed=rng(4))
     np.testing.assert_allclose(some.best().weights(words), machine.weights(words), rtol=1e-6)
 
 
@@ -230,7 +230,7 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
 
 @pytest.mark.parametrize("n_asked", [9000, 60_000])
 def test_somebody_who_says_stop_while_the_basis_grows_gets_what_is_known(n_asked):
-    machine = random_machine("pfa", 8, 4, rng=rng(1))
+    machine = random_machine("pfa", 8, 4, seed=rng(1))
     stop, asked = threading.Event(), []
 
     def function(words):
@@ -244,7 +244,7 @@ def test_somebody_who_says_stop_while_the_basis_grows_gets_what_is_known(n_asked
     assert found.settings["stopped"] == "interrupted"
     assert found.settings["prefixes"] in ([50] if n_asked == 9000 else range(51, 101))
     assert found.settings["questions"] <= len(asked) < n_asked + 300
-    words = machine.sample(99, rng=rng(4))
+    words = machine.sample(99, seed=rng(4))
     np.testing.assert_allclose(found.best().weights(words), machine.weights(words), rtol=1e-6)
 
 

@@ -36,12 +36,12 @@ from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.torch import answering, usable_device
 from seqray.blackbox.frameworks.trial import tried
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.files import fingerprint
 
-HfBox: TypeAlias = AskedBox | AskedModel | SteppedBox
+HfBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
 BATCH = 2**13
 """The most ids in one batch of whole sequences: what lies between the layers is many times that."""

@@ -22,12 +22,12 @@ from seqray.blackbox.frameworks.extras import check_safe, is_absent, load_extra
 from seqray.blackbox.frameworks.padded import BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, FileError, MissingExtraError
 from seqray.util.files import DAMAGE, fingerprint
 
-KerasBox: TypeAlias = AskedBox | AskedModel | SteppedBox
+KerasBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
 RECURRENT = ("RNN", "SimpleRNN", "GRU", "LSTM")
 POINTWISE = (

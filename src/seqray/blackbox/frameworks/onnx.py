@@ -20,12 +20,12 @@ from seqray.blackbox.frameworks.extras import load_extra
 from seqray.blackbox.frameworks.padded import BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import fingerprint, read_bytes
 
-OnnxBox: TypeAlias = AskedBox | AskedModel | SteppedBox
+OnnxBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
 WHOLE = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 REAL = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}

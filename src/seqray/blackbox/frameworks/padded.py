@@ -11,7 +11,7 @@ import numpy as np
 from seqray.automata.words import Words
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.scores import checked_scores
-from seqray.blackbox.queried import AskedBox, AskedModel, halving
+from seqray.blackbox.queried import QueriedBox, QueriedModel, halving
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -24,7 +24,7 @@ BATCH = 2**16
 
 def sequence_box(
     forward: Forward, card: Card, *, who: str, fingerprint: str | None = None, batch: int = BATCH
-) -> AskedBox | AskedModel:
+) -> QueriedBox | QueriedModel:
     """Make a black box of a network that reads whole sequences.
 
     Parameters
@@ -47,10 +47,10 @@ def sequence_box(
         )
     card.check_outputs()
     batch = whole_number("batch", batch, 1)
-    asker = SequenceAsker(forward, card, who, fingerprint, batch)
+    backend = SequenceBackend(forward, card, who, fingerprint, batch)
     if card.answers == "value":
-        return AskedBox(asker, card.alphabet)
-    return AskedModel(asker, card.alphabet, card.leaks)
+        return QueriedBox(backend, card.alphabet)
+    return QueriedModel(backend, card.alphabet, card.leaks)
 
 
 def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forward, Card]:
@@ -73,7 +73,7 @@ def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forwa
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceAsker:
+class SequenceBackend:
     """Asks a network about words of one length at a time, or about padded ones."""
 
     forward: Forward
@@ -88,7 +88,7 @@ class SequenceAsker:
         """The length of the longest word that the network can read."""
         return self.card.max_length
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield answers batch by batch, short words first."""
         order = np.argsort(words.lengths, kind="stable")
         lengths = words.lengths[order]

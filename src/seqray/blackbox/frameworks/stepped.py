@@ -176,7 +176,7 @@ class SteppedModel(ReadsPredictions, SteppedBox):
         logs = self.card.log_next(self._checked(scores, symbols))
         if np.isnan(logs).any():
             raise BlackBoxError(
-                f"{self.who} gave no chance to any symbol nor to the end: expected probabilities "
+                f"{self.who} gave no probability to any symbol nor to the end: expected probabilities "
                 "of the next symbol; see the card's columns and end"
             )
         return logs

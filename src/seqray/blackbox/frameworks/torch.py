@@ -26,12 +26,12 @@ from seqray.blackbox.frameworks.padded import BATCH, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.frameworks.trial import tried
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 from seqray.util.files import DAMAGE, fingerprint
 
-TorchBox: TypeAlias = AskedBox | AskedModel | SteppedBox
+TorchBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
 
 def torch_box(

@@ -8,10 +8,10 @@ import numpy as np
 
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.stepped import SteppedBox
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import BlackBoxError
 
-Box = TypeVar("Box", bound=AskedBox | AskedModel | SteppedBox)
+Box = TypeVar("Box", bound=QueriedBox | QueriedModel | SteppedBox)
 
 
 def tried(box: Box, card: Card) -> Box:

@@ -16,7 +16,7 @@ from seqray.util.arrays import FloatArray, IntArray
 
 
 class ClippedStates(NamedTuple):
-    """A batch of states: the automaton's own, and logarithms of chances."""
+    """A batch of states: the automaton's own, and logarithms of probabilities."""
 
     inner: AutomatonStates
     log_weight: FloatArray
@@ -49,9 +49,9 @@ class ClippedAutomaton(ReadsPredictions):
         return ClippedStates(inner, log_weight, self._log_next(inner))
 
     def _log_next(self, inner: AutomatonStates) -> FloatArray:
-        chances = as_probabilities(self.automaton.state_next_symbol(inner))
+        probabilities = as_probabilities(self.automaton.state_next_symbol(inner))
         with np.errstate(divide="ignore"):
-            logarithms: FloatArray = np.log(chances)
+            logarithms: FloatArray = np.log(probabilities)
         return logarithms
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol, Words
-from seqray.blackbox.queried import AskedBox, AskedModel, halving
+from seqray.blackbox.queried import QueriedBox, QueriedModel, halving
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -29,7 +29,7 @@ def black_box(
     batch_size: int = BATCH,
     timeout: float | None = None,
     max_length: int | None = None,
-) -> AskedBox:
+) -> QueriedBox:
     """Turn a function on words into a black box.
 
     Parameters
@@ -55,8 +55,8 @@ def black_box(
     >>> box.weights(["", "a", "abb"])
     array([1.   , 0.5  , 0.125])
     """
-    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
-    return AskedBox(asker, Alphabet.of(alphabet))
+    backend = FunctionBackend(function, name, batch_size, timeout, max_length)
+    return QueriedBox(backend, Alphabet.of(alphabet))
 
 
 def language_model(
@@ -67,7 +67,7 @@ def language_model(
     batch_size: int = BATCH,
     timeout: float | None = None,
     max_length: int | None = None,
-) -> AskedModel:
+) -> QueriedModel:
     """Turn a function that predicts the next symbol into a black box.
 
     Parameters
@@ -86,12 +86,12 @@ def language_model(
     >>> box.weights(["", "a", "ab"])
     array([0.25   , 0.125  , 0.03125])
     """
-    asker = FunctionAsker(function, name, batch_size, timeout, max_length)
-    return AskedModel(asker, Alphabet.of(alphabet))
+    backend = FunctionBackend(function, name, batch_size, timeout, max_length)
+    return QueriedModel(backend, Alphabet.of(alphabet))
 
 
 @dataclass(frozen=True)
-class FunctionAsker:
+class FunctionBackend:
     """Asks a function; see `black_box`."""
 
     function: Function
@@ -117,7 +117,7 @@ class FunctionAsker:
         """The function's name."""
         return f"the function {getattr(self.function, '__name__', repr(self.function))!r}"
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Call the function; where it fails, look for the word on which it does."""
         begin = 0
         while begin < len(words):

@@ -20,7 +20,7 @@ from typing import Any
 from seqray.automata.words import Alphabet
 from seqray.blackbox.guarded import described
 from seqray.blackbox.protocol import BlackBox
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import ArgumentError, BlackBoxError, SeqrayError
 from seqray.util.files import fingerprint
 
@@ -148,8 +148,8 @@ def _checked(box: BlackBox, spec: str) -> BlackBox:
 
 def _named(box: BlackBox, module: ModuleType, spec: str) -> BlackBox:
     """Give a box without a fingerprint one: its specification and the source of its module."""
-    asked = box if isinstance(box, AskedBox | AskedModel) else None
-    holder: Any = asked.asker if asked else box
+    asked = box if isinstance(box, QueriedBox | QueriedModel) else None
+    holder: Any = asked.backend if asked else box
     source = getattr(module, "__file__", None)
     if getattr(holder, "fingerprint", "") is not None or not source:
         return box
@@ -158,5 +158,5 @@ def _named(box: BlackBox, module: ModuleType, spec: str) -> BlackBox:
         named = dataclasses.replace(holder, fingerprint=f"{spec} {about}")
     except (TypeError, ValueError):  # it cannot take one
         return box
-    named_box: BlackBox = dataclasses.replace(asked, asker=named) if asked else named
+    named_box: BlackBox = dataclasses.replace(asked, backend=named) if asked else named
     return named_box

@@ -199,7 +199,7 @@ class AnswerStore(SqliteFile):
         return known, answers
 
     def add(self, box: int, words: Words, answers: FloatArray) -> None:
-        """Keep answers, an entry or a row a word; what is there already stays as it is."""
+        """Keep answers, an entry or one row per word; what is there already stays as it is."""
         data = np.ascontiguousarray(answers, "<f8").tobytes()
         size = len(data) // max(1, len(words))
         rows = []

@@ -23,11 +23,11 @@ from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.guarded import guarded
 from seqray.blackbox.protocol import BlackBox, max_length_of, name_of
-from seqray.blackbox.queried import AskedBox, AskedModel, gathered, halving
+from seqray.blackbox.queried import QueriedBox, QueriedModel, gathered, halving
 from seqray.blackbox.queries.answer_cache import AnswerStore, word_keys
 from seqray.blackbox.queries.cache_check import CHECKED_EVERY, N_CHECKED, check_cached
 from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.remote.waiting import PatientAsker
+from seqray.blackbox.remote.waiting import WaitingBackend
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -60,9 +60,11 @@ def attended(
         return box
     if store is not None:
         fingerprint_of(box)  # before anything is asked
-    if not isinstance(box, AskedBox | AskedModel) and (repeat > 1 or not isinstance(box, Stepper)):
+    if not isinstance(box, QueriedBox | QueriedModel) and (
+        repeat > 1 or not isinstance(box, Stepper)
+    ):
         box = _asked_whole(box)
-    if isinstance(box, AskedBox | AskedModel):
+    if isinstance(box, QueriedBox | QueriedModel):
         return _remembering(box, meter, store, repeat)
     return metered(guarded(box), meter)
 
@@ -78,15 +80,15 @@ def heeding(box: BlackBox, meter: Meter) -> BlackBox:
     A server that asks to be left alone for minutes and a program that hangs are given up then.
     Boxes that are computed here are never waited for.
     """
-    if isinstance(box, AskedBox | AskedModel) and isinstance(box.asker, PatientAsker):
-        return dataclasses.replace(box, asker=box.asker.heeding(meter.check))
+    if isinstance(box, QueriedBox | QueriedModel) and isinstance(box.backend, WaitingBackend):
+        return dataclasses.replace(box, backend=box.backend.heeding(meter.check))
     return box
 
 
 def uncached(box: BlackBox) -> BlackBox:
     """Return an attended box that queries anew what is known; what is sent is still counted."""
-    asker = getattr(box, "asker", None)
-    return asker.once if isinstance(asker, RememberingAsker) else box
+    backend = getattr(box, "backend", None)
+    return backend.once if isinstance(backend, CachingBackend) else box
 
 
 def way_of(box: BlackBox) -> str:
@@ -100,7 +102,7 @@ def way_of(box: BlackBox) -> str:
     """
     if isinstance(box, WeightedAutomaton):
         return "as an automaton"
-    if isinstance(box, AskedModel):
+    if isinstance(box, QueriedModel):
         return "next symbols"
     return "states" if isinstance(box, Stepper) else "whole words"
 
@@ -117,7 +119,7 @@ def fingerprint_of(box: object) -> str:
 
 
 def _fingerprint(box: object) -> str | None:
-    found: str | None = getattr(getattr(box, "asker", box), "fingerprint", None)
+    found: str | None = getattr(getattr(box, "backend", box), "fingerprint", None)
     return found
 
 
@@ -145,46 +147,46 @@ class _Wrapper:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "box":  # while it is made or copied
             raise AttributeError(name)
-        return getattr(getattr(self.box, "asker", self.box), name)
+        return getattr(getattr(self.box, "backend", self.box), name)
 
 
 # Boxes that are asked -----------------------------------------------------------------------------
 
 
 def _remembering(
-    box: AskedBox | AskedModel, meter: Meter, store: AnswerStore | None, repeat: int
-) -> AskedBox | AskedModel:
-    once: AskedBox | AskedModel = dataclasses.replace(box, asker=SendingAsker(box, meter))
-    means, kind = once, "value" if isinstance(box, AskedBox) else "next"
+    box: QueriedBox | QueriedModel, meter: Meter, store: AnswerStore | None, repeat: int
+) -> QueriedBox | QueriedModel:
+    once: QueriedBox | QueriedModel = dataclasses.replace(box, backend=SendingBackend(box, meter))
+    means, kind = once, "value" if isinstance(box, QueriedBox) else "next"
     if repeat > 1:
-        means = dataclasses.replace(box, asker=RepeatingAsker(once, repeat))
+        means = dataclasses.replace(box, backend=AveragingBackend(once, repeat))
         kind += f", mean of {repeat}"
     if store is None:
         kept, codes = AnswerStore(), Alphabet(range(len(box.alphabet)))
         number = kept.box("this run", kind, codes)  # of symbols that need not fit into a file
     else:
         kept, number = store, store.box(fingerprint_of(box), kind, box.alphabet)
-    asker = RememberingAsker(means, kept, number, meter, once)
-    hides = getattr(box.asker, "hides_secrets", False)
-    if store is not None and (hides or not getattr(box.asker, "proven", False)):
+    backend = CachingBackend(means, kept, number, meter, once)
+    hides = getattr(box.backend, "hides_secrets", False)
+    if store is not None and (hides or not getattr(box.backend, "proven", False)):
         with meter.validating():
-            asker.check_sample()
-    return dataclasses.replace(box, asker=asker)
+            backend.check_sample()
+    return dataclasses.replace(box, backend=backend)
 
 
 @dataclass(frozen=True, eq=False)
-class SendingAsker(_Wrapper):
+class SendingBackend(_Wrapper):
     """Counts what is sent to a box: here is where queries leave the library."""
 
-    box: AskedBox | AskedModel
+    box: QueriedBox | QueriedModel
     meter: Meter
 
     @property
     def deterministic(self) -> bool:
         """Whether the box is known to give the same answer always."""
-        return self.box.asker.deterministic
+        return self.box.backend.deterministic
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield what the box answers."""
         for which, answers in self.box.answers(words):
             self.meter.n_sent += len(which)
@@ -224,17 +226,17 @@ class _Trust:
 
 
 @dataclass(frozen=True, eq=False)
-class RememberingAsker(_Wrapper):
+class CachingBackend(_Wrapper):
     """Asks a box only what the store does not know, and keeps what it answers at once.
 
     ``once`` asks without the store, and without repetition.
     """
 
-    box: AskedBox | AskedModel
+    box: QueriedBox | QueriedModel
     store: AnswerStore
     number: int
     meter: Meter
-    once: AskedBox | AskedModel
+    once: QueriedBox | QueriedModel
     seen: _Seen = field(default_factory=_Seen)
     trust: _Trust = field(default_factory=_Trust)
 
@@ -243,7 +245,7 @@ class RememberingAsker(_Wrapper):
         """Always: what was answered once stays."""
         return True
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield what is known, then what the box answers."""
         self.meter.check()
         unique, place = words.unique()
@@ -306,7 +308,7 @@ class RememberingAsker(_Wrapper):
         left = np.flatnonzero(is_new)
         before, self.trust.n_used = self.trust.n_used, self.trust.n_used + len(left)
         n = N_CHECKED * (self.trust.n_used // CHECKED_EVERY - before // CHECKED_EVERY)
-        if n and not getattr(self.box.asker, "proven", False):
+        if n and not getattr(self.box.backend, "proven", False):
             some = left[np.unique(np.linspace(0, len(left) - 1, n).round().astype(np.int64))]
             self._check(words[some], cached[some])
 
@@ -325,25 +327,25 @@ class RememberingAsker(_Wrapper):
         )
 
 
-def _asked_whole(box: BlackBox) -> AskedBox | AskedModel:
+def _asked_whole(box: BlackBox) -> QueriedBox | QueriedModel:
     """Return a box that is asked about words, or prefixes, though it may have states."""
     if predicts(box):
-        return AskedModel(_Whole(box), box.alphabet, leaks=True)
-    return AskedBox(_Whole(box), box.alphabet)
+        return QueriedModel(_Whole(box), box.alphabet, leaks=True)
+    return QueriedBox(_Whole(box), box.alphabet)
 
 
 @dataclass(frozen=True, eq=False)
-class RepeatingAsker(_Wrapper):
+class AveragingBackend(_Wrapper):
     """Asks a box several times and answers with the mean."""
 
-    box: AskedBox | AskedModel
+    box: QueriedBox | QueriedModel
     repeat: int
     deterministic: bool = False
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield means, in batches that are about as long as one question to the box."""
-        shape = () if isinstance(self.box, AskedBox) else (len(words.alphabet) + 1,)
-        size = max(1, int(getattr(self.box.asker, "batch_size", 1024)) // self.repeat)
+        shape = () if isinstance(self.box, QueriedBox) else (len(words.alphabet) + 1,)
+        size = max(1, int(getattr(self.box.backend, "batch_size", 1024)) // self.repeat)
         for begin in range(0, len(words), size):
             some = words[begin : begin + size]
             total = np.zeros((len(some), *shape))
@@ -358,7 +360,7 @@ class _Whole(_Wrapper):
 
     deterministic: bool = False
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         for begin in range(0, len(words), 1024):
             which = np.arange(begin, min(begin + 1024, len(words)))
             yield from halving(lambda some: self._answers(words[some]), words, which, self.who)
@@ -425,8 +427,8 @@ class MeteredModel(MeteredBox):
 
     def state_next_symbol(self, states: States) -> FloatArray:
         """Return what follows each state, the end last."""
-        chances: FloatArray = self.box.state_next_symbol(states)
-        return chances
+        probabilities: FloatArray = self.box.state_next_symbol(states)
+        return probabilities
 
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return what follows each word as a prefix, the end last."""
@@ -451,9 +453,9 @@ class KeptBlocks:
     @classmethod
     def of(cls, box: BlackBox, store: AnswerStore) -> KeptBlocks:
         """Return the blocks of a box, as `attended` returned it or as it was before."""
-        asker = getattr(box, "asker", None)
-        if isinstance(asker, RememberingAsker):
-            return cls(asker.store, asker.number)
+        backend = getattr(box, "backend", None)
+        if isinstance(backend, CachingBackend):
+            return cls(backend.store, backend.number)
         return cls(store, store.box(fingerprint_of(box), "blocks", box.alphabet))
 
     def check(self, box: Stepper, words: Words, cached: FloatArray) -> None:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.words import Words
-from seqray.blackbox.queried import AskedBox, AskedModel, FailedError, halving
+from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel, halving
 from seqray.blackbox.remote.child import GRACE, Child, DeadError, HungError
 from seqray.blackbox.remote.waiting import Check, always
 from seqray.blackbox.remote.wire import (
     DESCRIPTION_SIZE,
-    DescribedAsker,
+    DescribedBackend,
     Description,
     Hide,
     UnreadableError,
@@ -55,7 +55,7 @@ def cmd_box(
     timeout: float = 60.0,
     batch_size: int = 256,
     restarts: int = 3,
-) -> AskedBox | AskedModel:
+) -> QueriedBox | QueriedModel:
     """Open a black box in a child process.
 
     Parameters
@@ -73,7 +73,7 @@ def cmd_box(
     Returns
     -------
     box
-        A `seqray.blackbox.queried.AskedBox`, or an `AskedModel` where the child predicts.
+        A `seqray.blackbox.queried.QueriedBox`, or a `QueriedModel` where the child predicts.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def cmd_box(
     except DeadError as error:
         raise BlackBoxError(f"{seat.who} {error}: expected its description") from error
     batch_size = description.batch(batch_size)
-    return description.box(CmdAsker(seat, batch_size, restarts, description=description))
+    return description.box(CmdBackend(seat, batch_size, restarts, description=description))
 
 
 def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class CmdAsker(DescribedAsker):
+class CmdBackend(DescribedBackend):
     """Asks a child process; see `cmd_box`."""
 
     seat: Seat
@@ -145,7 +145,7 @@ class CmdAsker(DescribedAsker):
         """Whether the fingerprint leaves something out that may matter."""
         return bool(secrets_in_arguments(self.seat.arguments))
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""
         self.description.check_lengths(words, self.who)
 

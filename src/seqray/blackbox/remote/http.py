@@ -20,12 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.automata.words import Words
-from seqray.blackbox.queried import AskedBox, AskedModel, FailedError, halving
+from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel, halving
 from seqray.blackbox.remote.http_request import Address, Line, RetryError, Turn
 from seqray.blackbox.remote.waiting import awaited
 from seqray.blackbox.remote.wire import (
     DESCRIPTION_SIZE,
-    DescribedAsker,
+    DescribedBackend,
     Description,
     UnreadableError,
     read_answers,
@@ -58,7 +58,7 @@ def http_box(
     retries: int = 6,
     backoff: float = 0.5,
     token_variable: str = "SEQRAY_TOKEN",
-) -> AskedBox | AskedModel:
+) -> QueriedBox | QueriedModel:
     """Open a black box behind HTTP.
 
     Parameters
@@ -82,7 +82,7 @@ def http_box(
     Returns
     -------
     box
-        A `seqray.blackbox.queried.AskedBox`, or an `AskedModel` where the server predicts.
+        A `seqray.blackbox.queried.QueriedBox`, or a `QueriedModel` where the server predicts.
     """
     for name, number in (("timeout", timeout), ("backoff", backoff)):
         if not 0 < number < threading.TIMEOUT_MAX:
@@ -105,9 +105,9 @@ def http_box(
         line.close()
         raise
     sizes = (description.batch(batch_size), concurrency)
-    asker = HttpAsker(line, *sizes, retries, backoff, description=description)
+    backend = HttpBackend(line, *sizes, retries, backoff, description=description)
     weakref.finalize(line, _close_all, line.idle)
-    return description.box(asker)
+    return description.box(backend)
 
 
 def _close_all(connections: deque[HTTPConnection]) -> None:
@@ -145,7 +145,7 @@ def _wait(failure: RetryError, backoff: float, attempt: int, line: Line, turn: T
 
 
 @dataclass(frozen=True, eq=False)
-class HttpAsker(DescribedAsker):
+class HttpBackend(DescribedBackend):
     """Asks a server; see `http_box`."""
 
     line: Line
@@ -173,7 +173,7 @@ class HttpAsker(DescribedAsker):
         """Whether the fingerprint leaves something out that may matter."""
         return bool(self.line.address.secrets)
 
-    def ask(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+    def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.
 
         A worker gets new words only after its answers have been taken: when all is stopped, no

@@ -38,7 +38,7 @@ BUSY = (429, 503)
 """Statuses that say: not now."""
 
 STUMBLED = (408, 500, 502, 504)
-"""Statuses of a server that failed, maybe on what it was asked, maybe by chance."""
+"""Statuses of a server that failed, maybe on what it was asked, maybe by accident."""
 
 REFUSED = (400, 413, 422)
 """Statuses of a server that does not like what it was asked."""

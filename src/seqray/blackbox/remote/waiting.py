@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from seqray.blackbox.protocol import Asker
+from seqray.blackbox.protocol import Backend
 from seqray.util.errors import Stopped
 
 TICK_SECONDS = 0.1
@@ -24,11 +24,11 @@ def always() -> None:
 
 
 @runtime_checkable
-class PatientAsker(Protocol):
-    """An asker that may have to wait, and can be told when to stop that."""
+class WaitingBackend(Protocol):
+    """An backend that may have to wait, and can be told when to stop that."""
 
-    def heeding(self, check: Check) -> Asker:
-        """Return an asker of the same model that calls ``check`` while it waits."""
+    def heeding(self, check: Check) -> Backend:
+        """Return an backend of the same model that calls ``check`` while it waits."""
 
 
 def awaited(mail: queue.SimpleQueue[Any], check: Check) -> Any:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from seqray.automata.words import Alphabet, Words
-from seqray.blackbox.protocol import Asker, check_lengths
-from seqray.blackbox.queried import AskedBox, AskedModel, FailedError
+from seqray.blackbox.protocol import Backend, check_lengths
+from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel
 from seqray.blackbox.remote.waiting import Check, always
 from seqray.util.errors import BlackBoxError, SymbolError
 
@@ -116,11 +116,11 @@ ask about shorter words (max_length)
         about = [self.alphabet.to_json(), self.answers, self.name, self.fingerprint, self.leaks]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
-    def box(self, asker: Asker) -> AskedBox | AskedModel:
+    def box(self, backend: Backend) -> QueriedBox | QueriedModel:
         """Return a black box that asks as described."""
         if self.answers == "value":
-            return AskedBox(asker, self.alphabet)
-        return AskedModel(asker, self.alphabet, self.leaks)
+            return QueriedBox(backend, self.alphabet)
+        return QueriedModel(backend, self.alphabet, self.leaks)
 
     def batch(self, batch_size: int) -> int:
         """Return how many words to ask about at once."""
@@ -137,8 +137,8 @@ ask about shorter words (max_length)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DescribedAsker:
-    """What every asker has whose box describes itself."""
+class DescribedBackend:
+    """What every backend has whose box describes itself."""
 
     description: Description
     check: Check = always
@@ -159,7 +159,7 @@ class DescribedAsker:
         return self.description.fingerprint is not None
 
     def heeding(self, check: Check) -> Self:
-        """Return an asker of the same box that stops waiting when ``check`` says so."""
+        """Return an backend of the same box that stops waiting when ``check`` says so."""
         return dataclasses.replace(self, check=check)
 
 

@@ -47,7 +47,7 @@ class Arrows {
       this.sums[at + 1] = this.sums[at] + size;
     });
     this.total = this.sums[sizes.length];
-    // Chances: weights that sum to one along every way through, none of them negative.
+    // Probabilities: weights that sum to one along every way through, none of them negative.
     this.areChances = automaton.through !== null && least > -1e-9 && this.largest < 1 + 1e-6;
   }
 
@@ -212,7 +212,7 @@ function arrowhead([x, y], [tipX, tipY], width) {
   return `M${point(tipX, tipY)}L${point(x + sideX, y + sideY)}L${point(x - sideX, y - sideY)}Z`;
 }
 
-/** An arc around a state: the chance that a word ends there, a full turn for 100 %. */
+/** An arc around a state: the probability that a word ends there, a full turn for 100 %. */
 function ring(radius, share) {
   const r = radius - 3.5;
   const around = 2 * Math.PI * r;

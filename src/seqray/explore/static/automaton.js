@@ -125,7 +125,7 @@ class Scaled {
 
   /** How often something of this probability happens, in words. */
   often() {
-    if (!(this.part > 0)) return "no chance at all";
+    if (!(this.part > 0)) return "no probability at all";
     if (this.value > 1 + 1e-9) return ""; // no probability
     if (this.value >= 0.01) return `${percent(this.value)} of all words`;
     return `one in ${this.log10 > -300 ? show(10 ** -this.log10, 3) : showPower(-this.log10, 3)} words`;

@@ -144,7 +144,7 @@ class SizeChart {
 }
 
 function choice({ before, after }) {
-  if (before === after) return `other chances, ${after} is still the first choice`;
+  if (before === after) return `other probabilities, ${after} is still the first choice`;
   return `${after} is the first choice, no longer ${before}`;
 }
 
@@ -189,7 +189,7 @@ class Sizes {
       label: "",
       described:
         `Lower is better; on ${table.source}.` +
-        (own.length ? " Full dots: automata of chances that were fitted to the box." : ""),
+        (own.length ? " Full dots: probabilistic automata that were fitted to the box." : ""),
     });
     this.values.draw({
       ranks: content.singular_values.map((_, at) => at + 1),
@@ -233,7 +233,7 @@ class Sizes {
         element("td", {}, example),
       );
     });
-    const moved = predicting ? "chance that moves" : "change";
+    const moved = predicting ? "probability that moves" : "change";
     $("changes-table").replaceChildren(
       compactTable(
         ["states", moved, "where most"],
@@ -242,7 +242,7 @@ class Sizes {
       ),
     );
     $("changes-note").textContent = predicting
-      ? "How much of the chance goes to other next symbols, on average over probable " +
+      ? "How much of the probability goes to other next symbols, on average over probable " +
         "beginnings, and where most."
       : "The change of the weights of short words, and where it is largest.";
   }

@@ -81,7 +81,7 @@ class Comparison {
     this.plot = new uPlot(options, [order.map((at) => heard.weights[at]), good, lost], place);
     const missed = lost.filter((value) => value !== null).length;
     const note =
-      this.#closeness() +
+      this.#score() +
       (missed
         ? ` ${counted(missed, "word")} to which the automaton gives no positive weight ` +
           `${missed === 1 ? "is" : "are"} at the bottom.`
@@ -92,7 +92,7 @@ class Comparison {
     this.#pointing(order, low, isPositive, note);
   }
 
-  #closeness() {
+  #score() {
     const { heard, weights } = this;
     const nothing = 1e-9 * Math.max(...heard.weights.map(Math.abs)); // rounding
     const near = heard.weights.filter(
@@ -234,7 +234,7 @@ class Comparison {
       ),
     );
     const how = byNext
-      ? "The chance of the next symbol on which they differ most."
+      ? "The probability of the next symbol on which they differ most."
       : "Their numbers for whole words.";
     $("worst-note").textContent =
       `${how} Searched for with ${counted(content.chosen, "state")}; these are the worst ` +
@@ -288,7 +288,7 @@ class Comparison {
     $("heat-switch").hidden = isWide;
     const views = isWide ? Object.keys(VIEWS) : [this.view];
     const tables = Object.fromEntries(
-      views.map((view) => [view, this.#chances(automaton, rows, columns, view)]),
+      views.map((view) => [view, this.#probabilities(automaton, rows, columns, view)]),
     );
     const largest = Math.max(
       1e-6,
@@ -359,10 +359,10 @@ class Comparison {
         `${percent(largest)}.`
       : "";
     $("heat-note").textContent =
-      `Chances of the next symbol in percent, after each beginning.${strongest}${cut}`;
+      `Probabilities of the next symbol in percent, after each beginning.${strongest}${cut}`;
   }
 
-  #chances(automaton, rows, columns, view) {
+  #probabilities(automaton, rows, columns, view) {
     return rows.map((word, at) => {
       const theirs = this.heard.next[at];
       if (view === "box") return columns.map((code) => theirs[code]);

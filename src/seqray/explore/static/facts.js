@@ -92,7 +92,7 @@ function factSymbols(content) {
     element(
       "p",
       { className: "caption" },
-      "In a word: how many to expect. Influence: the share of chance by which what comes " +
+      "In a word: how many to expect. Influence: the share of probability by which what comes " +
         "next differs from the average.",
     ),
   );

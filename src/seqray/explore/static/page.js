@@ -302,7 +302,7 @@ function tilesOf(figure, interval) {
 function wordHelp(automaton) {
   return automaton.readers
     ? "Type a word, and follow it. Before every symbol the automaton has an opinion about " +
-        "what comes next; the word's weight is the product of the chances of its symbols " +
+        "what comes next; the word's weight is the product of the probabilities of its symbols " +
         "and of its end."
     : "Type a word, and follow it. Every symbol changes the state; the weight is read " +
         "from the last one.";

@@ -169,7 +169,7 @@ function readingHelp(content, rank, arrows) {
   if (arrows.areChances) {
     return (
       `A word is read symbol by symbol, and every symbol moves you along an arrow. ` +
-      `Circles are states, arrows are symbols with their chance.${named}`
+      `Circles are states, arrows are symbols with their probability.${named}`
     );
   }
   const rule =
@@ -222,7 +222,7 @@ function legend(content, rank, arrows) {
           transform: "rotate(-90 12 12)",
         }),
       ),
-      "arc in a circle: the chance that the word ends",
+      "arc in a circle: the probability that the word ends",
     ]);
   }
   if (content.byRank.get(rank).mass?.some((value) => value !== null)) {

@@ -72,7 +72,7 @@ class WordView {
     $("word-result").classList.toggle("stale", isWrong);
   }
 
-  /** Draw a word as the automaton would; where it has no chances, any short one. */
+  /** Draw a word as the automaton would; where it has no probabilities, any short one. */
   draw() {
     const automaton = this.automaton;
     const word = [];
@@ -82,7 +82,7 @@ class WordView {
       if (!next && word.length >= 6) break;
       let at = Math.random();
       const code = next
-        ? next.findIndex((chance) => (at -= chance) < 0)
+        ? next.findIndex((probability) => (at -= probability) < 0)
         : Math.floor(at * this.content.symbols);
       if (code < 0 || code === this.content.symbols) break;
       word.push(code);
@@ -239,7 +239,7 @@ class WordView {
         (best, share, state) => (Math.abs(share) > Math.abs(shares[best]) ? state : best),
         0,
       );
-      const chance =
+      const probability =
         at && this.automaton.readers
           ? this.automaton.next(this.path[at - 1].state)[word[at - 1]]
           : null;
@@ -261,7 +261,7 @@ class WordView {
           { className: `step-symbol ${at ? "mono" : "muted"}` },
           at ? content.symbol(word[at - 1]) : "begin",
         ),
-        element("span", { className: "step-chance" }, chance === null ? " " : percent(chance)),
+        element("span", { className: "step-probability" }, probability === null ? " " : percent(probability)),
         this.#pull(value, largest),
         element(
           "span",
@@ -300,7 +300,7 @@ class WordView {
     const parts = [];
     parts.push(
       this.automaton.readers
-        ? "Under each symbol: the chance it had, a bar for what it does to the weight, and " +
+        ? "Under each symbol: the probability it had, a bar for what it does to the weight, and " +
             "the likeliest state after it."
         : "Under each symbol: a bar for what it does to the weight, and the state that is " +
             "largest after it.",

@@ -2,7 +2,7 @@
 
 The row of a context u is its row of the Hankel matrix divided by the weight of u as a prefix, so
 that all rows are of the same size however improbable their contexts are: entries are P(v…|u), the
-chance that v comes next, and P(v⋊|u), that v comes and then the end. One reading of a box's state
+probability that v comes next, and P(v⋊|u), that v comes and then the end. One reading of a box's state
 fills as many of them as there are symbols, and one more.
 
 From such blocks comes an automaton of every rank, as from others, with one difference: states are
@@ -46,7 +46,7 @@ N_CONTEXTS, N_COLUMNS = 1500, 250
 """How many contexts, and columns of their blocks, are enough for most boxes."""
 
 RARE = 1e-3
-"""What follows with less than this chance is not looked at: it counts as nothing."""
+"""What follows with less than this probability is not looked at: it counts as nothing."""
 
 MANY_SYMBOLS = 33
 """With more symbols than this, only the most frequent parts of words are futures: the columns are
@@ -87,7 +87,7 @@ class ConditionalBlocks:
         n_outcomes)``; 0 where v is rare after u. There are n_symbols + 1 outcomes, and of a box
         that leaks one more, elsewhere. With very many symbols there are fewer: those that are
         not frequent share some, which hold their sums.
-    chances
+    probabilities
         What comes next after each context, the end and elsewhere last, of every symbol,
         ``(n_contexts, …)``.
     n_steps
@@ -116,14 +116,14 @@ class ConditionalBlocks:
     visits: FloatArray
     futures: Words
     values: FloatArray
-    chances: FloatArray
+    probabilities: FloatArray
     n_steps: int
     stays: float = 1.0
 
     @property
     def leaks(self) -> bool:
         """Whether there is an outcome elsewhere."""
-        return bool(self.chances.shape[1] > len(self.rows.alphabet) + 1)
+        return bool(self.probabilities.shape[1] > len(self.rows.alphabet) + 1)
 
     @cached_property
     def children(self) -> IntArray:
@@ -135,7 +135,7 @@ class ConditionalBlocks:
         known = np.flatnonzero(parents >= 0)
         found = np.full((len(self.contexts), n_symbols), -1)
         found[parents[known], self.rows.symbol[1:][known]] = 1 + known
-        found[_within(self.chances[:, : n_symbols + 1])[:, :n_symbols] <= RARE] = -1
+        found[_within(self.probabilities[:, : n_symbols + 1])[:, :n_symbols] <= RARE] = -1
         return read_only(found)
 
     @cached_property
@@ -197,8 +197,8 @@ def fill_conditional(
     assert known.next_symbol is not None
     chosen = PrefixTree.of(Words.concatenate([first, others]))
     contexts = chosen.words()
-    chances = known.next_symbol[:, known.tree.find(chosen)].T
-    parents, symbols = np.nonzero(_within(chances)[:, :n_symbols] > RARE)
+    probabilities = known.next_symbol[:, known.tree.find(chosen)].T
+    parents, symbols = np.nonzero(_within(probabilities)[:, :n_symbols] > RARE)
     rows = PrefixTree.of(Words.concatenate([contexts, contexts[parents].extended(symbols)]))
     forced = PrefixTree.of((contexts[:0] if telling is None else telling).cut(longest_future))
     often = _futures(known.words, n_columns)
@@ -246,10 +246,10 @@ def _longest(limit: int | None) -> tuple[int, int]:
     return limit - 1 - longest_future, longest_future
 
 
-def _within(chances: FloatArray) -> FloatArray:
+def _within(probabilities: FloatArray) -> FloatArray:
     """Return what comes next given that it stays within the alphabet; the end is last."""
-    leak = leak_of(chances)
-    return np.asarray(chances / np.where(leak > 0, 1 - leak, 1.0)[:, None])
+    leak = leak_of(probabilities)
+    return np.asarray(probabilities / np.where(leak > 0, 1 - leak, 1.0)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +271,8 @@ class _Reader:
 
     def read(self, states: States) -> FloatArray:
         """Return the outcomes of each state."""
-        chances = self.box.state_next_symbol(states)
-        return with_elsewhere(chances / self.stays) if self.leaks else chances
+        probabilities = self.box.state_next_symbol(states)
+        return with_elsewhere(probabilities / self.stays) if self.leaks else probabilities
 
     def kept(self, outcomes: FloatArray) -> FloatArray | float:
         """Return what is left of 1 within the alphabet; long ways of a leaking box keep little."""
@@ -450,7 +450,7 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
     share = blocks.visits / blocks.visits.sum()
     features = blocks.features
     weighted = np.sqrt(share)[:, None] * features[blocks.contexts]
-    _, sizes, right = truncated_svd(weighted, max_rank, rng=np.random.default_rng(0))
+    _, sizes, right = truncated_svd(weighted, max_rank, seed=np.random.default_rng(0))
     states = features @ (right.T / sizes)
     n_symbols = len(blocks.rows.alphabet)
     transitions = np.empty((n_symbols, len(sizes), len(sizes)))
@@ -458,13 +458,13 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
     for symbol in range(n_symbols):
         child = blocks.children[:, symbol]
         known = child >= 0
-        after = blocks.chances[known, symbol, None] * states[child[known]]
+        after = blocks.probabilities[known, symbol, None] * states[child[known]]
         transitions[symbol] = before[known].T @ after
     through = before.sum(axis=0)
     start = states[blocks.contexts[0]]
     final, elsewhere = np.zeros(len(sizes)), None
     if blocks.leaks:  # what goes there is counted by `ending`
         transitions *= blocks.stays
-        final, elsewhere = blocks.stays * (before.T @ blocks.chances[:, n_symbols]), final
+        final, elsewhere = blocks.stays * (before.T @ blocks.probabilities[:, n_symbols]), final
     open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
     return Decomposition(read_only(sizes), ending(open_end, through), read_only(through))

@@ -52,12 +52,12 @@ class Outcomes:
         """How many columns the symbols have."""
         return int(self.column.max()) + 1
 
-    def grouped(self, chances: FloatArray) -> FloatArray:
+    def grouped(self, probabilities: FloatArray) -> FloatArray:
         """Return what follows, a column for each symbol and more, with these columns."""
         n_symbols = len(self.column)
         if self.n_columns == n_symbols:
-            return chances
+            return probabilities
         order = np.argsort(self.column, kind="stable")
         begins = np.searchsorted(self.column[order], np.arange(self.n_columns))
-        sums = np.add.reduceat(chances[:, order], begins, axis=1)
-        return np.concatenate([sums, chances[:, n_symbols:]], axis=1)
+        sums = np.add.reduceat(probabilities[:, order], begins, axis=1)
+        return np.concatenate([sums, probabilities[:, n_symbols:]], axis=1)

@@ -1,7 +1,7 @@
-"""Probabilistic automata fitted to a box that predicts: no weight below 0, every state a chance.
+"""Probabilistic automata fitted to a box that predicts: no weight below 0, every state a probability.
 
 A truncated SVD is near the box context by context, but reads its own states as it goes, and small
-errors add up: some words come out with a negative weight. An automaton whose weights are chances
+errors add up: some words come out with a negative weight. A probabilistic automaton
 cannot go wrong in that way. Its first guess puts contexts that go on alike into one state (k-means
 on their conditional blocks); then its weights are moved against the gradient of the cross-entropy
 between its next-symbol distributions and the box's, along whole words, batch by batch (Adam).
@@ -29,13 +29,13 @@ BATCH, EPOCHS, STEPS, RATE = 512, 6, 200, 0.4
 """Words a step at most, how often they are read, the least number of steps, how far one goes."""
 
 LEAST = 1e-7
-"""A chance of the first guess is at least this: one of 0 would never change."""
+"""A probability of the first guess is at least this: one of 0 would never change."""
 
 FLOOR, STEEPEST = 1e-12, 1e6
-"""No chance counts as less than the one, no slope as more than the other: both are for float32."""
+"""No probability counts as less than the one, no slope as more than the other: both are for float32."""
 
 NEVER = 1e-9
-"""What the box gives less than this chance, as words of a data set may have it, is not learnt."""
+"""What the box gives less than this probability, as words of a data set may have it, is not learnt."""
 
 FEW = 2**17
 """Numbers in the matrices of a level, up to which each node gets one of its own."""
@@ -101,7 +101,7 @@ def fit(
     >>> box = seqray.WeightedAutomaton(
     ...     "ab", [1, 0], [[[0, 0.9], [0, 0]], [[0, 0], [0.8, 0]]], [0.1, 0.2]
     ... )
-    >>> known = Reference.ask(box, box.sample(500, rng=np.random.default_rng(0)))
+    >>> known = Reference.ask(box, box.sample(500, seed=np.random.default_rng(0)))
     >>> fitted = fit(fill_conditional(box, known), known, 2)
     >>> fitted.next_symbol(["", "a"]).round(1)
     array([[0.9, 0. , 0.1],
@@ -132,7 +132,7 @@ def to_automaton(
 
     ``stays`` is that of the conditional blocks where the box leaks.
     """
-    begin, goes_on = (_chances(each.astype(np.float64)) for each in parameters)
+    begin, goes_on = (_probabilities(each.astype(np.float64)) for each in parameters)
     n, end = len(begin), len(begin) * len(alphabet)
     goes_on[:, end] = np.maximum(goes_on[:, end], NEVER_ENDS)
     goes_on /= goes_on.sum(axis=1, keepdims=True)
@@ -158,7 +158,7 @@ def first_guess(blocks: ConditionalBlocks, n_states: int, rng: np.random.Generat
     goes_on = np.zeros((n, n_symbols, n))
     context, symbol = np.nonzero(blocks.children >= 0)
     target = state[blocks.children[context, symbol]]
-    flow = visits[:, None] * blocks.chances
+    flow = visits[:, None] * blocks.probabilities
     np.add.at(goes_on, (origin[context], symbol, target), flow[context, symbol])
     ends, symbols = np.zeros((n, flow.shape[1] - n_symbols)), np.zeros((n, n_symbols))
     np.add.at(ends, origin, flow[:, n_symbols:])
@@ -185,10 +185,10 @@ def cluster(
     far = np.full(len(points), np.inf)
     for _ in range(n_clusters - 1):
         far = np.minimum(far, ((points - centres[-1]) ** 2).sum(axis=1))
-        chance = weights * far
-        if chance.sum() <= 1e-12 * weights.sum():
+        probability = weights * far
+        if probability.sum() <= 1e-12 * weights.sum():
             break
-        another = rng.choice(len(points), p=chance / chance.sum())
+        another = rng.choice(len(points), p=probability / probability.sum())
         centres = np.concatenate([centres, points[another : another + 1]])
     for _ in range(20):
         nearest = _nearest(points, centres)
@@ -234,8 +234,8 @@ def reachable(known: Reference) -> BoolArray:
     """Which nodes the box says can be reached: of what comes after others nothing is learnt."""
     assert known.next_symbol is not None
     tree = known.tree
-    chance = known.next_symbol[tree.symbol, tree.parent]
-    possible = chance > NEVER
+    probability = known.next_symbol[tree.symbol, tree.parent]
+    possible = probability > NEVER
     possible[0] = True
     for start, stop in pairwise(tree.levels[1:].tolist()):
         possible[start:stop] &= possible[tree.parent[start:stop]]
@@ -258,18 +258,18 @@ def _lesson(batch: TreeBatch, follows: FloatArray) -> Lesson:
 
 def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]:
     """Return the cross-entropy of a batch, in nats a symbol, and its gradient."""
-    begin, goes_on = (_chances(each) for each in parameters)
+    begin, goes_on = (_probabilities(each) for each in parameters)
     n, n_symbols = len(begin), len(lesson.steps)
     moves, leaves = goes_on[:, : n * n_symbols], goes_on[:, n * n_symbols :]
     matrices = np.ascontiguousarray(moves.reshape(n, n_symbols, n).transpose(1, 0, 2))
     readers = np.column_stack([matrices.sum(axis=2).T, leaves])
     states = np.empty((len(lesson.follows), n), begin.dtype)
-    chance = np.empty((len(states), 1), begin.dtype)
+    probability = np.empty((len(states), 1), begin.dtype)
     states[0] = begin
     for level in lesson.levels:
         moved = _moved(states[level.parents], matrices, level)
-        chance[level.nodes] = np.maximum(moved.sum(axis=1, keepdims=True), FLOOR)
-        states[level.nodes] = moved / chance[level.nodes]
+        probability[level.nodes] = np.maximum(moved.sum(axis=1, keepdims=True), FLOOR)
+        states[level.nodes] = moved / probability[level.nodes]
     read = states @ readers + FLOOR
     loss = -float((lesson.follows * np.log(read)).sum())
     # Backwards: what each number's change would change.
@@ -281,7 +281,7 @@ def gradient(parameters: Parameters, lesson: Lesson) -> tuple[float, Parameters]
     for level in reversed(lesson.levels):
         own, by_own = states[level.nodes], by_state[level.nodes]
         change = by_own - np.einsum("ij,ij->i", by_own, own)[:, None]
-        change = (change / chance[level.nodes]).clip(-STEEPEST, STEEPEST)
+        change = (change / probability[level.nodes]).clip(-STEEPEST, STEEPEST)
         by_moved[level.nodes] = change
         back = np.add.reduceat(_moved(change, backwards, level), level.families, axis=0)
         by_state[level.parents[level.families]] += back
@@ -304,17 +304,17 @@ def _moved(vectors: FloatArray, matrices: FloatArray, level: Level) -> FloatArra
     return moved
 
 
-def _chances(logarithms: FloatArray) -> FloatArray:
+def _probabilities(logarithms: FloatArray) -> FloatArray:
     """Softmax along the last axis."""
-    chances: FloatArray = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
-    chances /= chances.sum(axis=-1, keepdims=True)
-    return chances
+    probabilities: FloatArray = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
-def _by_logarithm(chances: FloatArray, by_chance: FloatArray) -> FloatArray:
-    """Return the gradient by the logarithms, from that by the chances."""
-    moved = chances * by_chance
-    moved -= chances * moved.sum(axis=-1, keepdims=True)
+def _by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
+    """Return the gradient by the logarithms, from that by the probabilities."""
+    moved = probabilities * by_probability
+    moved -= probabilities * moved.sum(axis=-1, keepdims=True)
     return moved
 
 

@@ -2,7 +2,7 @@
 
 Words are drawn from the box, and how their contexts go on is compared. Two kinds of automata come
 of that, and of each rank the one that is nearer to the box on held-out words is kept: that of the
-SVD of the conditional blocks, of every rank, and at some ranks one whose weights are chances,
+SVD of the conditional blocks, of every rank, and at some ranks one whose weights are probabilities,
 fitted along whole words.
 
 Where questions or time may run out, or enough be reached, a small part is asked first, and then
@@ -26,7 +26,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Symbol, Words
-from seqray.blackbox.queried import AskedModel
+from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import MeteredModel
 from seqray.extraction.basis import CUT, Basis
@@ -51,7 +51,12 @@ from seqray.extraction.request import (
 )
 from seqray.extraction.svd import Decomposition
 from seqray.fidelity.compare import Fidelity, FidelityTable, Reference
-from seqray.fidelity.disagreements import beginnings, chance_apart, disagreements, mean_apart
+from seqray.fidelity.disagreements import (
+    beginnings,
+    disagreements,
+    mean_total_variation,
+    total_variation,
+)
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.progress import Progress
 
@@ -80,7 +85,7 @@ WORTHWHILE = 1.5
 
 N_WORST, LONGEST, SMALL = 20, 30, 0.01
 """Words on which box and automaton disagree: how many of each way to find them, how long they are
-at most, and how much of the chance both have to see differently."""
+at most, and how much of the probability both have to see differently."""
 
 CONTEXTS_A_WORD = 10
 """One of them is learnt from for so many contexts, and at least eight."""
@@ -95,7 +100,7 @@ KNOWN = 0.1
 """What is further apart than this after words on which a smaller automaton fails was not learnt."""
 
 EXACT = 1e-6
-"""Where closeness is as near to 1, nothing is left to fit."""
+"""Where score is as near to 1, nothing is left to fit."""
 
 
 class Round(NamedTuple):
@@ -189,9 +194,9 @@ def by_contexts(job: Job) -> Found:
     return Found(part.svd, _basis(job, part, words), table, settings, fitted)
 
 
-def _counted(job: Job) -> tuple[AskedModel | MeteredModel, Meter]:
+def _counted(job: Job) -> tuple[QueriedModel | MeteredModel, Meter]:
     """Return the box to ask, and what counts its questions; an automaton is free."""
-    if isinstance(job.asked, AskedModel | MeteredModel):
+    if isinstance(job.asked, QueriedModel | MeteredModel):
         return job.asked, job.meter
     meter = dataclasses.replace(job.meter, budget=None)
     return MeteredModel(job.asked, meter), meter
@@ -287,7 +292,7 @@ class _Search:
     def __init__(
         self,
         job: Job,
-        box: AskedModel | MeteredModel,
+        box: QueriedModel | MeteredModel,
         meter: Meter,
         held_out: Reference,
         words: Words | None,
@@ -345,7 +350,7 @@ class _Search:
 
     def _round(self, part: _Part) -> float:
         """Return how near the automata of the largest rank come, and add a round."""
-        best = self._judge(part).closeness
+        best = self._judge(part).score
         n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
         self.rounds.append(Round(self.meter.n_questions, n_words, n_contexts, best))
         return best
@@ -359,7 +364,7 @@ class _Search:
     def _pace(self) -> tuple[float, float]:
         """Return how large the first part is, and how many times as large each next, at most."""
         hurries = self.job.target is not None or self.meter.seconds is not None
-        if hurries or (self.meter.limits and isinstance(self.box, AskedModel)):
+        if hurries or (self.meter.limits and isinstance(self.box, QueriedModel)):
             return PARTS[0], 4  # what is known is not asked again
         return (PARTS[1], 16) if self.meter.stop is not None else (1.0, math.inf)
 
@@ -385,7 +390,7 @@ class _Search:
         both = n_read + self.n_followed
         growth, why = self._pace[1], ""
         if meter.budget is not None:
-            known = both if isinstance(self.box, AskedModel) else n_read  # not asked again
+            known = both if isinstance(self.box, QueriedModel) else n_read  # not asked again
             growth = min(growth, (0.9 * self._left + known) / both)
             why = f"the budget of {meter.budget:,} questions allows no more"
         if meter.seconds is not None:
@@ -413,7 +418,7 @@ class _Search:
                     telling=self.telling,
                     progress=count.expect,
                 )
-            n_before = self.n_followed if isinstance(self.box, AskedModel) else 0
+            n_before = self.n_followed if isinstance(self.box, QueriedModel) else 0
             self.n_followed = n_before + self.meter.n_asked - n_asked
         with self.job.timing("svd"):
             svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
@@ -430,7 +435,7 @@ class _Search:
                 end = min(n_words, *(bound for bound in bounds if bound > n_known))
                 if self.words is None:
                     more, longest = end - n_known, self.job.longest
-                    new = Reference.draw(self.box, more, rng=self.rng, max_length=longest)
+                    new = Reference.draw(self.box, more, seed=self.rng, max_length=longest)
                 else:
                     new = Reference.ask(self.box, self.words[n_known:end])
                 self.known = _joined(self.known, new)
@@ -451,7 +456,7 @@ class _Search:
             self.fitted = fitted  # if one has to stop, that of the part before
         if self.fitted is None:
             return found
-        return max(found, self._compare(self.fitted), key=lambda each: each.closeness)
+        return max(found, self._compare(self.fitted), key=lambda each: each.score)
 
     def _nearest(self, part: _Part) -> tuple[WeightedAutomaton, Fidelity]:
         """Return the nearer of the two automata of the largest rank, and how near it is."""
@@ -459,7 +464,7 @@ class _Search:
         if self.fitted is not None:
             both.append(self.fitted)
         compared = [(each, self._compare(each)) for each in both]
-        return max(compared, key=lambda each: each[1].closeness)
+        return max(compared, key=lambda each: each[1].score)
 
     def _compare(self, automaton: WeightedAutomaton) -> Fidelity:
         """Compare on held-out words, and on some on which both disagreed, if there are any."""
@@ -468,7 +473,7 @@ class _Search:
     def _with_apart(self, found: Fidelity, automaton: WeightedAutomaton) -> Fidelity:
         if self.judged is None:
             return found
-        apart = mean_apart(self.judged, automaton)
+        apart = mean_total_variation(self.judged, automaton)
         return dataclasses.replace(found, metrics={**found, "apart": apart})
 
     def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
@@ -532,7 +537,7 @@ class _Search:
         for each in last:
             if each.apart > KNOWN and each.then != "learnt":
                 logger.warning(
-                    "after %s box and automaton (%d states) give %.0f %% of the chance to different"
+                    "after %s box and automaton (%d states) give %.0f %% of the probability to different"
                     " symbols, and that was not learnt",
                     *(each.after, rank, 100 * each.apart),
                 )
@@ -554,7 +559,7 @@ class _Search:
                 seed=self.job.seed + len(self.searches),
             )
         apart = {each.word: each.apart for each in found}
-        known = chance_apart(part.known, automaton)
+        known = total_variation(part.known, automaton)
         worst_known = np.argsort(-known, kind="stable")[:N_WORST]
         apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
         apart = self._possible(apart)
@@ -585,7 +590,7 @@ class _Search:
         self.telling = leads if known is None else Words.concatenate([known, leads])
         another = self._ask_part(part.share)
         after = self._judge(another)
-        better = after.closeness > before.closeness and after["ndcg5"] > before["ndcg5"] - LOSS
+        better = after.score > before.score and after["ndcg5"] > before["ndcg5"] - LOSS
         return another if better else None
 
     def _asked(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference:
@@ -608,7 +613,7 @@ class _Search:
         def offer(automaton: WeightedAutomaton) -> None:
             rank, fidelity = automaton.n_states, self._compare(automaton)
             self.fitted_ranks = sorted({*self.fitted_ranks, rank})
-            if rank in table and fidelity.closeness > table[rank].closeness:
+            if rank in table and fidelity.score > table[rank].score:
                 kept[rank], table[rank] = automaton, fidelity
 
         if self.fitted is not None:
@@ -643,7 +648,7 @@ class _Search:
             except Stopped as reason:
                 self.ended = self.stopped = str(reason)
                 break
-            if found is None or mean_apart(found, automaton(part.svd.max_rank)) > KNOWN:
+            if found is None or mean_total_variation(found, automaton(part.svd.max_rank)) > KNOWN:
                 break
             self._conclude("counts")
             self.judged = _joined(self.judged, found)
@@ -656,4 +661,4 @@ def _joined(known: Reference | None, new: Reference) -> Reference:
 
 
 def _is_exact(fidelity: Fidelity) -> bool:
-    return fidelity.closeness > 1 - EXACT
+    return fidelity.score > 1 - EXACT

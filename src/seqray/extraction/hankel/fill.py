@@ -25,7 +25,7 @@ from seqray.blackbox.protocol import (
     name_of,
     query_weights,
 )
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.answer_cache import word_keys
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import KeptBlocks, MeteredBox
@@ -158,7 +158,7 @@ def fill(
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, rng=np.random.default_rng(0))
+    >>> basis = seqray.uniform_basis(wa.alphabet, 30, 20, seed=np.random.default_rng(0))
     >>> blocks = fill(wa, basis)
     >>> bool(np.allclose(blocks.block("a"), 0.5 * blocks.block()))
     True
@@ -231,7 +231,7 @@ def fill_within(
     blocks, reason
         What was filled, and why it is not all; empty where it is.
     """
-    asked = isinstance(box, AskedBox | AskedModel)
+    asked = isinstance(box, QueriedBox | QueriedModel)
     patient = meter.seconds is None and not (asked and meter.stop)
     stages = (1,) if patient else STAGES["words" if asked else "states"]
     again = 1.0 if asked else sum(stage**2 for stage in stages)

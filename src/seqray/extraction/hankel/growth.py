@@ -21,6 +21,7 @@ from seqray.automata.words import Alphabet, Word, Words
 from seqray.extraction.basis import Basis, basis_from, piece_lengths
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.random import Seed, random_generator
 
 FIRST, SMALL = 50, 75
 """Prefixes and suffixes of the first, uniform basis, about and at most."""
@@ -57,7 +58,7 @@ def sizes_up_to(n_prefixes: int, n_suffixes: int) -> list[tuple[int, int]]:
     return sizes[::-1]
 
 
-def heavy_words(blocks: HankelBlocks, *, rng: np.random.Generator) -> Iterator[Words]:
+def heavy_words(blocks: HankelBlocks, *, seed: Seed) -> Iterator[Words]:
     """Yield batches of words that blocks hold: one that weighs twice as much comes twice as often.
 
     That holds among all words in one batch, and among those of the same length in the next, where
@@ -68,19 +69,20 @@ def heavy_words(blocks: HankelBlocks, *, rng: np.random.Generator) -> Iterator[W
     --------
     >>> import seqray
     >>> box = seqray.black_box(lambda words: [word == "aa" for word in words], "ab")
-    >>> basis = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
-    >>> next(heavy_words(seqray.fill(box, basis), rng=np.random.default_rng(0)))[:2]
+    >>> basis = seqray.uniform_basis(box.alphabet, 7, 7, seed=np.random.default_rng(0))
+    >>> next(heavy_words(seqray.fill(box, basis), seed=np.random.default_rng(0)))[:2]
     Words(2 words over 2 symbols: aa, aa)
     """
+    rng = random_generator(seed)
     lengths = np.add.outer(blocks.tree.depth, blocks.basis.suffixes.lengths)
     sizes = np.abs(blocks.values)
     sizes = sizes / (sizes.max() or 1.0)
     by_length = np.bincount(lengths.ravel(), sizes.ravel())
     scales = [np.ones(len(by_length)), np.where(by_length > 0, by_length, 1)]
-    chances = [(sizes / scale[lengths]).sum(axis=1) for scale in scales]
+    probabilities = [(sizes / scale[lengths]).sum(axis=1) for scale in scales]
     while sizes.any():
-        for scale, chance in zip(scales, chances, strict=True):
-            rows = rng.choice(len(sizes), BATCH, p=chance / chance.sum())
+        for scale, probability in zip(scales, probabilities, strict=True):
+            rows = rng.choice(len(sizes), BATCH, p=probability / probability.sum())
             columns = _one_a_row(sizes[rows] / scale[lengths[rows]], rng)
             columns = np.minimum(columns, sizes.shape[1] - 1)
             every = np.arange(BATCH)
@@ -93,7 +95,7 @@ def grown_basis(
     n_prefixes: int,
     n_suffixes: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     max_length: int,
     wrong: Words | None = None,
     limit: int | None = None,
@@ -108,8 +110,8 @@ def grown_basis(
         Returns the weights of words: candidates are asked about.
     n_prefixes, n_suffixes
         How many of each.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     max_length
         The longest prefix or suffix to take.
     wrong
@@ -122,11 +124,12 @@ def grown_basis(
     --------
     >>> import seqray
     >>> box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
-    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, seed=np.random.default_rng(0))
     >>> blocks = seqray.fill(box, small)
-    >>> grown_basis(blocks, box.weights, 20, 20, rng=np.random.default_rng(0), max_length=9)
+    >>> grown_basis(blocks, box.weights, 20, 20, seed=np.random.default_rng(0), max_length=9)
     Basis(20 prefixes, 20 suffixes, grown)
     """
+    rng = random_generator(seed)
     alphabet, known = blocks.basis.alphabet, blocks.basis
     sizes = (CANDIDATES * n_prefixes, CANDIDATES * n_suffixes)
     heavy = _heavy(blocks, *sizes, rng, max_length, limit)
@@ -176,7 +179,7 @@ def typical_words(
     ask: Callable[[Words], FloatArray],
     n_words: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     limit: int | None = None,
 ) -> Words:
     """Draw words like those that weigh much, but longer than those that blocks hold.
@@ -192,8 +195,8 @@ def typical_words(
         Returns the weights of words: some times as many are asked about as are returned.
     n_words
         How many; there are fewer where most weigh nothing.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     limit
         The length of the longest word that the box can read. None: it reads any word.
 
@@ -201,15 +204,16 @@ def typical_words(
     --------
     >>> import seqray
     >>> box = seqray.black_box(lambda words: ["b" not in word for word in words], "ab")
-    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, seed=np.random.default_rng(0))
     >>> blocks = seqray.fill(box, small)
-    >>> words = typical_words(blocks, box.weights, 30, rng=np.random.default_rng(0))
+    >>> words = typical_words(blocks, box.weights, 30, seed=np.random.default_rng(0))
     >>> {symbol for word in words for symbol in word}
     {'a'}
     """
+    rng = random_generator(seed)
     suffixes = blocks.basis.suffixes
     found = [suffixes[:0]]
-    batches = islice(heavy_words(blocks, rng=rng), -(-n_words // BATCH))
+    batches = islice(heavy_words(blocks, seed=rng), -(-n_words // BATCH))
     for i, batch in enumerate(batches):
         fronts = batch[: n_words - i * BATCH]
         some = suffixes[np.sort(rng.permutation(len(suffixes))[:WAYS])]
@@ -224,7 +228,7 @@ def long_words(
     ask: Callable[[Words], FloatArray],
     n_words: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     max_length: int,
 ) -> Words:
     """Draw words that are several times as long as given ones and still weigh something.
@@ -239,7 +243,7 @@ def long_words(
         Returns the weights of words: `LONG_WAYS` times as many are asked about as are joined.
     n_words
         How many at most; there are fewer where most joined words weigh nothing.
-    rng
+    seed
         The random generator.
     max_length
         The length of the longest word to return.
@@ -249,10 +253,11 @@ def long_words(
     >>> import seqray
     >>> box = seqray.black_box(lambda words: ["b" not in word for word in words], "ab")
     >>> words = box.alphabet.words(["a", "aa", "aaa"])
-    >>> found = long_words(words, box.weights, 3, rng=np.random.default_rng(0), max_length=50)
+    >>> found = long_words(words, box.weights, 3, seed=np.random.default_rng(0), max_length=50)
     >>> bool(found.lengths.min() > 3), "b" in {symbol for word in found for symbol in word}
     (True, False)
     """
+    rng = random_generator(seed)
     longest = int(words.lengths.max(initial=0))
     found = [words[:0]]
     fronts = words[rng.permutation(len(words))[:n_words]]
@@ -283,7 +288,7 @@ def counterexamples(
     guess: Callable[[Words], FloatArray],
     n_words: int,
     *,
-    rng: np.random.Generator,
+    seed: Seed,
     limit: int | None = None,
 ) -> Words:
     """Find words that a guess gets most wrong, the worst first.
@@ -300,8 +305,8 @@ def counterexamples(
         Return the weights of words: of the box, and of an automaton.
     n_words
         How many at most.
-    rng
-        The source of chance.
+    seed
+        Random seed, or a random generator.
     limit
         The length of the longest word that the box can read. None: it reads any word.
 
@@ -310,19 +315,20 @@ def counterexamples(
     >>> import seqray
     >>> box = seqray.black_box(lambda words: [0.5 ** len(word) for word in words], "ab")
     >>> guess = seqray.black_box(lambda words: [0.5 ** word.count("a") for word in words], "ab")
-    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, rng=np.random.default_rng(0))
+    >>> small = seqray.uniform_basis(box.alphabet, 7, 7, seed=np.random.default_rng(0))
     >>> blocks = seqray.fill(box, small)
-    >>> found = counterexamples(blocks, box.weights, guess.weights, 2, rng=np.random.default_rng(0))
+    >>> found = counterexamples(blocks, box.weights, guess.weights, 2, seed=np.random.default_rng(0))
     >>> ["b" in word for word in found]
     [True, True]
     """
+    rng = random_generator(seed)
     known = blocks.basis
     words = Words.concatenate(
         [
-            typical_words(blocks, ask, 3 * n_words, rng=rng, limit=limit),
-            typical_words(blocks, guess, 10 * n_words, rng=rng, limit=limit),
+            typical_words(blocks, ask, 3 * n_words, seed=rng, limit=limit),
+            typical_words(blocks, guess, 10 * n_words, seed=rng, limit=limit),
             uniform_words(
-                known.alphabet, n_words, rng=rng, max_length=1 + int(known.prefixes.lengths.max())
+                known.alphabet, n_words, seed=rng, max_length=1 + int(known.prefixes.lengths.max())
             ),
         ]
     ).unique()[0]
@@ -368,17 +374,17 @@ def _heavy(
 ) -> Basis:
     """Make a basis of halves of heavy words, and of uniform words where these are too few."""
     alphabet = blocks.basis.alphabet
-    heavy = islice(heavy_words(blocks, rng=rng), PATIENCE)
+    heavy = islice(heavy_words(blocks, seed=rng), PATIENCE)
     longest = int(min(max_length, blocks.basis.prefixes.lengths.max() + 1))
 
     def draw() -> tuple[Words, int]:
         words = next(heavy, None)
         if words is None:
-            return uniform_words(alphabet, BATCH, rng=rng, max_length=longest), 0
+            return uniform_words(alphabet, BATCH, seed=rng, max_length=longest), 0
         return words[np.flatnonzero(words.lengths <= max_length)], 0
 
     sizes = (n_prefixes, n_suffixes)
-    return basis_from(alphabet, draw, *sizes, "grown", split="halves", rng=rng, limit=limit)
+    return basis_from(alphabet, draw, *sizes, "grown", split="halves", seed=rng, limit=limit)
 
 
 def _one_a_row(sizes: FloatArray, rng: np.random.Generator) -> IntArray:

@@ -13,7 +13,7 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import predicts
 from seqray.blackbox.protocol import BlackBox, query_weights
-from seqray.blackbox.queried import AskedBox, AskedModel
+from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import SURE, Noise
 from seqray.blackbox.queries.oracle import KeptBlocks, way_of
@@ -77,7 +77,7 @@ class Round(NamedTuple):
     questions: int
     prefixes: int
     suffixes: int
-    closeness: float
+    score: float
 
 
 class _Way(NamedTuple):
@@ -150,7 +150,7 @@ def _counts(job: Job, blocks: HankelBlocks) -> dict[str, int]:
     counts, steps = job.meter.counts(), 0
     if isinstance(job.asked, WeightedAutomaton):
         counts["questions"], steps = blocks.n_questions, blocks.n_steps
-    elif not isinstance(job.asked, AskedBox):
+    elif not isinstance(job.asked, QueriedBox):
         steps = counts["questions"]
     return {**counts, "steps": steps}
 
@@ -163,7 +163,7 @@ def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:
     """Say what would be enough, where a budget was too small for anything."""
-    if not (str(stopped).startswith("the budget") and isinstance(job.asked, AskedBox)):
+    if not (str(stopped).startswith("the budget") and isinstance(job.asked, QueriedBox)):
         return stopped
     least = max(20 + 5 * (1 + len(job.asked.alphabet)), 2 * (job.meter.budget or 0))
     return Stopped(f"{stopped}: about {least} are enough")
@@ -197,9 +197,9 @@ def _decomposed(
             )
         with job.timing("choose"):
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
-        closeness = max(each.closeness_of_weights for each in table.fidelities)
-        if best is None or closeness > nearest + TOLERANCE:
-            best, nearest = (svd, table, weighting), closeness
+        score = max(each.weights_score for each in table.fidelities)
+        if best is None or score > nearest + TOLERANCE:
+            best, nearest = (svd, table, weighting), score
         if nearest > 1 - TOLERANCE:
             break
     assert best is not None
@@ -207,7 +207,7 @@ def _decomposed(
 
 
 def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> Round:
-    nearest = max(each.closeness for each in table.fidelities)
+    nearest = max(each.score for each in table.fidelities)
     return Round(_counts(job, blocks)["questions"], *_sizes(blocks.basis), nearest)
 
 
@@ -231,17 +231,17 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
         basis = "uniform" if job.method == "paper" else "sampled"
     split = "whole" if job.method == "paper" else "halves"
     if not isinstance(basis, str):
-        return data_basis(alphabet.words(basis), *sizes, rng=rng, split=split, limit=job.limit)
+        return data_basis(alphabet.words(basis), *sizes, seed=rng, split=split, limit=job.limit)
     if basis == "uniform":
         longest = job.max_length
-        return uniform_basis(alphabet, *sizes, rng=rng, max_length=longest, limit=job.limit)
+        return uniform_basis(alphabet, *sizes, seed=rng, max_length=longest, limit=job.limit)
     if not predicts(box):
         raise ArgumentError(
             "basis: this box cannot be sampled, it does not predict next symbols: use 'grown' or "
             "'uniform'"
         )
     longest, limit = job.longest, job.limit
-    return sampled_basis(box, *sizes, rng=rng, max_length=longest, split=split, limit=limit)
+    return sampled_basis(box, *sizes, seed=rng, max_length=longest, split=split, limit=limit)
 
 
 def _fitting(basis: Basis, limit: int | None) -> Basis:
@@ -266,7 +266,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     known: HankelBlocks | None = None
     limit, alphabet = job.limit, job.asked.alphabet
     size, *larger = _sizes_to_come(job)
-    basis = uniform_basis(alphabet, *size, rng=rng, max_length=job.max_length, limit=limit)
+    basis = uniform_basis(alphabet, *size, seed=rng, max_length=job.max_length, limit=limit)
     rounds: list[Round] = []
     why: str | None = None
     dearer = 1.0  # than expected, to find the last basis
@@ -288,16 +288,16 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                     reference = validation_words(job, basis, known, held_out_rng).ask(job.asked)
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
-                if len(rounds) > 1 and min(r.closeness for r in rounds[-2:]) >= job.target:
+                if len(rounds) > 1 and min(r.score for r in rounds[-2:]) >= job.target:
                     why = ""
                     break
             size, *larger = larger
             n_before = meter.n_asked
             n_wrong = max(1, size[0] // WRONG)
             guess = svd.largest.weights
-            wrong = counterexamples(known, ask, guess, n_wrong, rng=rng, limit=limit)
+            wrong = counterexamples(known, ask, guess, n_wrong, seed=rng, limit=limit)
             basis = grown_basis(
-                *(known, ask, *size), rng=rng, max_length=job.longest, wrong=wrong, limit=limit
+                *(known, ask, *size), seed=rng, max_length=job.longest, wrong=wrong, limit=limit
             )
             dearer = (meter.n_asked - n_before) / _growth_cost(job, size)
         except Stopped as stopped:
@@ -369,7 +369,7 @@ def _validation_cost(job: Job) -> float:
 
 def _steps_a_word(job: Job) -> int:
     """Return about how many questions it takes to ask about one word more."""
-    return 1 if isinstance(job.asked, AskedBox) else STEPS_A_WORD
+    return 1 if isinstance(job.asked, QueriedBox) else STEPS_A_WORD
 
 
 def _is_free(job: Job) -> bool:
@@ -413,7 +413,7 @@ def _sizes(basis: Basis) -> tuple[int, int]:
 
 def _in_time(box: BlackBox, held_out: ValidationWords, meter: Meter) -> ValidationWords:
     """Return the words that can be asked in a quarter of the time; their answers are kept."""
-    if meter.seconds is None or not isinstance(box, AskedBox | AskedModel):
+    if meter.seconds is None or not isinstance(box, QueriedBox | QueriedModel):
         return held_out
     for end in range(25, len(held_out.words), 25):
         box.weights(held_out.words[end - 25 : end])
