@@ -13,9 +13,9 @@ from seqray import (
     black_box,
     fill,
     language_model,
-    tree,
     uniform_basis,
 )
+from seqray.automata import tree
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
