@@ -1,8 +1,11 @@
 """The shape of the code: each rule as a check, and each check on code that breaks it."""
 
+import re
 import tomllib
 
 import pytest
+
+from kinds import SLOW, left_out_of_fast, mark_of
 from source_rules import (
     ROOT,
     SOURCES,
@@ -86,6 +89,17 @@ def test_the_import_contract_has_few_layers():
     (contract,) = [each for each in settings["contracts"] if each["type"] == "layers"]
     assert contract["exhaustive"]
     assert len(contract["layers"]) <= MAX_LAYERS, f"too many layers: {contract['layers']}"
+
+
+# --- Habits ---------------------------------------------------------------------------------------
+
+
+def test_commits_are_checked_like_make_lint():
+    recipe = (ROOT / "Makefile").read_text("utf-8").split("\nlint:")[1].split("\n\n")[0]
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    in_make = [each.rstrip(" .") for each in re.findall(r"\$\(BIN\)/(.+)", recipe)]
+    in_hooks = re.findall(r"entry: \.venv/bin/(.+)", hooks)
+    assert [each.replace(" --force-exclude", "") for each in in_hooks] == in_make
 
 
 # --- Size -----------------------------------------------------------------------------------------
@@ -234,6 +248,24 @@ def test_every_test_file_has_its_source_file(sources, tests):
     files = [each.path for each in tests if each.path.rsplit("/", 1)[-1].startswith("test_")]
     none([at for at in files if at not in expected], "Name these after the files that they test:")
     none(sorted(set(EXTRA_TESTS) - set(files)), "EXTRA_TESTS lists files that do not exist:")
+
+
+def test_kinds_of_tests_are_of_tests_that_exist(tests):
+    texts = {each.path: each.text for each in tests}
+    gone = [each for each in left_out_of_fast() if not (TESTS / each).exists()]
+    gone += [
+        each
+        for each in SLOW
+        if "::" in each and f"def {each.split('::')[1]}(" not in texts.get(each.split("::")[0], "")
+    ]
+    none(gone, "tests/kinds.py lists what does not exist:")
+
+
+def test_a_test_has_the_mark_of_its_file_or_folder():
+    assert mark_of("training/test_loop.py::test_a")[0] == "frameworks"
+    assert mark_of("explore/test_browser.py::test_a")[0] == "browser"
+    assert mark_of("cli/test_demo.py::test_a") == ("slow", "runs the whole demo")
+    assert mark_of("trainings.py::test_a") is None
 
 
 def test_tests_use_no_private_names(sources, tests):
