@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         RankError,
         SeqrayError,
         Stopped,
+        StopReason,
         SymbolError,
     )
 
@@ -81,6 +82,7 @@ _ROOMS = {
     "NamedAutomaton": "explain.naming",
     "RankError": "util.errors",
     "SeqrayError": "util.errors",
+    "StopReason": "util.errors",
     "Stopped": "util.errors",
     "SymbolError": "util.errors",
     "WeightedAutomaton": "automata.automaton",
@@ -141,6 +143,7 @@ __all__ = [
     "NamedAutomaton",
     "RankError",
     "SeqrayError",
+    "StopReason",
     "Stopped",
     "SymbolError",
     "WeightedAutomaton",

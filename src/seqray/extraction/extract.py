@@ -27,7 +27,7 @@ from seqray.extraction.request import Job
 from seqray.extraction.svd import Decomposition
 from seqray.fidelity.compare import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray, whole_number
-from seqray.util.errors import ArgumentError, SeqrayError
+from seqray.util.errors import ArgumentError, SeqrayError, StopReason
 from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -115,6 +115,12 @@ class Extraction:
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""
         return self.automaton(self.best_rank(tolerance=tolerance))
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Which limit ended the extraction early; None where all was queried."""
+        reason = self.settings.get("stop_reason")
+        return None if reason is None else StopReason(reason)
 
     @property
     def predicts(self) -> bool:

@@ -47,6 +47,7 @@ from seqray.extraction.request import (
     draw_within,
     note_unused,
     probe_noise,
+    stop_settings,
     words_that_fit,
 )
 from seqray.extraction.svd import Decomposition
@@ -55,9 +56,9 @@ from seqray.fidelity.disagreements import (
     beginnings,
     disagreements,
     mean_total_variation,
-    total_variation,
+    total_variation_by_node,
 )
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.errors import ArgumentError, Stopped, StopReason
 from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -177,7 +178,8 @@ def by_contexts(job: Job) -> Found:
         if meter.left > 0:
             raise
         least = max(_least(len(box.alphabet), longest), 2 * (meter.budget or 0))
-        raise Stopped(f"{stopped}: about {least:,} are enough, fewer for shorter words") from None
+        message = f"{stopped}: about {least:,} are enough, fewer for shorter words"
+        raise Stopped(stopped.reason, message) from None
     fitted, table = search.compare(part)
     if job.counterexamples:
         search.warn(table.best_rank())
@@ -188,7 +190,7 @@ def by_contexts(job: Job) -> Found:
         "steps": meter.n_questions,
         "rounds": [each._asdict() for each in search.rounds],
         "counterexamples": [each._asdict() for each in search.searches],
-        "stopped": search.stopped,
+        **stop_settings(search.stopped),
         "noise": dataclasses.asdict(noise),
     }
     return Found(part.svd, _basis(job, part, words), table, settings, fitted)
@@ -317,9 +319,9 @@ class _Search:
         self.fitted: WeightedAutomaton | None = None  # of the largest rank
         self.fitted_ranks: list[int] = []  # whether the fitted automaton was nearer or not
         self.searches: list[Search] = []
-        self.ended = ""  # why there are no more of them
+        self.ended: Stopped | None = None  # why there are no more of them
         self.rounds: list[Round] = []
-        self.stopped = ""
+        self.stopped: Stopped | None = None
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -355,8 +357,8 @@ class _Search:
         self.rounds.append(Round(self.meter.n_questions, n_words, n_contexts, best))
         return best
 
-    def _stop(self, reason: object, part: _Part) -> None:
-        self.stopped = str(reason)
+    def _stop(self, reason: Stopped, part: _Part) -> None:
+        self.stopped = reason
         n_asked, n_wanted = len(part.blocks.contexts), self.sizes.contexts
         logger.warning("%s: %d contexts of %d were asked", reason, n_asked, n_wanted)
 
@@ -388,15 +390,16 @@ class _Search:
         """Return how large a part can be asked next, or 0 where no larger one can."""
         meter, n_read = self.meter, len(part.known.tree)
         both = n_read + self.n_followed
-        growth, why = self._pace[1], ""
+        growth, why = self._pace[1], Stopped(StopReason.BUDGET, "")
         if meter.budget is not None:
             known = both if isinstance(self.box, QueriedModel) else n_read  # not asked again
             growth = min(growth, (0.9 * self._left + known) / both)
-            why = f"the budget of {meter.budget:,} questions allows no more"
+            why = meter.no_more()
         if meter.seconds is not None:
             in_time = 0.7 * (self._first * meter.seconds - meter.elapsed) / seconds
             if in_time < growth:
-                growth, why = in_time, f"the time of {meter.seconds:g} s allows no more"
+                message = f"the time of {meter.seconds:g} s allows no more"
+                growth, why = in_time, Stopped(StopReason.TIME, message)
         if growth * part.share < min(1, WORTHWHILE * part.share):
             self._stop(why, part)
             return 0
@@ -500,7 +503,7 @@ class _Search:
         except Stopped as reason:
             if not self.stopped:
                 logger.warning("%s: no automaton of %d states was fitted", reason, rank)
-            self.stopped = str(reason)
+            self.stopped = reason
             return None
 
     # Counterexamples ------------------------------------------------------------------------------
@@ -517,7 +520,7 @@ class _Search:
                     break
                 another, then = self._learn_from(words, part), "no nearer"
             except Stopped as reason:
-                self.ended = self.stopped = str(reason)
+                self.ended = self.stopped = reason
                 another, then = None, "stopped"
             if len(self.searches) > n_before:
                 self._conclude("learnt" if another else then)
@@ -559,7 +562,7 @@ class _Search:
                 seed=self.job.seed + len(self.searches),
             )
         apart = {each.word: each.apart for each in found}
-        known = total_variation(part.known, automaton)
+        known = total_variation_by_node(part.known, automaton)
         worst_known = np.argsort(-known, kind="stable")[:N_WORST]
         apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
         apart = self._possible(apart)
@@ -646,7 +649,7 @@ class _Search:
                 words = self._disagreements(automaton(rank), part)
                 found = self._asked(None, words) if words else None
             except Stopped as reason:
-                self.ended = self.stopped = str(reason)
+                self.ended = self.stopped = reason
                 break
             if found is None or mean_total_variation(found, automaton(part.svd.max_rank)) > KNOWN:
                 break
