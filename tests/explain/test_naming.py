@@ -111,7 +111,7 @@ def test_states_of_chances_are_kept_and_ordered_by_mass():
     assert named.automaton.transitions.min() >= 0
     np.testing.assert_allclose(named.automaton.prefix_final, 1)
     # The share of steps in a state, by walking through a lot of words.
-    words = machine.sample(3000, seed=np.random.default_rng(0))
+    words = machine.sample(3000, seed=np.random.default_rng(0)).words
     tree = seqray.automata.tree.PrefixTree.of(words)
     states = states_after(named.automaton, tree.words())
     often = tree.counts().sum(axis=1)
