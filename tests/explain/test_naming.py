@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import seqray
 from automata import FIGURE_1, contraction
 from seqray import WeightedAutomaton
-from seqray.automata.algebra import add, change_basis, distance
+from seqray.automata.algebra import add, change_basis
+from seqray.automata.balanced import distance
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.loss import checked_words, weight_loss
 from seqray.explain.naming import (

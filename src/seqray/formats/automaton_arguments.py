@@ -1,7 +1,7 @@
 """The public functions of `seqray.automata`, for whatever an automaton is in.
 
-Those of `seqray.automata.algebra` and `seqray.automata.sampling` take automata. Here they also take
-an extraction, a named automaton, or the path of a run folder or of an automaton's file.
+Those of `algebra`, `minimal`, `balanced` and `sampling` take automata. Here they also take an
+extraction, a named automaton, or the path of a run folder or of an automaton's file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from seqray.automata import algebra, sampling
+from seqray.automata import algebra, balanced, minimal, sampling
 from seqray.automata.sampling import Sample
 from seqray.automata.stepper import PredictingStepper
 from seqray.formats.automaton_file import AutomatonLike, HasBest, HasNames, as_automaton
@@ -41,17 +41,17 @@ def _opening(function: Callable[..., T]) -> Callable[..., T]:
 
 
 add = _opening(algebra.add)
-approximate = _opening(algebra.approximate)
+approximate = _opening(balanced.approximate)
 change_basis = _opening(algebra.change_basis)
-distance = _opening(algebra.distance)
-equivalent = _opening(algebra.equivalent)
-gramians = _opening(algebra.gramians)
-inner_product = _opening(algebra.inner_product)
-minimise = _opening(algebra.minimise)
+distance = _opening(balanced.distance)
+equivalent = _opening(minimal.equivalent)
+gramians = _opening(balanced.gramians)
+inner_product = _opening(balanced.inner_product)
+minimise = _opening(minimal.minimise)
 multiply = _opening(algebra.multiply)
 reverse = _opening(algebra.reverse)
 scale = _opening(algebra.scale)
-singular_values = _opening(algebra.singular_values)
+singular_values = _opening(balanced.singular_values)
 
 
 @wraps(sampling.sample)
