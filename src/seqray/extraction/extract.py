@@ -100,7 +100,7 @@ class Extraction:
     def automata(self) -> RankedAutomata:
         """The automata of all ranks, as run folders keep them."""
         svd = self.decomposition
-        return RankedAutomata(svd.largest, svd.through, self.fitted)
+        return RankedAutomata(svd.largest, svd.prefix_final, self.fitted)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.

@@ -224,10 +224,10 @@ def test_every_rank_is_a_leading_block_with_an_end_of_its_own():
     machine = random_machine("pfa", 6, 3, seed=rng(3))
     blocks = fill_conditional(machine, known_of(machine, 200), n_contexts=100, n_columns=60)
     found = decompose_conditional(blocks, max_rank=5)
-    assert found.max_rank == len(found.singular_values) == len(found.through) == 5
+    assert found.max_rank == len(found.singular_values) == len(found.prefix_final) == 5
     for rank in range(1, 6):
         automaton = found.automaton(rank)
-        through = found.through[:rank]
+        through = found.prefix_final[:rank]
         np.testing.assert_array_equal(
             automaton.transitions, found.largest.transitions[:, :rank, :rank]
         )

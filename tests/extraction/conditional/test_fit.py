@@ -110,7 +110,7 @@ def test_an_automaton_of_chances_is_one(n_states, spread):
     np.testing.assert_allclose(leaves, 1)
     assert automaton.initial.sum() == pytest.approx(1)
     assert automaton.total == pytest.approx(1, abs=1e-5)
-    words = machine().sample(30, seed=rng())
+    words = machine().sample(30, seed=rng()).words
     probabilities = automaton.next_symbol(words)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     assert probabilities.min() >= -1e-12

@@ -131,10 +131,10 @@ def test_words_that_were_cut_are_counted(caplog):
 
 def test_contexts_of_a_data_set_are_its_own():
     wa = machine()
-    data = wa.sample(30, seed=rng(4))
+    data = wa.sample(30, seed=rng(4)).words
     found = extract(wa, basis=data, **SMALL)
     assert found.settings["basis"] == "contexts of 30 words of a data set"
-    many = extract(wa, basis=wa.sample(2000, seed=rng(4)), **SMALL)
+    many = extract(wa, basis=wa.sample(2000, seed=rng(4)).words, **SMALL)
     assert many.settings["basis"] == "contexts of 534 words of a data set"
     assert many.settings["words_cut"] == 0
     with pytest.raises(ArgumentError, match="basis: expected words to learn from, got none"):
@@ -292,7 +292,7 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     found = extract(box, **RARELY, counterexamples=3)
     assert found.best_rank() == box.n_states
     assert apart(box, found.best()) < 1e-8
-    words = box.sample(200, seed=rng(3))
+    words = box.sample(200, seed=rng(3)).words
     np.testing.assert_allclose(found.best().weights(words), box.weights(words), rtol=1e-8)
     first, *_, last = found.settings["counterexamples"]
     assert first["then"] == "learnt"

@@ -461,11 +461,11 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
         known = child >= 0
         after = blocks.probabilities[known, symbol, None] * states[child[known]]
         transitions[symbol] = before[known].T @ after
-    through = before.sum(axis=0)
+    prefix_final = before.sum(axis=0)
     start = states[blocks.contexts[0]]
     final, elsewhere = np.zeros(len(sizes)), None
     if blocks.leaks:  # what goes there is counted by `ending`
         transitions *= blocks.stays
         final, elsewhere = blocks.stays * (before.T @ blocks.probabilities[:, n_symbols]), final
     open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
-    return Decomposition(read_only(sizes), ending(open_end, through), read_only(through))
+    return Decomposition(read_only(sizes), ending(open_end, prefix_final), read_only(prefix_final))

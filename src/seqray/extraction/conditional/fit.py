@@ -101,7 +101,7 @@ def fit(
     >>> box = seqray.WeightedAutomaton(
     ...     "ab", [1, 0], [[[0, 0.9], [0, 0]], [[0, 0], [0.8, 0]]], [0.1, 0.2]
     ... )
-    >>> known = Reference.ask(box, box.sample(500, seed=np.random.default_rng(0)))
+    >>> known = Reference.ask(box, box.sample(500, seed=0).words)
     >>> fitted = fit(fill_conditional(box, known), known, 2)
     >>> fitted.next_symbol(["", "a"]).round(1)
     array([[0.9, 0. , 0.1],
