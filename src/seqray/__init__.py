@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
     from seqray.extraction.svd import decompose
-    from seqray.fidelity.compare import Fidelity, compare
+    from seqray.fidelity.compare import compare
     from seqray.fidelity.disagreements import disagreements
+    from seqray.fidelity.table import Fidelity
     from seqray.formats.words_file import read_words, write_words
     from seqray.training.loop import train
     from seqray.util.errors import (
@@ -71,7 +72,7 @@ _ROOMS = {
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
     "Extraction": "extraction.extract",
-    "Fidelity": "fidelity.compare",
+    "Fidelity": "fidelity.table",
     "FileError": "util.errors",
     "HankelBlocks": "extraction.hankel.blocks",
     "MissingExtraError": "util.errors",

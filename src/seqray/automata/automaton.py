@@ -234,6 +234,11 @@ class WeightedAutomaton:
         """Whether all words, and what goes elsewhere, weigh about 1: only then can it predict."""
         return bool(abs(float(self.initial @ self.prefix_final) - 1) < 0.1)
 
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no entry is below 0, so that no word has a weight below 0."""
+        return all(each.min() >= 0 for each in (self.initial, self.transitions, self.final))
+
     # Scoring ------------------------------------------------------------------------------------
 
     def weight(self, word: Word) -> float:

@@ -16,7 +16,7 @@ from seqray.extraction.conditional.blocks import (
     frequent_endings,
     frequent_parts,
 )
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import ODD, known_of, odd_box, rng
 
 WORDS = st.lists(st.text("abc", max_size=8), min_size=1, max_size=12)
@@ -88,7 +88,7 @@ def test_rows_are_the_contexts_and_those_of_their_children_that_are_not_rare():
 def test_contexts_count_as_often_as_they_were_met():
     alphabet = Alphabet("ab")
     box = WeightedAutomaton(alphabet, [1], [[[0.5]], [[0.25]]], [0.25])
-    known = Reference.ask(box, ["ab", "abb", "", "ab", "ba"])
+    known = Reference.query(box, ["ab", "abb", "", "ab", "ba"])
     blocks = fill_conditional(box, known, n_contexts=4, n_columns=9)
     met = dict(zip(blocks.rows.words(blocks.contexts), blocks.visits, strict=True))
     assert met == {(): 5, ("a",): 3, ("a", "b"): 3, ("a", "b", "b"): 1}
@@ -98,7 +98,7 @@ def test_contexts_count_as_often_as_they_were_met():
 def test_words_that_are_looked_at_besides_are_contexts_and_futures_however_rare():
     box = triggered_machine("abacabac")
     known = known_of(box, 50)
-    besides = Reference.ask(box, ["abacabac", "cabacabac", "bbabacabac"])
+    besides = Reference.query(box, ["abacabac", "cabacabac", "bbabacabac"])
     blocks = fill_conditional(
         *(box, known),
         n_contexts=40,

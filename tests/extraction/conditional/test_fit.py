@@ -13,7 +13,7 @@ from seqray.extraction.conditional.fit import (
     lessons_of,
     to_automaton,
 )
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import ODD, known_of, odd_box, rng
 
 
@@ -143,7 +143,7 @@ def test_fitting_lowers_the_loss(told, monkeypatch):
 
 def test_a_tenth_of_the_steps_is_for_words_that_are_looked_at_besides(told, monkeypatch):
     known, blocks = told
-    besides = Reference.ask(machine(), known.words[:3])
+    besides = Reference.query(machine(), known.words[:3])
     monkeypatch.setattr(fitting, "BATCH", 10)
     sizes, real = [], fitting.gradient
 
@@ -241,10 +241,10 @@ def test_odd_boxes_are_fitted(name, n_states, monkeypatch):
 
 def test_nothing_is_learnt_from_what_the_box_says_never_comes():
     box = WeightedAutomaton("abc", [1], [[[0.5]], [[0.25]], [[0]]], [0.25])
-    known = Reference.ask(box, ["ab", "caab", "acb", "b", "", "ccc"] * 20)
+    known = Reference.query(box, ["ab", "caab", "acb", "b", "", "ccc"] * 20)
     fitted = fit(fill_conditional(box, known, n_contexts=20, n_columns=20), known, 2)
     probabilities = fitted.next_symbol(["", "a", "ab"])
     np.testing.assert_allclose(probabilities, np.tile([0.5, 0.25, 0, 0.25], (3, 1)), atol=0.02)
-    only = Reference.ask(box, ["c", "cc"])
+    only = Reference.query(box, ["c", "cc"])
     fitted = fit(fill_conditional(box, only, n_contexts=20, n_columns=20), only, 2)
     assert np.isfinite(fitted.next_symbol(["", "c"])).all()

@@ -15,7 +15,7 @@ from seqray.extraction.conditional import method as by_contexts
 from seqray.extraction.conditional.blocks import N_COLUMNS, N_CONTEXTS
 from seqray.extraction.conditional.method import Sizes
 from seqray.extraction.request import FEWEST, draw_within
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 from told import ODD, odd_box, rng
 
@@ -233,7 +233,7 @@ def test_odd_boxes_are_extracted(name, kind, monkeypatch):
 
 
 def next_symbols(box, prefixes):
-    known = Reference.ask(box, prefixes)
+    known = Reference.query(box, prefixes)
     return known.next_symbol[:, known.tree.node_of_word].T
 
 
@@ -280,7 +280,7 @@ FEW = {"prefixes": 80, "suffixes": 40, "max_length": 20}
 
 
 def apart(box, automaton):
-    return seqray.disagreements(box, automaton, seed=9)[0].apart
+    return seqray.disagreements(box, automaton, seed=9)[0].distance
 
 
 def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
@@ -288,7 +288,7 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     missed = extract(box, **RARELY)
     assert apart(box, missed.best()) > 0.5
     assert missed.settings["counterexamples"] == []
-    assert "apart" not in missed.fidelity.at(1)
+    assert "total_variation" not in missed.fidelity.at(1)
     found = extract(box, **RARELY, counterexamples=3)
     assert found.best_rank() == box.n_states
     assert apart(box, found.best()) < 1e-8
@@ -303,8 +303,8 @@ def test_what_hardly_ever_comes_up_is_learnt_from_counterexamples():
     questions = [each["questions"] for each in found.settings["counterexamples"]]
     assert questions == sorted(questions)
     assert questions[-1] == found.settings["questions"]
-    assert found.fidelity.at(1)["apart"] > 0.5
-    assert found.fidelity.at(box.n_states)["apart"] < 1e-8
+    assert found.fidelity.at(1)["total_variation"] > 0.5
+    assert found.fidelity.at(box.n_states)["total_variation"] < 1e-8
 
 
 def test_a_model_is_asked_nothing_twice_for_counterexamples(hasty):
@@ -335,7 +335,7 @@ def test_what_brings_no_automaton_nearer_is_not_kept(monkeypatch, caplog):
     assert (
         "give 54 % of the probability to different symbols, and that was not learnt" in caplog.text
     )
-    assert "apart" not in tried.fidelity.at(1)
+    assert "total_variation" not in tried.fidelity.at(1)
     np.testing.assert_array_equal(plain.automaton(1).final, tried.automaton(1).final)
     assert plain.basis.prefixes == tried.basis.prefixes
 

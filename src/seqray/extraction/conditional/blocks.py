@@ -35,7 +35,7 @@ from seqray.blackbox.protocol import max_length_of
 from seqray.extraction.basis import piece_lengths
 from seqray.extraction.conditional.columns import Outcomes
 from seqray.extraction.svd import Decomposition, truncated_svd
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.memory import memory_limit
 from seqray.util.progress import Progress
@@ -101,7 +101,7 @@ class ConditionalBlocks:
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> known = Reference.ask(wa, ["", "a", "ab"])
+    >>> known = Reference.query(wa, ["", "a", "ab"])
     >>> blocks = fill_conditional(wa, known, n_contexts=2, n_columns=9)
     >>> blocks
     ConditionalBlocks(2 contexts, 5 rows, 9 columns)

@@ -21,7 +21,7 @@ from seqray.automata.stepper import with_elsewhere
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.automata.words import Alphabet
 from seqray.extraction.conditional.blocks import SHARE, ConditionalBlocks
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.progress import Progress
 
@@ -101,7 +101,7 @@ def fit(
     >>> box = seqray.WeightedAutomaton(
     ...     "ab", [1, 0], [[[0, 0.9], [0, 0]], [[0, 0], [0.8, 0]]], [0.1, 0.2]
     ... )
-    >>> known = Reference.ask(box, box.sample(500, seed=np.random.default_rng(0)))
+    >>> known = Reference.query(box, box.sample(500, seed=np.random.default_rng(0)))
     >>> fitted = fit(fill_conditional(box, known), known, 2)
     >>> fitted.next_symbol(["", "a"]).round(1)
     array([[0.9, 0. , 0.1],

@@ -50,13 +50,14 @@ from seqray.extraction.request import (
     words_that_fit,
 )
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import Fidelity, FidelityTable, Reference
 from seqray.fidelity.disagreements import (
-    beginnings,
     disagreements,
-    mean_total_variation,
-    total_variation,
+    mean_word_distance,
+    prefix_distances,
+    shortest_disagreements,
 )
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.progress import Progress
 
@@ -437,7 +438,7 @@ class _Search:
                     more, longest = end - n_known, self.job.longest
                     new = Reference.draw(self.box, more, seed=self.rng, max_length=longest)
                 else:
-                    new = Reference.ask(self.box, self.words[n_known:end])
+                    new = Reference.query(self.box, self.words[n_known:end])
                 self.known = _joined(self.known, new)
                 n_known = end
         assert self.known is not None
@@ -473,8 +474,8 @@ class _Search:
     def _with_apart(self, found: Fidelity, automaton: WeightedAutomaton) -> Fidelity:
         if self.judged is None:
             return found
-        apart = mean_total_variation(self.judged, automaton)
-        return dataclasses.replace(found, metrics={**found, "apart": apart})
+        distance = mean_word_distance(self.judged, automaton)
+        return dataclasses.replace(found, metrics={**found, "total_variation": distance})
 
     def _fit(self, part: _Part, rank: int, n_words: int | None = None) -> WeightedAutomaton | None:
         """Fit an automaton, unless one has to stop."""
@@ -558,8 +559,8 @@ class _Search:
                 max_length=min(self.job.longest, LONGEST),
                 seed=self.job.seed + len(self.searches),
             )
-        apart = {each.word: each.apart for each in found}
-        known = total_variation(part.known, automaton)
+        apart = {each.word: each.distance for each in found}
+        known = prefix_distances(part.known, automaton)
         worst_known = np.argsort(-known, kind="stable")[:N_WORST]
         apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
         apart = self._possible(apart)
@@ -574,7 +575,7 @@ class _Search:
 
     def _possible(self, apart: dict[tuple[Symbol, ...], float]) -> dict[tuple[Symbol, ...], float]:
         """Leave out words that the box says cannot be."""
-        asked = Reference.ask(self.box, [*apart])
+        asked = Reference.query(self.box, [*apart])
         possible = reachable(asked)[asked.tree.node_of_word].tolist()
         kept = {word: apart[word] for word, can in zip(apart, possible, strict=True) if can}
         return kept or dict.fromkeys([()], 0.0)
@@ -585,7 +586,7 @@ class _Search:
         self.besides = self._asked(self.besides, words[::2][:most])
         self.judged = self._asked(self.judged, words[1::2] or words)
         automaton, before = self._nearest(part)
-        leads = frequent_endings(beginnings(self.besides, automaton, SMALL), N_ENDINGS)
+        leads = frequent_endings(shortest_disagreements(self.besides, automaton, SMALL), N_ENDINGS)
         known = self.telling
         self.telling = leads if known is None else Words.concatenate([known, leads])
         another = self._ask_part(part.share)
@@ -596,7 +597,7 @@ class _Search:
     def _asked(self, known: Reference | None, words: list[tuple[Symbol, ...]]) -> Reference:
         """Ask about some more words."""
         with self.job.timing("fill"):
-            return _joined(known, Reference.ask(self.box, words))
+            return _joined(known, Reference.query(self.box, words))
 
     def compare(self, part: _Part) -> tuple[dict[int, WeightedAutomaton], FidelityTable]:
         """Fit automata of smaller ranks too, and keep of each rank what is nearer to the box."""
@@ -648,7 +649,7 @@ class _Search:
             except Stopped as reason:
                 self.ended = self.stopped = str(reason)
                 break
-            if found is None or mean_total_variation(found, automaton(part.svd.max_rank)) > KNOWN:
+            if found is None or mean_word_distance(found, automaton(part.svd.max_rank)) > KNOWN:
                 break
             self._conclude("counts")
             self.judged = _joined(self.judged, found)
