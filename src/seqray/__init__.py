@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
     from seqray.extraction.svd import decompose
-    from seqray.fidelity.compare import Fidelity, FidelityTable, Reference, compare
+    from seqray.fidelity.compare import compare
     from seqray.fidelity.disagreements import disagreements
+    from seqray.fidelity.reference import Reference
+    from seqray.fidelity.table import Fidelity, FidelityTable
     from seqray.formats.automaton_arguments import (
         add,
         approximate,
@@ -91,8 +93,8 @@ _ROOMS = {
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
     "Extraction": "extraction.extract",
-    "Fidelity": "fidelity.compare",
-    "FidelityTable": "fidelity.compare",
+    "Fidelity": "fidelity.table",
+    "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
     "HankelBlocks": "extraction.hankel.blocks",
     "MissingExtraError": "util.errors",
@@ -102,7 +104,7 @@ _ROOMS = {
     "NamedAutomaton": "explain.naming",
     "PredictingStepper": "automata.stepper",
     "RankError": "util.errors",
-    "Reference": "fidelity.compare",
+    "Reference": "fidelity.reference",
     "Sample": "automata.sampling",
     "SeqrayError": "util.errors",
     "Stepper": "automata.stepper",

@@ -253,6 +253,11 @@ class WeightedAutomaton:
             state = state @ step
         return True
 
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no entry is below 0, so that no word has a weight below 0."""
+        return all(each.min() >= 0 for each in (self.initial, self.transitions, self.final))
+
     # Scoring ------------------------------------------------------------------------------------
 
     def weight(self, word: Word) -> float:

@@ -22,7 +22,8 @@ from seqray.automata.words import Words
 from seqray.cli.terminal import can_show
 from seqray.explain.text import shortened
 from seqray.extraction.run_folder import open_run
-from seqray.fidelity.compare import MEANINGS, Fidelity, FidelityTable
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled, writing
@@ -145,13 +146,13 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
     errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "apart" not in table.fidelities[0]:  # there is no room for more
+    if "total_variation" not in table.fidelities[0]:  # there is no room for more
         errors.append("relative_error")
     names = [
         name
         for name in (
             "ndcg5",
-            "apart",
+            "total_variation",
             "perplexity_ratio",
             "kl_per_symbol",
             "elsewhere",

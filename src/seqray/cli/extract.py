@@ -29,7 +29,7 @@ from seqray.cli.common import (
 )
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.extract import BASES
-from seqray.extraction.run_folder import check_run_target
+from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
 

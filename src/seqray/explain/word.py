@@ -18,7 +18,9 @@ from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.naming import NamedAutomaton, name_states
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
-from seqray.fidelity.compare import MEANINGS, Fidelity, Reference
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.util.errors import SymbolError
@@ -197,7 +199,7 @@ def explain_word(
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
     near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
-    asked = None if box is None else Reference.ask(box, near.asked())
+    asked = None if box is None else Reference.query(box, near.asked())
     return WordExplanation(
         named=named,
         word=symbols,

@@ -17,7 +17,8 @@ from seqray.explain.background import Background
 from seqray.explore.heard import Heard
 from seqray.explore.ranks import PackedRanks
 from seqray.extraction.extract import METHODS, Extraction
-from seqray.fidelity.compare import MEANINGS, Fidelity
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import FloatArray
 from seqray.util.files import nulled
 
