@@ -14,7 +14,7 @@ from rich.table import Table
 from seqray.automata.generators import KINDS
 from seqray.cli.common import console, write_text
 from seqray.experiments import competition
-from seqray.experiments.catalogue import DataSet, Finding, State, catalogue, check
+from seqray.experiments.catalogue import DataSet, FileCheck, State, catalogue, check
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 MARKS: dict[State, str] = {"whole": "✓", "other": "✓", "damaged": "✗", "absent": "–"}
@@ -204,7 +204,7 @@ def _names(known: DataSet) -> str:
     return f"{len(names)} files: {', '.join(names[:4])}{', …' * (len(names) > 4)}"
 
 
-def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) -> list[str]:
+def _checked(known: DataSet, findings: list[FileCheck], states: Counter[State]) -> list[str]:
     whole = states["whole"] + states["other"]
     worst: State = "damaged" if states["damaged"] else "absent" if states["absent"] else "whole"
     words = sum(
@@ -216,7 +216,7 @@ def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) ->
     return [MARKS[worst], known.name, f"{known.folder}/", *(f"{count:,}" for count in counts)]
 
 
-def _remark(finding: Finding) -> str:
+def _remark(finding: FileCheck) -> str:
     if finding.state == "damaged":
         return f"✗ {finding.detail}"
     if finding.state == "other":
