@@ -125,7 +125,7 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, hea
     found = json.loads(told.out)
     assert found["words"] == 2000
     assert found["relative_error"] == pytest.approx(0.5)
-    assert {each["found"] for each in found["worst"]} <= {"automaton", "random", "search"}
+    assert {each["source"] for each in found["worst"]} <= {"automaton", "random", "search"}
     shown = run("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2")
     assert "distance: the difference of the two weights" in shown
     assert "after the word" not in shown

@@ -19,7 +19,7 @@ from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
 from seqray.experiments.process_pool import here, processes
-from seqray.experiments.sweep import Step, Summary, Sweep
+from seqray.experiments.sweep import Sweep, SweepStep, SweepSummary
 from seqray.experiments.table import (
     AUTO,
     PAPER,
@@ -231,7 +231,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 @contextmanager
-def _watching() -> Iterator[Callable[[Step], None]]:
+def _watching() -> Iterator[Callable[[SweepStep], None]]:
     """Show a bar on a terminal; where there is none, a line a cell (both on standard error)."""
     terminal = console(stderr=True)
     begin = time.monotonic()
@@ -253,7 +253,7 @@ def _watching() -> Iterator[Callable[[Step], None]]:
     with progress.Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task("the first cell", total=1.0)
 
-        def show(step: Step) -> None:
+        def show(step: SweepStep) -> None:
             if step.outcome.error:
                 bar.console.print(_line(step), highlight=False)
             text = f"{step.n_done}/{step.n_all} cells{left(step.share)}"
@@ -262,7 +262,7 @@ def _watching() -> Iterator[Callable[[Step], None]]:
         yield show
 
 
-def _line(step: Step) -> str:
+def _line(step: SweepStep) -> str:
     """Say in a line what came of a cell."""
     width = len(str(step.n_all))
     text = f"[{step.n_done:{width}}/{step.n_all}] {step.job}: "
@@ -286,7 +286,7 @@ def show_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _show(sweep: Sweep, summary: Summary) -> None:
+def _show(sweep: Sweep, summary: SweepSummary) -> None:
     """Print the best automaton of each problem, and where everything is."""
     test = choose(read_results(summary.table), set="test")
     theirs, own = choose(test, method=PAPER), held_out(choose(test, method=AUTO))
