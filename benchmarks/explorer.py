@@ -44,7 +44,7 @@ def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
 def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Extraction:
     """Return an extraction whose ranks are cut from the automaton in other coordinates."""
     dense = change_basis(wa, np.linalg.qr(rng.normal(size=(N_STATES, N_STATES)))[0])
-    words = wa.sample(100, seed=rng)
+    words = wa.sample(100, seed=rng).words
     table = compare_ranks(Reference.ask(wa, words), dense, range(1, N_STATES + 1))
     basis = seqray.uniform_basis(wa.alphabet, 10, 10, seed=rng)
     settings = {"rank": N_STATES, "method": "weighted", "questions": 0}

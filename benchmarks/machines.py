@@ -18,7 +18,7 @@ import numpy as np
 from common import learning_steps, report, write_table
 
 import seqray
-from seqray.automata.algebra import minimise
+from seqray.automata.minimal import minimise
 from seqray.automata.sampling import sample
 from seqray.extraction.request import N_HELD_OUT
 from seqray.fidelity.compare import TOLERANCE, Reference, compare_ranks, first_near_best

@@ -20,7 +20,7 @@ import numpy as np
 from common import report, write_table
 
 import seqray
-from seqray.automata.algebra import distance
+from seqray.automata.balanced import distance
 from seqray.automata.ranks import RankedAutomata
 from seqray.explain.loss import checked_words
 from seqray.formats.pautomac import read_machine
@@ -48,7 +48,7 @@ def main() -> None:
         found = seqray.extract(
             machine, prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
         )
-        spectral = RankedAutomata(found.decomposition.largest, found.decomposition.through)
+        spectral = RankedAutomata(found.decomposition.largest, found.decomposition.prefix_final)
         automata = {"best": found.best(), "svd": spectral.automaton(found.max_rank)}
         for which, automaton in automata.items():
             rows.append(row := {"problem": problem, "which": which} | measure(automaton))

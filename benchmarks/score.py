@@ -82,7 +82,7 @@ def network(words: Words) -> Callable[[], object] | None:
 def main() -> None:
     rng = np.random.default_rng(SEED)
     box, wide = generate(N_STATES, rng), generate(TOP_RANK, rng)
-    words = box.sample(N_WORDS, seed=rng)
+    words = box.sample(N_WORDS, seed=rng).words
     assert np.allclose(box.weights(words), loop(box, words), rtol=1e-9)
     score = network(words)
     fast, plain, *other = best_of_each(

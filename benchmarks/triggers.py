@@ -34,7 +34,7 @@ def main() -> None:
         trigger = TRIGGER[:length]
         box = triggered_machine(trigger)
         rng = np.random.default_rng(options.seed + 1)
-        fronts = box.sample(200, seed=rng)
+        fronts = box.sample(200, seed=rng).words
         at_trigger = Reference.ask(box, [(*front, *trigger) for front in fronts])
         for rounds in (0, ROUNDS):
             found = seqray.extract(box, counterexamples=rounds, seed=options.seed)

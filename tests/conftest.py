@@ -5,7 +5,8 @@ import pytest
 from hypothesis import settings
 
 from kinds import NoFrameworks, left_out_of_fast, mark_of
-from seqray.extraction.conditional import fit as fitting
+from seqray.extraction.conditional import method
+from seqray.extraction.settings import ConditionalSettings
 
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
@@ -45,8 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit next to nothing, where it is not the fitted automata that are tested."""
-    monkeypatch.setattr(fitting, "EPOCHS", 1)
-    monkeypatch.setattr(fitting, "STEPS", 2)
+    monkeypatch.setattr(method, "SETTINGS", ConditionalSettings(n_epochs=1, min_steps=2))
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def folder(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     machine.save("machine.json")
-    seqray.write_words(machine.sample(50, seed=np.random.default_rng(2)), "words.txt")
+    seqray.write_words(machine.sample(50, seed=np.random.default_rng(2)).words, "words.txt")
     return tmp_path
 
 

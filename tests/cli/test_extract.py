@@ -23,7 +23,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert names(folder) == ["machine.json", "run", "words.txt"]
     assert names(folder / "run") == RUN
     found = open_run("run")
-    words = machine.sample(100, seed=np.random.default_rng(3))
+    words = machine.sample(100, seed=np.random.default_rng(3)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), machine.weights(words), atol=1e-9)
     assert found.settings["box"] == "wa:machine.json"
     assert found.settings["rank"] == found.best_rank()

@@ -66,7 +66,7 @@ def test_a_repaired_automaton_is_a_distribution_near_the_old_one(seed):
     assert new.n_states <= odd.n_states
     assert min(new.initial.min(), new.transitions.min(), new.final.min()) >= 0
     assert new.total == pytest.approx(1)
-    words = odd.sample(300, seed=np.random.default_rng(5))
+    words = odd.sample(300, seed=np.random.default_rng(5)).words
     rows = new.next_symbol(words)
     assert rows.min() >= 0
     np.testing.assert_allclose(rows.sum(axis=1), 1)

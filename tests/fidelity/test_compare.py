@@ -41,7 +41,7 @@ def box() -> WeightedAutomaton:
 
 @pytest.fixture
 def words(box):
-    return box.sample(300, seed=np.random.default_rng(1), max_length=30)
+    return box.sample(300, seed=np.random.default_rng(1), max_length=30).words
 
 
 class OnlyWeights:
@@ -313,7 +313,7 @@ def test_words_are_drawn_as_many_at_a_time_as_a_box_takes():
 
 def test_references_are_joined_in_their_order():
     machine = stochastic(4, seed=1)
-    words = machine.sample(60, seed=np.random.default_rng(3))
+    words = machine.sample(60, seed=np.random.default_rng(3)).words
     parts = [Reference.ask(machine, words[begin : begin + 20]) for begin in (0, 20, 40)]
     joined, whole = Reference.joined(parts), Reference.ask(machine, words)
     assert joined.words == words

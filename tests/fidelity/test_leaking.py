@@ -11,7 +11,7 @@ from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import stepped_box
 from seqray.explain.facts import facts
 from seqray.explain.naming import name_states
-from seqray.extraction.conditional.blocks import fill_conditional
+from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
 from seqray.extraction.self_check import check
 from seqray.fidelity.compare import Reference
@@ -135,7 +135,7 @@ def test_by_blocks_a_leaking_box_is_judged_by_weights(make):
 
 def test_counterexamples_are_learnt_from_a_leaking_box():
     found = extract(stepped(TWO), **SMALL, counterexamples=1)
-    assert found.settings["counterexamples"][0]["apart"] == pytest.approx(0, abs=1e-6)
+    assert found.settings["counterexamples"][0]["distance"] == pytest.approx(0, abs=1e-6)
 
 
 # What is measured ---------------------------------------------------------------------------------

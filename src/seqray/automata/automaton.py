@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.automata.sampling import sample
+from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, rescale, scaled, too_wide
 from seqray.automata.stepper import read_each
 from seqray.automata.tree import grow, sort_codes
@@ -26,7 +26,7 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
-from seqray.util.random import Seed, random_generator
+from seqray.util.random import Seed
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
@@ -363,17 +363,14 @@ class WeightedAutomaton:
         """
         return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
-    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Words:
-        """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.
-
-        Words that have not ended after ``max_length`` symbols are cut there.
+    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Sample:
+        """Draw words symbol by symbol from `next_symbol`; see `seqray.sample`.
 
         >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
-        >>> wa.sample(4, seed=np.random.default_rng(1))
-        Words(4 words over 1 symbols: λ, λ, aaa, λ)
+        >>> wa.sample(4, seed=1)
+        Sample(words=Words(4 words over 1 symbols: λ, λ, aaa, λ), n_cut=0)
         """
-        rng = random_generator(seed)
-        return sample(self, n_words, seed=rng, max_length=max_length)[0]
+        return sample(self, n_words, seed=seed, max_length=max_length)
 
     # The stepper --------------------------------------------------------------------------------
 

@@ -189,12 +189,12 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
 def show_searches(searches: list[dict[str, Any]]) -> None:
     """Print how far apart box and automaton were, search by search."""
     shown = titled("Where box and automaton disagree")
-    for name in ("questions", "states", "apart"):
+    for name in ("questions", "states", "distance"):
         shown.add_column(name, justify="right")
     shown.add_column("after the word", no_wrap=True)
     shown.add_column("then")
     for each in searches:
-        counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3)
+        counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["distance"], 3)
         shown.add_row(*counts, shortened(each["after"], 24), each["then"])
     console().print(shown)
     click.echo(

@@ -21,7 +21,7 @@ from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended, heeding, way_of
 from seqray.extraction.basis import Basis
-from seqray.extraction.conditional.method import by_contexts
+from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
 from seqray.extraction.request import Job
 from seqray.extraction.svd import Decomposition
@@ -100,7 +100,7 @@ class Extraction:
     def automata(self) -> RankedAutomata:
         """The automata of all ranks, as run folders keep them."""
         svd = self.decomposition
-        return RankedAutomata(svd.largest, svd.through, self.fitted)
+        return RankedAutomata(svd.largest, svd.prefix_final, self.fitted)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.
@@ -238,7 +238,7 @@ def extract(
             *(counterexamples, repeat, seed, meter, kept, progress),
         )
         try:
-            found = by_contexts(job) if method == "conditional" else by_blocks(job)
+            found = conditional_method(job) if method == "conditional" else by_blocks(job)
         except MemoryError as error:
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and {max_rank} states:"

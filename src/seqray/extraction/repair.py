@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.native.clipped import clipped
-from seqray.extraction.conditional.blocks import fill_conditional
+from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
 from seqray.fidelity.compare import Fidelity, Reference
 from seqray.formats.automaton_file import AutomatonLike, as_automaton

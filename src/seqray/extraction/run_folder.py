@@ -121,7 +121,7 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         config, contents = read_run(home)
         values = [float(row["value"]) for row in _read_csv("singular_values.csv", contents)]
         automata = RankedAutomata.from_files(contents)
-        if config.get("method") == "conditional" and automata.through is None:
+        if config.get("method") == "conditional" and automata.prefix_final is None:
             raise FileError("damaged: fitted.npz is missing")
         table = _read_fidelity(contents, config["words"], config["word_prefixes"])
         n = automata.largest.n_states
@@ -133,7 +133,7 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         if config["rank"] not in table.ranks:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         settings = {k: v for k, v in config.items() if k not in ("format", "version")}
-        decomposition = Decomposition(np.array(values), automata.largest, automata.through)
+        decomposition = Decomposition(np.array(values), automata.largest, automata.prefix_final)
         basis = _read_basis(contents["basis.json"])
         return Extraction(decomposition, basis, table, settings, automata.fitted)
 
