@@ -7,6 +7,8 @@ computes nearly the same function.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from seqray.util.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
     from seqray.automata.sampling import Sample
@@ -78,8 +80,6 @@ if TYPE_CHECKING:
         StopReason,
         SymbolError,
     )
-
-__version__ = "0.1.0"
 
 # Public names are loaded when first used, so that `seqray --help` does not wait for numpy.
 _ROOMS = {

@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_info
 
-import seqray
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.cells import (
     SIZES,
@@ -57,6 +56,7 @@ from seqray.experiments.table import (
 from seqray.util.csv_table import write_rows
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import check_header, nulled, read_text, reading, writing
+from seqray.util.version import __version__
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"
 BOXES, DISTILLED = "boxes", "distilled"
@@ -356,7 +356,7 @@ def machine() -> dict[str, Any]:
         pass
     blas = {f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info()}
     return {
-        "seqray": seqray.__version__,
+        "seqray": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "blas": sorted(blas),
