@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from seqray import Alphabet
-from seqray.explain.text import MOST_ROWS, Section, first_choices, number, shortened
+from seqray.explain.text import MOST_ROWS, Section, first_choices
 
 
 def test_numbers_stand_right_and_words_left():
@@ -31,5 +31,3 @@ def test_what_comes_next_has_names():
     alphabet = Alphabet(["a symbol with a long name", "b"])
     choices = first_choices(alphabet, np.array([0.3, 0.3, 0.4]), 3)
     assert choices == [("end", 0.4), ("…a long name", 0.3), ("b", 0.3)]
-    assert number(1234.5678) == "1235"
-    assert shortened("abcd", 3) == "…cd"

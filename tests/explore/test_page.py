@@ -185,7 +185,7 @@ def test_what_is_least_useful_is_left_out_and_the_page_says_so(monkeypatch, capl
     told = content(page)
     assert "words that both were compared on" in told["left_out"]
     assert told["left_out"] in caplog.text
-    assert len(told["heard"]["words"]) < 1500
+    assert len(told["recorded"]["words"]) < 1500
     assert told["bytes"] == 4
 
 

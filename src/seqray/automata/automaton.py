@@ -30,7 +30,7 @@ from seqray.util.random import Seed, random_generator
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
-FORMAT, VERSION = "seqray.automata.automaton", 1
+FORMAT, VERSION = "seqray.automaton", 1
 
 _TOGETHER = 2**16  # words scored at once, so that memory is bounded
 _FEW = 2**15  # numbers in the matrices of a step that takes one for each child

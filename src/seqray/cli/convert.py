@@ -14,12 +14,12 @@ from seqray.cli.common import (
     open_automaton,
     rank_option,
     show_fidelity,
-    write_text,
 )
 from seqray.draw.dot import to_dot
 from seqray.formats.fst import to_fst_text
 from seqray.formats.pautomac import write_machine
-from seqray.util.files import writing
+from seqray.util.files import write_text, writing
+from seqray.util.formatting import counted
 
 
 @click.command()
@@ -30,8 +30,8 @@ from seqray.util.files import writing
     "--repair",
     "repaired",
     is_flag=True,
-    help="Fit an automaton without negative weights to it, a true distribution, and say what "
-    "that loses.",
+    help="Fit an automaton without negative weights to it, a probability distribution, and report "
+    "how faithful that is.",
 )
 def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> None:
     """Write an automaton in the format that OUTPUT's ending names.
@@ -54,7 +54,8 @@ def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> N
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     WRITERS[output.suffix](opened, output)
-    click.echo(f"{output}: {opened.n_states} states, {len(opened.alphabet)} symbols")
+    states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
+    click.echo(f"{output}: {states}, {symbols}")
 
 
 def _dot(automaton: WeightedAutomaton, path: Path) -> None:

@@ -283,7 +283,7 @@ def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
         after = state @ a.transitions
         weights = after @ a.prefix_final
         for code in np.flatnonzero(weights > 0).tolist():
-            # Where weights are not probabilities a longer prefix may weigh more: it must not run away.
+            # Where weights are not probabilities a longer prefix may weigh more than a shorter one.
             key = max(below, -float(weights[code]))
             heapq.heappush(heap, (key, next(number), (*word, code), after[code]))
     return found

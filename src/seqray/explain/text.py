@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import shortened
 
 END = "end"
 """What the end of a word is called among next symbols."""
@@ -72,24 +73,6 @@ def as_text(sections: Iterable[Section]) -> str:
     ab     0.125
     """
     return "\n\n".join(str(section) for section in sections)
-
-
-def shortened(text: str, width: int) -> str:
-    """Leave out the beginning of what is too long: the end of a prefix matters most.
-
-    >>> shortened("abcdefgh", 5), shortened("abc", 5)
-    ('…efgh', 'abc')
-    """
-    return text if len(text) <= width else f"…{text[-width + 1 :]}"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Write a number with a few digits; nothing for nan.
-
-    >>> number(0.12345678), number(float("nan"))
-    ('0.1235', '')
-    """
-    return "" if np.isnan(value) else f"{value:.{digits}g}"
 
 
 def likeliest(alphabet: Alphabet, probabilities: FloatArray, n: int = 3) -> str:

@@ -14,8 +14,8 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.draw.graph import shown_name
 from seqray.explain.background import Background
-from seqray.explore.heard import Heard
 from seqray.explore.ranks import PackedRanks
+from seqray.explore.recorded import RecordedAnswers
 from seqray.extraction.extract import METHODS, Extraction
 from seqray.fidelity.compare import MEANINGS, Fidelity
 from seqray.util.arrays import FloatArray
@@ -80,7 +80,7 @@ def page_content(
     name: str,
     facts: Mapping[str, Any],
     changes: Mapping[str, Any],
-    heard: Heard | None = None,
+    recorded: RecordedAnswers | None = None,
     is_live: bool = False,
 ) -> dict[str, Any]:
     """Return all of a page's data but the automata themselves, see `with_ranks`.
@@ -94,15 +94,15 @@ def page_content(
     name
         What to call the box.
     facts, changes
-        About the whole, and from rank to rank: see `seqray.explore.whole`.
-    heard
+        About the whole, and from rank to rank: see `seqray.explore.whole_facts`.
+    recorded
         What the box says, if it was asked.
     is_live
         Whether typed words can be asked of the box.
     """
     alphabet = subject.automata.largest.alphabet
-    fidelity = dict(subject.fidelity) if heard is None else dict(heard.fidelity)
-    source = "held-out words" if heard is None else heard.source
+    fidelity = dict(subject.fidelity) if recorded is None else dict(recorded.fidelity)
+    source = "held-out words" if recorded is None else recorded.source
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -121,8 +121,8 @@ def page_content(
         "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
         "facts": facts,
         "changes": changes,
-        "heard": None if heard is None else heard.to_json(),
-        "made": how_made(subject, chosen, name, heard),
+        "recorded": None if recorded is None else recorded.to_json(),
+        "made": how_made(subject, chosen, name, recorded),
         "questions": subject.settings.get("questions"),
         "live": is_live,
     }
@@ -168,7 +168,7 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def how_made(
-    subject: Subject, chosen: int, name: str, heard: Heard | None
+    subject: Subject, chosen: int, name: str, recorded: RecordedAnswers | None
 ) -> list[tuple[str, str]]:
     """Say how the automaton was made, as pairs of a label and a text.
 
@@ -193,8 +193,8 @@ def how_made(
         ]
         if settings.get("stopped"):
             rows.insert(4, ("Stopped early", str(settings["stopped"])))
-    if heard is not None:
-        rows.append(("Compared on", heard.source))
+    if recorded is not None:
+        rows.append(("Compared on", recorded.source))
     return [*rows, ("Versions", _versions(settings))]
 
 

@@ -20,9 +20,10 @@ from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
 from seqray.automata.words import Alphabet, Symbol
 from seqray.draw.graph import shown_name
 from seqray.explain.background import expected_visits
-from seqray.explain.naming import NamedAutomaton, name_states
+from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.naming import name_states
 from seqray.explain.probable import has_negative
-from seqray.explore.first import FirstGraph, state_names
+from seqray.explore.first_graph import FirstGraph, state_names
 from seqray.explore.packing import pack
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, RankError

@@ -93,11 +93,11 @@ def rank_changes(automata: RankedAutomata, ranks: Sequence[int], chosen: int) ->
         {
             "before": step.before,
             "after": step.after,
-            "apart": step.apart,
+            "apart": step.distance,
             "changes": [
                 {
                     "prefix": found.alphabet.encode(each.prefix).tolist(),
-                    "apart": each.apart,
+                    "apart": each.distance,
                     "before": each.before,
                     "after": each.after,
                 }

@@ -19,12 +19,9 @@ from seqray.draw.geometry import Curve, Points, Rims, head_corners
 from seqray.draw.graph import (
     DrawnEdge,
     clear_threshold,
-    counted,
     distinct,
     drawn_edges,
     hidden_share,
-    number,
-    weight_share,
 )
 from seqray.draw.labels import Arrangement, arrange
 from seqray.draw.layout import scattered, spread
@@ -32,6 +29,7 @@ from seqray.draw.routing import OUTSIDE, Link
 from seqray.draw.strokes import extent, label_size, pen
 from seqray.explore.packing import rounded
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import counted, page_percent, percent_in_words, typeset
 
 STEPS, DECADES = 60, 3
 """Positions of the page's slider of thresholds, and how far down it goes (arrows.js)."""
@@ -167,7 +165,7 @@ class FirstGraph:
         return labels
 
     def _write(self, weight: float) -> str:
-        return percent(weight) if self._are_probabilities else number(weight, 2)
+        return page_percent(weight) if self._are_probabilities else typeset(weight, 2)
 
     # Where it stands ------------------------------------------------------------------------------
 
@@ -314,7 +312,7 @@ class FirstGraph:
             return ""
         return (
             f"{len(self.edges)} of {counted(n_arrows, 'arrow')} drawn; what is hidden has "
-            f"{weight_share(hidden)} of all weight."
+            f"{percent_in_words(hidden)} of all weight."
         )
 
 
@@ -330,21 +328,6 @@ def state_names(prefixes: Sequence[str], shares: Sequence[float]) -> list[tuple[
         is_start = prefix == "λ"
         names.append((how, "start") if is_start else (f"{how} after".strip(), prefix))
     return names
-
-
-def percent(share: float) -> str:
-    """Write a share as the page does (tools.js).
-
-    >>> percent(0.2512), percent(0.0321), percent(1e-6), percent(-0.1), percent(0.99999)
-    ('25.1 %', '3.2 %', '< 0.01 %', '−10 %', '99.9 %')
-    """
-    value = 100 * share
-    if value and abs(value) < 0.01:
-        return "< 0.01 %" if value > 0 else "> −0.01 %"
-    text = f"{value:.3g}" if abs(value) >= 10 else f"{value:.2g}"
-    if text == "100" and share < 1:
-        text = "99.9"
-    return f"{text.replace('-', '−')} %"
 
 
 def tint(mass: float | None) -> float:

@@ -14,11 +14,11 @@ from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, predicts, read_each
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
-from seqray.draw.graph import counted
 from seqray.fidelity.compare import Fidelity, Reference
 from seqray.fidelity.disagreements import Disagreement, disagreements
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted
 
 N_WORDS = 2000
 """How many words are drawn to compare on."""
@@ -46,7 +46,7 @@ LONGEST_RANDOM = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class RecordedAnswers:
     """What a box said on words, and how near the automata are to that.
 
     Parameters
@@ -73,7 +73,7 @@ class Heard:
     fidelity: Mapping[int, Fidelity]
     source: str
 
-    def fewer(self, share: float) -> Heard:
+    def fewer(self, share: float) -> RecordedAnswers:
         """Return a share of the words and prefixes only, for pages with little room."""
         n_words = max(1, int(share * len(self.words)))
         n_prefixes = 0 if self.prefixes is None else max(10, int(share * len(self.prefixes)))
@@ -106,7 +106,7 @@ class Heard:
         }
 
 
-def hear(
+def record_answers(
     box: BlackBox,
     automata: Callable[[int], WeightedAutomaton],
     ranks: Sequence[int],
@@ -116,7 +116,7 @@ def hear(
     words: Words | None = None,
     max_length: int | None = None,
     seed: int = 0,
-) -> Heard:
+) -> RecordedAnswers:
     """Ask a box what a page shows of it.
 
     Parameters
@@ -142,8 +142,8 @@ def hear(
     Examples
     --------
     >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> heard = hear(box, lambda rank: box, [1], 1)
-    >>> heard.source, len(heard.prefixes), heard.fidelity[1]["disagreement"]
+    >>> recorded = record_answers(box, lambda rank: box, [1], 1)
+    >>> recorded.source, len(recorded.prefixes), recorded.fidelity[1]["disagreement"]
     ('2,000 words drawn from the box', 150, 0.0)
     """
     automaton = automata(chosen)
@@ -168,7 +168,9 @@ def hear(
     if probabilities is not None and isinstance(box, PredictingStepper):
         odd = box.alphabet.words([each.word for each in worst])
         worst_next = read_each(box, odd, box.state_next_symbol)
-    return Heard(shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source)
+    return RecordedAnswers(
+        shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source
+    )
 
 
 def drawn_words(
