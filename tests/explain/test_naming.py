@@ -10,8 +10,8 @@ from automata import FIGURE_1, contraction
 from seqray import WeightedAutomaton
 from seqray.automata.algebra import add, change_basis, distance
 from seqray.automata.generators import random_automaton, random_machine
+from seqray.automata.prediction_states import states_after
 from seqray.explain.loss import checked_words, weight_loss
-from seqray.explain.named_automaton import states_after
 from seqray.explain.naming import choose_rows, continuations, name_states
 from seqray.util.errors import ArgumentError
 

@@ -25,6 +25,7 @@ from seqray.automata.gramians import (
     times_power,
     to_unit,
 )
+from seqray.automata.span import extended, perpendicular
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
@@ -246,7 +247,8 @@ def _reachable_basis(
     sizes[sizes == 0] = 1
     matrices, squares = a.transitions / sizes, (a.transitions / sizes) ** 2
     errors = variance.transitions / sizes**2
-    basis, noise = np.empty((0, a.n_states)), np.empty((0, a.n_states))
+    basis: FloatArray = np.empty((0, a.n_states))
+    noise = np.empty((0, a.n_states))
     candidates, doubts = a.initial[None, :] / size, variance.initial[None, :] / size**2
     origins = np.ones(1)
     while len(basis) < a.n_states:
@@ -255,24 +257,18 @@ def _reachable_basis(
         if not clear.any():
             break
         best = int(np.where(clear, residuals * origins, 0).argmax())
-        found = _perpendicular(candidates[best : best + 1] / residuals[best], basis)
-        found /= np.linalg.norm(found)
+        basis = extended(basis, candidates[best] / residuals[best])
+        found = basis[-1:]
         doubt = np.minimum(doubts[best : best + 1] / residuals[best] ** 2, 1)
-        basis, noise = np.concatenate([basis, found]), np.concatenate([noise, doubt])
+        noise = np.concatenate([noise, doubt])
         height = residuals[best] * origins[best]
         left = np.arange(len(candidates)) != best
-        fresh = _perpendicular((found @ matrices)[:, 0], basis)
-        candidates = np.concatenate([_perpendicular(candidates[left], found), fresh])
+        fresh = perpendicular((found @ matrices)[:, 0], basis)
+        candidates = np.concatenate([perpendicular(candidates[left], found), fresh])
         fresh = (found**2 @ errors + doubt @ squares)[:, 0]
         doubts = np.concatenate([doubts[left], fresh])
         origins = np.append(origins[left], np.full(len(fresh), height))
     return basis, noise
-
-
-def _perpendicular(rows: FloatArray, basis: FloatArray) -> FloatArray:
-    """Take from rows what lies in the span of an orthonormal basis; twice is enough (Kahan)."""
-    rows = rows - (rows @ basis.T) @ basis
-    return rows - (rows @ basis.T) @ basis
 
 
 def _minimal(a: WeightedAutomaton, error: float, tolerance: float) -> WeightedAutomaton:

@@ -33,6 +33,7 @@ Edge: TypeAlias = tuple[int, Symbol, int, float]
 FORMAT, VERSION = "seqray.automaton", 1
 
 _TOGETHER = 2**16  # words scored at once, so that memory is bounded
+_N_SUMMED_LENGTHS = 10  # words shorter than this show whether weights are a distribution
 _FEW = 2**15  # numbers in the matrices of a step that takes one for each child
 
 
@@ -229,10 +230,28 @@ class WeightedAutomaton:
         flipped = self.transitions.transpose(0, 2, 1)
         return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
 
-    @property
+    @cached_property
     def is_distribution(self) -> bool:
-        """Whether all words, and what goes elsewhere, weigh about 1: only then can it predict."""
-        return bool(abs(float(self.initial @ self.prefix_final) - 1) < 0.1)
+        """Whether the weights of all words sum to about 1: only then can it predict.
+
+        What goes elsewhere counts, too. Where weights grow with length, their sum has no limit, and
+        its analytic continuation (see `prefix_final`) may be 1 by accident. So short words are
+        summed, too: up to no length may their weights exceed 1, or be negative, by more than 0.1.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [0.5]).is_distribution
+        True
+        >>> WeightedAutomaton("a", [1], [[[3]]], [-2]).is_distribution  # -2 / (1 - 3) is 1
+        False
+        """
+        if not abs(float(self.initial @ self.prefix_final) - 1) < 0.1:
+            return False
+        state, step, total = self.initial, self.transitions.sum(axis=0), 0.0
+        for _ in range(_N_SUMMED_LENGTHS):
+            total += float(state @ self.final)
+            if not -0.1 < total < 1.1:
+                return False
+            state = state @ step
+        return True
 
     # Scoring ------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import read_each
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.util.arrays import FloatArray
 
@@ -73,14 +72,3 @@ def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
     transitions = a.transitions / sizes[:, None] * sizes
     elsewhere = None if a.elsewhere is None else a.elsewhere / sizes
     return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes, elsewhere)
-
-
-def states_after(a: WeightedAutomaton, words: Words) -> FloatArray:
-    """Return the state after each word, shape ``(n_words, n_states)``.
-
-    >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [2])
-    >>> states_after(wa, wa.alphabet.words(["", "aa"]))
-    array([[1.  ],
-           [0.25]])
-    """
-    return read_each(a, words, a.state_vectors)

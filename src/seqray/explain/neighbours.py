@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import as_probabilities
+from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Symbol, Words
 from seqray.explain.edits import Edit, one_edit
-from seqray.explain.probable import is_distribution
 from seqray.explain.text import next_name
 from seqray.fidelity.compare import Reference
 from seqray.util.arrays import FloatArray, IntArray
@@ -72,13 +71,13 @@ class OneEditWords:
         own = wa.alphabet.words([word])
         weights, probabilities = wa.weights(words), None
         shown: dict[int, str] = {}
-        if is_distribution(wa):
+        if wa.is_distribution:
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
             probabilities = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
             other = probabilities[1:].argmax(axis=1) != probabilities[0].argmax()
-            moved = np.where(other, np.abs(probabilities[1:] - probabilities[0]).sum(axis=1), 0)
+            moved = np.where(other, total_variation(probabilities[1:], probabilities[0]), 0)
             for i in np.argsort(-moved, kind="stable")[:n].tolist():
                 if moved[i] > 0:
                     shown[i] = "next"
@@ -116,7 +115,7 @@ class OneEditWords:
         alphabet = self.words.alphabet
         distance, following = np.nan, ""
         if self.probabilities is not None:
-            distance = float(np.abs(self.probabilities[i + 1] - self.probabilities[0]).sum() / 2)
+            distance = float(total_variation(self.probabilities[i + 1], self.probabilities[0]))
             following = next_name(alphabet, int(self.probabilities[i + 1].argmax()))
         box_weight, box_following = np.nan, ""
         if reference is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.prediction_states import states_after
 from seqray.automata.words import Words
 from seqray.explain.graph import leads, reachable
 from seqray.explain.loss import weight_loss
-from seqray.explain.named_automaton import NamedAutomaton, rescaled, states_after
+from seqray.explain.named_automaton import NamedAutomaton, rescaled
 from seqray.explain.probable import grown_prefixes, has_negative, sums
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.util.errors import ArgumentError

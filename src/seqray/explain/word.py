@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import as_probabilities, read_each
+from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
+from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import BlackBox, max_length_of
 from seqray.explain.background import Background
@@ -17,7 +18,6 @@ from seqray.explain.edits import Edit, show_edit
 from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.naming import name_states
 from seqray.explain.neighbours import Neighbour, OneEditWords
-from seqray.explain.probable import is_distribution
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest
 from seqray.fidelity.compare import MEANINGS, Fidelity, Reference
@@ -177,7 +177,7 @@ def explain_word(
     symbols = wa.alphabet.decode(wa.alphabet.encode(word).tolist())
     prefixes = wa.alphabet.words([symbols[:n] for n in range(len(symbols) + 1)])
     following, factors = None, np.full(len(prefixes), np.nan)
-    if is_distribution(wa):
+    if wa.is_distribution:
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
     edited = OneEditWords.of(wa, symbols, n_neighbours, max_length_of(box))
@@ -199,12 +199,10 @@ def explain_word(
 
 def _path(a: WeightedAutomaton, prefixes: Words) -> FloatArray:
     """Return the state after each prefix; for distributions divided by all that can follow it."""
-    if not is_distribution(a):
+    if not a.is_distribution:
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: inf says so
-            return read_each(a, prefixes, a.state_vectors)
-    vectors = read_each(a, prefixes, lambda states: states.vectors[states.rows])
-    total = (vectors @ a.prefix_final)[:, None]
-    return np.divide(vectors, total, out=np.zeros_like(vectors), where=total != 0)
+            return states_after(a, prefixes)
+    return prediction_states(a, scaled_states(a, prefixes).vectors)
 
 
 def _along(reference: Reference, length: int) -> FloatArray | None:
@@ -289,7 +287,7 @@ def _next_symbols(e: WordExplanation) -> Section | None:
         after = shortened(e.alphabet.show(e.word[:i]), 14)
         row = [after, likeliest(e.alphabet, probabilities)]
         if box is not None:
-            distance = np.abs(box[i] - probabilities).sum() / 2
+            distance = float(total_variation(box[i], probabilities))
             row += [likeliest(e.alphabet, box[i]), significant(distance, 2)]
         rows.append(tuple(row))
     columns = ("after", "automaton", *(("box", " distance") if box is not None else ()))

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from seqray.automata.stepper import leak_of
+from seqray.automata.probabilities import leak_of
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import metrics
 from seqray.util.arrays import FloatArray

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import leak_of
 from seqray.automata.sampling import sample
-from seqray.automata.stepper import PredictingStepper, Stepper, collect, leak_of, predicts
+from seqray.automata.stepper import PredictingStepper, Stepper, collect, predicts
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import (

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import leak_of, total_variation, with_elsewhere
 from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import (
     PredictingStepper,
     collect,
-    leak_of,
     predicts,
     read_each,
-    with_elsewhere,
 )
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
@@ -140,20 +139,19 @@ def disagreements(
     return sorted(chosen, key=_worst_first)
 
 
-def total_variation(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
+def total_variation_by_node(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
     """Return what share of probability box and automaton give to different symbols after each prefix.
 
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> off = WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
-    >>> total_variation(Reference.ask(wa, ["ab"]), off)
+    >>> total_variation_by_node(Reference.ask(wa, ["ab"]), off)
     array([0.25, 0.25, 0.25])
     """
     assert reference.next_symbol is not None
     read = clipped(automaton)
     said = collect(read, reference.tree, read.state_next_symbol)
     box, said = _outcomes(reference.next_symbol.T, said)
-    apart: FloatArray = np.abs(box - said).sum(axis=1) / 2
-    return apart
+    return total_variation(box, said)
 
 
 def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -164,8 +162,8 @@ def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, Float
 
 
 def mean_total_variation(reference: Reference, automaton: WeightedAutomaton) -> float:
-    """Return the mean of `total_variation` after the words themselves."""
-    return float(total_variation(reference, automaton)[reference.tree.node_of_word].mean())
+    """Return the mean of `total_variation_by_node` after the words themselves."""
+    return float(total_variation_by_node(reference, automaton)[reference.tree.node_of_word].mean())
 
 
 def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float) -> Words:
@@ -178,7 +176,7 @@ def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float)
     >>> [*beginnings(Reference.ask(wa, ["bab", "abb"]), off, 0.01)]
     [('a',), ('b', 'a')]
     """
-    tree, apart = reference.tree, total_variation(reference, automaton)
+    tree, apart = reference.tree, total_variation_by_node(reference, automaton)
     far = apart > max(apart.max() / 2, least)
     before = np.zeros_like(far)  # whether they were so already
     for start, stop in pairwise(tree.levels[1:].tolist()):
@@ -205,7 +203,7 @@ class _Compare:
         if self.by_next:
             sides = self.box, clipped(self.automaton)
             one, other = _outcomes(*(_next(side, words) for side in sides))
-            apart = np.abs(one - other).sum(axis=1) / 2
+            apart = total_variation(one, other)
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
             every = [*map(str, words.alphabet.symbols), "end", "elsewhere"]

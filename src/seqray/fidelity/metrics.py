@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.stepper import leak_of
+from seqray.automata.probabilities import leak_of
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 

@@ -26,8 +26,9 @@ from functools import cached_property
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import leak_of, with_elsewhere
 from seqray.automata.ranks import ending
-from seqray.automata.stepper import PredictingStepper, leak_of, with_elsewhere
+from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.tree_batches import Corpus
 from seqray.automata.words import Words

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import with_elsewhere
 from seqray.automata.ranks import NEVER_ENDS
-from seqray.automata.stepper import with_elsewhere
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.automata.words import Alphabet
 from seqray.extraction.conditional.blocks import SHARE, ConditionalBlocks

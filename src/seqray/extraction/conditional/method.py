@@ -55,7 +55,7 @@ from seqray.fidelity.disagreements import (
     beginnings,
     disagreements,
     mean_total_variation,
-    total_variation,
+    total_variation_by_node,
 )
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.progress import Progress
@@ -559,7 +559,7 @@ class _Search:
                 seed=self.job.seed + len(self.searches),
             )
         apart = {each.word: each.apart for each in found}
-        known = total_variation(part.known, automaton)
+        known = total_variation_by_node(part.known, automaton)
         worst_known = np.argsort(-known, kind="stable")[:N_WORST]
         apart |= zip(part.known.tree.words(worst_known), known[worst_known].tolist(), strict=True)
         apart = self._possible(apart)
