@@ -67,7 +67,7 @@ def test_words_of_ones_own_are_compared_on():
 
 
 def test_long_words_do_not_fill_the_page(monkeypatch):
-    monkeypatch.setattr("seqray.explore.recorded.N_LETTERS", 200)
+    monkeypatch.setattr("seqray.explore.recorded.MAX_SYMBOLS", 200)
     words = machine().alphabet.words([symbol * 60 for symbol in "abcd"] + ["abcd" * 15])
     recorded = record_answers(machine(), probabilities().automaton, [5], 5, words=words)
     assert len(recorded.words) == 3
@@ -165,12 +165,12 @@ def test_how_it_was_made_names_everything():
     rows = dict(how_made(Subject.of(probabilities()), 5, "my box", None))
     assert rows["Black box"] == "my box"
     assert rows["Method"].startswith("conditional: how contexts go on")
-    assert rows["Questions"].replace(",", "").isdigit()
+    assert rows["Queries"].replace(",", "").isdigit()
     assert rows["Seed"] == "0"
     assert rows["Time"].endswith(")")
     assert f"seqray {seqray.__version__}" in rows["Versions"]
     values = dict(how_made(Subject.of(real()), 2, "f", None))
-    assert "suffixes" in values["Asked about"]
+    assert "suffixes" in values["Basis"]
 
 
 def test_how_it_was_made_says_what_was_unusual():
@@ -180,6 +180,6 @@ def test_how_it_was_made_says_what_was_unusual():
                       subject.fidelity, odd, 5)  # fmt: skip
     rows = dict(how_made(changed, 5, "x", None))
     assert rows["Method"] == "by hand"
-    assert rows["Questions"] == "7, each 3 times"
+    assert rows["Queries"] == "7, each 3 times"
     assert rows["Stopped early"] == "time is over"
     assert rows["Time"] == rows["Seed"] == "–"

@@ -29,7 +29,7 @@ RANKS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 
 
 class Change(NamedTuple):
-    """What a larger rank says differently after a prefix, or of a word.
+    """What a larger rank changes after a prefix, or for a word.
 
     ``distance`` is the total variation distance of the next symbols, and ``before`` and ``after``
     are the likeliest ones; for automata that do not predict it is the difference of the weights.

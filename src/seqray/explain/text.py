@@ -14,7 +14,7 @@ from seqray.util.formatting import shortened
 END = "end"
 """What the end of a word is called among next symbols."""
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Longer tables lose rows in their middle."""
 
 
@@ -41,9 +41,9 @@ class Section:
 
     def shortened(self) -> Section:
         """Return the table without the rows in its middle, if it is long."""
-        if len(self.rows) <= MOST_ROWS:
+        if len(self.rows) <= MAX_ROWS:
             return self
-        half = MOST_ROWS // 2
+        half = MAX_ROWS // 2
         left_out = len(self.rows) - 2 * half
         gap = ("…", f"{left_out} more", *[""] * (len(self.columns) - 2))[: len(self.columns)]
         rows = (*self.rows[:half], gap, *self.rows[-half:])

@@ -96,9 +96,9 @@ def page_content(
     facts, changes
         About the whole, and from rank to rank: see `seqray.explore.whole_facts`.
     recorded
-        What the box says, if it was asked.
+        Answers of the box, if there is one.
     is_live
-        Whether typed words can be asked of the box.
+        Whether typed words can be sent to the box.
     """
     alphabet = subject.automata.largest.alphabet
     fidelity = dict(subject.fidelity) if recorded is None else dict(recorded.fidelity)
@@ -123,7 +123,7 @@ def page_content(
         "changes": changes,
         "recorded": None if recorded is None else recorded.to_json(),
         "made": how_made(subject, chosen, name, recorded),
-        "questions": subject.settings.get("questions"),
+        "queries": subject.settings.get("questions"),
         "live": is_live,
     }
     odd: dict[str, Any] = nulled(document, lambda x: not np.isfinite(x))
@@ -136,7 +136,7 @@ def with_ranks(document: dict[str, Any], packed: PackedRanks) -> dict[str, Any]:
 
 
 def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
-    """Return the metrics by name, a value a rank, and how sure each is."""
+    """Return the metrics by name, one value per rank, with confidence intervals."""
     if not fidelity:
         return None
     ranks, first = sorted(fidelity), next(iter(fidelity.values()))
@@ -170,7 +170,7 @@ def joined(parts: Sequence[str]) -> str:
 def how_made(
     subject: Subject, chosen: int, name: str, recorded: RecordedAnswers | None
 ) -> list[tuple[str, str]]:
-    """Say how the automaton was made, as pairs of a label and a text.
+    """Return how the automaton was made, as pairs of a label and a text.
 
     Examples
     --------
@@ -185,8 +185,8 @@ def how_made(
         rows = [
             ("Black box", name),
             ("Method", _method(settings)),
-            ("Asked about", _basis(settings)),
-            ("Questions", _questions(settings)),
+            ("Basis", _basis(settings)),
+            ("Queries", _queries(settings)),
             ("States", _sizes(subject, chosen)),
             ("Seed", str(settings.get("seed", "–"))),
             ("Time", _seconds(settings.get("seconds", {}))),
@@ -217,7 +217,7 @@ def _basis(settings: Mapping[str, Any]) -> str:
     return ", ".join([" × ".join(sizes), str(settings.get("basis", ""))]).strip(", ")
 
 
-def _questions(settings: Mapping[str, Any]) -> str:
+def _queries(settings: Mapping[str, Any]) -> str:
     count = settings.get("questions")
     text = f"{count:,}" if isinstance(count, int) else "–"
     repeat = settings.get("repeat", 1)

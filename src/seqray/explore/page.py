@@ -29,14 +29,14 @@ from seqray.util.errors import ArgumentError, RankError
 from seqray.util.formatting import counted
 from seqray.util.redaction import redacted
 
-LIMIT = 2_950_000
+MAX_PAGE_BYTES = 2_950_000
 """How many bytes a page may have; three million are promised."""
 
-RESERVED = 250_000
-"""How many of them are for what is said about the chosen rank."""
+RESERVED_BYTES = 250_000
+"""How many of them are for the facts about the chosen rank."""
 
-HOW_MUCH = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
-"""What is tried so that the chosen rank fits: the share of the box's answers, bytes a number."""
+SIZES_TO_TRY = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
+"""What is tried so that the chosen rank fits: the share of the box's answers, bytes per number."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ SCRIPTS = (
 
 
 def to_html(
-    found: Extraction | AutomatonLike,
+    extraction: Extraction | AutomatonLike,
     *,
     box: BlackBox | None = None,
     words: Words | Iterable[Word] | None = None,
@@ -63,7 +63,7 @@ def to_html(
 
     Parameters
     ----------
-    found
+    extraction
         An extraction, with automata of every rank, or a single automaton; or the path of a run
         folder or of an automaton's file.
     box
@@ -80,7 +80,7 @@ def to_html(
     seed
         Random seed, a number or a generator.
     is_live
-        Whether the page is served by `seqray.explore.serve`, and can ask the box.
+        Whether the page is served by `seqray.explore.serve`, and can query the box.
 
     Returns
     -------
@@ -96,9 +96,11 @@ def to_html(
     """
     if words is not None and box is None:
         raise ArgumentError("words: only needed to compare with a box, and box is None")
-    if isinstance(found, str | os.PathLike) and os.path.isdir(found):
-        found = open_run(found)
-    subject = Subject.of(found if isinstance(found, Extraction) else as_automaton(found, "found"))
+    if isinstance(extraction, str | os.PathLike) and os.path.isdir(extraction):
+        extraction = open_run(extraction)
+    if not isinstance(extraction, Extraction):
+        extraction = as_automaton(extraction, "extraction")
+    subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
     settings = subject.settings
@@ -121,12 +123,12 @@ def to_html(
 def _chosen_rank(subject: Subject, rank: int | None) -> int:
     """Return the rank to show first: the given one or the best, if a page can hold it.
 
-    This is known before the box is asked anything.
+    This is known before the first query.
     """
     wanted = subject.best if rank is None else rank
     if wanted not in subject.ranks:
         raise RankError(f"rank {wanted} is outside {subject.ranks[0]} … {subject.ranks[-1]}")
-    room = LIMIT - len(_assembled({}, None, "", False).encode()) - RESERVED
+    room = MAX_PAGE_BYTES - len(_assembled({}, None, "", False).encode()) - RESERVED_BYTES
     if least_size(subject.automata, wanted) <= room:
         return wanted
     smaller = (r for r in reversed(subject.ranks) if r < wanted)
@@ -173,7 +175,7 @@ class _Page:
 
     def fitted(self, recorded: RecordedAnswers | None) -> str:
         """Return the page with all that fits; what is least useful is left out first."""
-        for share, least_bytes in HOW_MUCH if recorded is not None else HOW_MUCH[::2]:
+        for share, least_bytes in SIZES_TO_TRY if recorded is not None else SIZES_TO_TRY[::2]:
             less = None if recorded is None else recorded if share == 1 else recorded.fewer(share)
             left_out = [] if recorded is None or less is None else _missing(recorded, less)
             page = self._packed(less, left_out, least_bytes)
@@ -197,7 +199,7 @@ class _Page:
             is_live=self.is_live,
         )
         frame = _assembled(document, self.first, self.name, self.is_live)
-        room = LIMIT - len(frame.encode())
+        room = MAX_PAGE_BYTES - len(frame.encode())
         automata = self.subject.automata
         try:
             packed = pack_ranks(automata, self.shown, self.chosen, room, least_bytes)
@@ -214,7 +216,7 @@ class _Page:
 
 
 def _missing(recorded: RecordedAnswers, less: RecordedAnswers) -> list[str]:
-    """Say which of the box's answers are left out."""
+    """Return which of the box's answers are left out."""
     words = len(recorded.words) - len(less.words)
     said = [f"{words:,} of {counted(len(recorded.words), 'word')} that both were compared on"]
     if recorded.prefixes is not None and less.prefixes is not None:

@@ -1,4 +1,4 @@
-"""What the box says, for a page: its weights of words, what it expects next, where both differ."""
+"""The box's answers that a page carries: weights, next symbols, and the worst disagreements."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from seqray.util.formatting import counted
 N_WORDS = 2000
 """How many words are drawn to compare on."""
 
-N_SHOWN = 1500
+N_SHOWN_WORDS = 1500
 """How many different words a page carries with the box's weight."""
 
-N_LETTERS = 40_000
-"""How many symbols these may have in all."""
+MAX_SYMBOLS = 40_000
+"""How many symbols these words may have in all."""
 
 N_PREFIXES = 150
-"""After how many prefixes a page knows what the box expects next."""
+"""After how many prefixes a page carries the box's next symbols."""
 
-N_NUMBERS = 12_000
+MAX_PROBABILITIES = 12_000
 """How many numbers that may take."""
 
 N_WORST = 6
-"""How many disagreements are shown of each way in which they are found."""
+"""How many disagreements are shown of each search method."""
 
 LONGEST = 100
 """The longest word that is drawn."""
@@ -47,17 +47,17 @@ LONGEST_RANDOM = 12
 
 @dataclass(frozen=True, eq=False)
 class RecordedAnswers:
-    """What a box said on words, and how near the automata are to that.
+    """Answers of a box on words, and the fidelity of the automata on them.
 
     Parameters
     ----------
     words, weights
         Different words and the box's weights of them, shape ``(n_words,)``.
     prefixes, next_symbol
-        Frequent prefixes, the most frequent first, and what the box expects after each, the end
+        Frequent prefixes, the most frequent first, and the box's next symbols after each, the end
         last, shape ``(n_prefixes, n_symbols + 1)``; None where it does not predict.
     worst, worst_next
-        Words on which box and automaton disagree, and what the box expects after each.
+        Words on which box and automaton disagree, and the box's next symbols after each.
     fidelity
         By rank.
     source
@@ -97,7 +97,7 @@ class RecordedAnswers:
             "worst": [
                 {
                     "word": alphabet.encode(each.word).tolist(),
-                    "found": each.found,
+                    "source": each.found,
                     "box": each.box,
                 }
                 for each in self.worst
@@ -117,12 +117,12 @@ def record_answers(
     max_length: int | None = None,
     seed: int = 0,
 ) -> RecordedAnswers:
-    """Ask a box what a page shows of it.
+    """Query a box for the answers that a page shows.
 
     Parameters
     ----------
     box
-        What the automata stand in for.
+        The box that the automata were extracted from.
     automata
         Returns the automaton of a rank.
     ranks
@@ -130,7 +130,7 @@ def record_answers(
     chosen
         The rank at which disagreements are searched for.
     sure
-        The ranks, beside the chosen one, to say of how sure their figures are.
+        The ranks, beside the chosen one, whose metrics get confidence intervals.
     words
         What to compare on; by default words are drawn from the box where it predicts next
         symbols, and else at random.
@@ -193,9 +193,9 @@ def drawn_words(
 def _shown_words(reference: Reference, seed: int) -> tuple[Words, FloatArray]:
     """Choose different words, at random so that rare ones are among them."""
     first = np.unique(reference.tree.node_of_word, return_index=True)[1]
-    order = np.random.default_rng(seed).permutation(np.sort(first))[:N_SHOWN]
+    order = np.random.default_rng(seed).permutation(np.sort(first))[:N_SHOWN_WORDS]
     letters = reference.words.lengths[order].cumsum()
-    chosen = np.sort(order[: max(1, int((letters <= N_LETTERS).sum()))])
+    chosen = np.sort(order[: max(1, int((letters <= MAX_SYMBOLS).sum()))])
     return reference.words[chosen], reference.weights[chosen]
 
 
@@ -205,7 +205,7 @@ def _frequent_prefixes(reference: Reference) -> tuple[Words | None, FloatArray |
         return None, None
     tree = reference.tree
     counts = tree.counts().sum(axis=1)
-    n = min(N_PREFIXES, max(10, N_NUMBERS // len(reference.next_symbol)))
+    n = min(N_PREFIXES, max(10, MAX_PROBABILITIES // len(reference.next_symbol)))
     chosen: IntArray = np.lexsort((np.arange(len(tree)), -counts))[:n]
     return tree.words(chosen), reference.next_symbol[:, chosen].T
 
