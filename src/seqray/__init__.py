@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from seqray.explain.background import Background
     from seqray.explain.changes import what_changes
     from seqray.explain.facts import facts
-    from seqray.explain.naming import NamedAutomaton, name_states
+    from seqray.explain.named_automaton import NamedAutomaton
+    from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
@@ -101,8 +102,8 @@ _ROOMS = {
     "MissingFileError": "util.errors",
     "MissingMetricError": "util.errors",
     "MissingRankError": "util.errors",
-    "NamedAutomaton": "explain.naming",
     "PredictingStepper": "automata.stepper",
+    "NamedAutomaton": "explain.named_automaton",
     "RankError": "util.errors",
     "Reference": "fidelity.reference",
     "Sample": "automata.sampling",

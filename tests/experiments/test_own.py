@@ -21,7 +21,7 @@ from seqray.experiments.own import (
 )
 from seqray.experiments.report import page_text
 from seqray.experiments.table import best, choose, held_out
-from seqray.experiments.tables import number, percent
+from seqray.util.formatting import decimals, percent
 
 SOME = {"pautomac": ("3", "9", "22", "35", "39"), "spice": ("spice4",), "trucks": ("trucks",)}
 SHARED = ["3", "9", "22", "35"]  # 39 is not in the paper
@@ -94,8 +94,8 @@ def test_the_summary_has_every_way_on_both_sets(found):
     sides = methods(found, "rnn")
     assert len(header) == 9
     assert set(table["problems"].values()) == {"4"}
-    assert table["NDCG₅, mean"][own] == number(sides[OWN].ndcg5.mean())
-    assert table["NDCG₅, smallest"][theirs] == number(paper.published("rnn")["35"].ndcg5)
+    assert table["NDCG₅, mean"][own] == decimals(sides[OWN].ndcg5.mean())
+    assert table["NDCG₅, smallest"][theirs] == decimals(paper.published("rnn")["35"].ndcg5)
     above = (sides[OWN].ndcg5 > sides[PUBLISHED].ndcg5).sum()
     assert table["NDCG₅ above the paper's"][own] == str(above)
     assert table["NDCG₅ above the paper's"][theirs] == "–"
@@ -118,9 +118,9 @@ def test_every_problem_has_a_line_also_real_data(found):
     nine = lines[1]
     own = {which: found.own_choices(which)["9"] for which in ("test", "rnn")}
     assert nine[1:3] == ["0.7918", "0.7916"]
-    assert nine[3] == number(best(found.pautomac("test"))["9"].ndcg5, 4)
-    assert nine[5:7] == [str(own["test"].rank), number(own["test"].ndcg5, 4)]
-    assert nine[9] == number(own["rnn"].perplexity_ratio, 4)
+    assert nine[3] == decimals(best(found.pautomac("test"))["9"].ndcg5, 4)
+    assert nine[5:7] == [str(own["test"].rank), decimals(own["test"].ndcg5, 4)]
+    assert nine[9] == decimals(own["rnn"].perplexity_ratio, 4)
     assert nine[12] == f"{own['test'].steps:,}"
     for line in lines[4:]:
         assert line[1:3] == ["–", "–"]

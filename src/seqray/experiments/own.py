@@ -18,8 +18,9 @@ from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.statements import listed
 from seqray.experiments.table import SETS, Result, best, choose, held_out, problem_order
-from seqray.experiments.tables import markdown, marked, number, percent
+from seqray.experiments.tables import markdown, marked
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import decimals, percent
 
 BASIS = 800
 """The size of the paper's basis with whose steps of the network ours are compared."""
@@ -169,7 +170,7 @@ def own_summary_table(findings: Findings) -> str:
             columns.append(
                 [
                     str(one.n_problems),
-                    *(number(one.ndcg5_mean), number(one.ndcg5_least)),
+                    *(decimals(one.ndcg5_mean), decimals(one.ndcg5_least)),
                     *(str(one.above_90), str(one.above_99)),
                     "–" if name == PUBLISHED else str(above),
                     *(str(one.within_1_percent), percent(one.zeros_mean)),
@@ -205,7 +206,7 @@ def own_table(findings: Findings) -> str:
         lines.append(
             [
                 marked(problem) if problem.isdecimal() else title_of(problem),
-                *(number(row.ndcg5 if row else math.nan, 4) for row in theirs),
+                *(decimals(row.ndcg5 if row else math.nan, 4) for row in theirs),
                 *_values(here.values(), problem, "ndcg5"),
                 str(one.rank),
                 *_values(own.values(), problem, "ndcg5"),
@@ -266,7 +267,7 @@ def criteria(findings: Findings) -> list[Criterion]:
             *_checked_on_both(
                 {which: method.ndcg5.mean() for which, method in own.items()},
                 MIN_MEAN_NDCG5,
-                number,
+                decimals,
             ),
         ),
         Criterion(f"NDCG₅ is {MIN_NDCG5} or more on every problem.", *_every(sides, names)),
@@ -337,7 +338,7 @@ def _above(sides: Sides, names: list[str], enough: int) -> tuple[str, bool]:
         below = [name for name, gap in zip(names, gaps, strict=True) if not gap > 0]
         text = f"{len(names) - len(below)} of {len(names)}"
         if below:
-            text += f", not on {listed(below)} (at most {number(-gaps.min(), 4)} below)"
+            text += f", not on {listed(below)} (at most {decimals(-gaps.min(), 4)} below)"
         texts.append(text)
         holds &= len(names) - len(below) >= enough
     return _on_both(texts), holds
@@ -348,7 +349,7 @@ def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
     values = [float(sides[which][OWN].ndcg5[at]) for which, at in least.items()]
     places = [names[at] for at in least.values()]
     texts = [
-        f"smallest {number(value)} (problem {name})"
+        f"smallest {decimals(value)} (problem {name})"
         for value, name in zip(values, places, strict=True)
     ]
     return _on_both(texts), min(values) >= MIN_NDCG5
@@ -381,7 +382,7 @@ def _on_both(texts: Iterable[str]) -> str:
 
 def _values(of: Iterable[Mapping[str, Result]], problem: str, metric: str) -> list[str]:
     return [
-        number(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
+        decimals(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
     ]
 
 

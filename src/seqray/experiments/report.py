@@ -28,7 +28,6 @@ from seqray.experiments.tables import (
     boxes_table,
     distilled_table,
     markdown,
-    number,
     other_table,
     summary_table,
 )
@@ -36,6 +35,7 @@ from seqray.extraction.extract import extract
 from seqray.formats.words_file import PathLike
 from seqray.util.errors import FileError
 from seqray.util.files import writing
+from seqray.util.formatting import decimals
 
 PREFIX = "experiments-"
 """How the names of the figures' files begin."""
@@ -219,7 +219,7 @@ def _with_all(findings: Findings) -> str:
     means = []
     for which in SETS:
         gains = [row.ndcg5 for row in best(findings.pautomac(which), "ndcg5").values()]
-        means.append(f"{number(sum(gains) / len(gains))} on {SETS[which]}")
+        means.append(f"{decimals(sum(gains) / len(gains))} on {SETS[which]}")
     whom = f"With problem {listed(more)}, which the paper leaves out"
     return f"{whom}, mean NDCG₅ is {', '.join(means)}."
 
@@ -284,7 +284,7 @@ def _networks(findings: Findings) -> str:
     return (
         "The size and epoch with the best cross-entropy on held-out words were chosen. *target / "
         "RNN* is Perp(target, target) / Perp(target, RNN) on S_test: 1 would be a network that is "
-        f"its target. It is 0.9 or more on {len(good)} of {len(known)} problems, {number(mean)} "
+        f"its target. It is 0.9 or more on {len(good)} of {len(known)} problems, {decimals(mean)} "
         "on average."
     )
 

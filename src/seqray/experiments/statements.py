@@ -11,7 +11,7 @@ import numpy as np
 from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.table import SETS, Result, best, choose, problem_order
-from seqray.experiments.tables import number, percent
+from seqray.util.formatting import decimals, percent
 
 CLOSE_RATIO = 0.9
 """A perplexity ratio from which on automaton and network count as close."""
@@ -125,7 +125,7 @@ def _poor_networks(findings: Findings) -> tuple[str, bool]:
     correlation = float(np.corrcoef(places)[0, 1])
     text = (
         f"rank correlation of the network's quality with the distance of the ratio from 1: "
-        f"{number(correlation, 2)} over {len(pairs)} problems"
+        f"{decimals(correlation, 2)} over {len(pairs)} problems"
     )
     return text, abs(correlation) < 0.4
 
@@ -137,7 +137,7 @@ def _small_rank(findings: Findings) -> tuple[str, bool]:
         if not rows:
             raise UnmeasuredError(f"no rank {SMALL_RANK} of {title_of(problem)}")
         ratios[problem] = rows[0].perplexity_ratio
-    texts = [f"{title_of(problem)} {number(ratio)}" for problem, ratio in ratios.items()]
+    texts = [f"{title_of(problem)} {decimals(ratio)}" for problem, ratio in ratios.items()]
     text = f"perplexity ratio at rank {SMALL_RANK}, largest basis, S_RNN: {', '.join(texts)}"
     return text, all(ratio >= CLOSE_RATIO for ratio in ratios.values())
 
@@ -151,7 +151,7 @@ def _basis(findings: Findings) -> tuple[str, bool]:
         size: float(np.mean([r.ndcg5 for r in choose(rows, prefixes=size, rank=range(20, 101))]))
         for size in sizes
     }
-    texts = [f"{size}: {number(mean)}" for size, mean in means.items()]
+    texts = [f"{size}: {decimals(mean)}" for size, mean in means.items()]
     step, leap = abs(means[400] - means[300]), means[800] - means[400]
     return f"mean NDCG₅ over ranks 20 to 100, S_RNN: {', '.join(texts)}", leap > max(step, 0.0)
 
@@ -167,7 +167,7 @@ def _zeros(  # at large ranks, with the perplexity ratio there
         ratio = float(np.median([row.perplexity_ratio for row in rows]))
         text = (
             f"{percent(share)} on average over ranks 80 to 100 (largest basis, S_RNN), "
-            f"at a perplexity ratio of {number(ratio)}"
+            f"at a perplexity ratio of {decimals(ratio)}"
         )
         return text, fits(share, ratio)
 
@@ -180,7 +180,7 @@ def _drawn(findings: Findings) -> tuple[str, bool]:
     if not rows:
         raise UnmeasuredError(f"no rank {rank} of PAutomaC {problem} with a basis of {basis}")
     ratio, gain = rows[0].perplexity_ratio, rows[0].ndcg5
-    text = f"perplexity ratio {number(ratio, 5)}, NDCG₅ {number(gain, 5)} on S_test"
+    text = f"perplexity ratio {decimals(ratio, 5)}, NDCG₅ {decimals(gain, 5)} on S_test"
     return text, min(ratio, gain) >= 0.99
 
 

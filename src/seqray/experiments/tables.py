@@ -10,6 +10,7 @@ from seqray.experiments import paper
 from seqray.experiments.catalogue import find
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.table import SETS, Result, best, held_out, problem_order
+from seqray.util.formatting import decimals, percent
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -31,30 +32,6 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
     rule = ["---", *["---:"] * (len(header) - 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number with so many decimals, and a dash for what is none.
-
-    Examples
-    --------
-    >>> number(0.98765), number(math.nan), number(math.inf)
-    ('0.988', '–', '∞')
-    """
-    if math.isinf(value):
-        return "∞"
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def percent(value: float) -> str:
-    """Return a share in per cent, and a dash for what is none.
-
-    Examples
-    --------
-    >>> percent(0.135), percent(math.nan)
-    ('13.5 %', '–')
-    """
-    return f"{number(100 * value, 1)} %" if math.isfinite(value) else number(value)
 
 
 def marked(problem: str) -> str:
@@ -121,8 +98,8 @@ def summary_table(findings: Findings) -> str:
     ]
     lines: dict[str, list[str]] = {
         "problems": [str(one.n_problems) for _, one in columns],
-        "NDCG₅, mean": [number(one.ndcg5_mean) for _, one in columns],
-        "NDCG₅, smallest": [number(one.ndcg5_least) for _, one in columns],
+        "NDCG₅, mean": [decimals(one.ndcg5_mean) for _, one in columns],
+        "NDCG₅, smallest": [decimals(one.ndcg5_least) for _, one in columns],
         "NDCG₅ above 0.9": [str(one.above_90) for _, one in columns],
         "NDCG₅ above 0.99": [str(one.above_99) for _, one in columns],
         "perplexity ratio within 1 % of 1": [str(one.within_1_percent) for _, one in columns],
@@ -153,13 +130,16 @@ def best_table(findings: Findings, which: str) -> str:
             [
                 *(marked(problem), _machine(problem)),
                 *_place(ratios.get(problem), "perplexity_ratio"),
-                number(its.perplexity_ratio if its else math.nan, 5),
-                *(percent(_value(ratios, problem, "zeros")), percent(its.zeros) if its else "–"),
+                decimals(its.perplexity_ratio if its else math.nan, 5),
+                *(
+                    percent(_value(ratios, problem, "zeros")),
+                    percent(its.zeros) if its else "–",
+                ),
                 *_place(gains.get(problem), "ndcg5"),
-                number(its.ndcg5 if its else math.nan, 5),
+                decimals(its.ndcg5 if its else math.nan, 5),
                 str(fair[problem].rank) if problem in fair else "–",
-                number(_value(fair, problem, "perplexity_ratio"), 5),
-                number(_value(fair, problem, "ndcg5"), 5),
+                decimals(_value(fair, problem, "perplexity_ratio"), 5),
+                decimals(_value(fair, problem, "ndcg5"), 5),
             ]
         )
     header = ["problem", "target", "ratio: rank", "basis", "value", "paper", "zeros", "paper"]
@@ -181,8 +161,8 @@ def other_table(findings: Findings) -> str:
                     *_place(best(rows, "perplexity_ratio").get(problem), "perplexity_ratio"),
                     *_place(best(rows, "ndcg5").get(problem), "ndcg5"),
                     str(fair.rank) if fair else "–",
-                    number(fair.perplexity_ratio if fair else math.nan, 5),
-                    number(fair.ndcg5 if fair else math.nan, 5),
+                    decimals(fair.perplexity_ratio if fair else math.nan, 5),
+                    decimals(fair.ndcg5 if fair else math.nan, 5),
                 ]
             )
     header = ["data", "words", "ratio: rank", "basis", "value", "NDCG₅: rank", "basis", "value"]
@@ -198,10 +178,10 @@ def boxes_table(findings: Findings) -> str:
             [
                 marked(problem),
                 *((str(trained.hidden), str(trained.epoch)) if trained else ("–", "–")),
-                number(trained.validation if trained else math.nan, 4),
-                *(number(box.perplexity_target, 2), number(box.perplexity_box, 2)),
-                *(number(box.quality), number(box.ndcg5, 4)),
-                *(number(box.wer_box_test), number(box.wer_box_rnn)),
+                decimals(trained.validation if trained else math.nan, 4),
+                *(decimals(box.perplexity_target, 2), decimals(box.perplexity_box, 2)),
+                *(decimals(box.quality), decimals(box.ndcg5, 4)),
+                *(decimals(box.wer_box_test), decimals(box.wer_box_rnn)),
             ]
         )
     header = ["problem", "units", "epoch", "validation, nats", "perplexity, target", "RNN"]
@@ -218,7 +198,7 @@ def distilled_table(findings: Findings) -> str:
         alone = median(row.box_alone / row.automaton_alone for row in rows)
         lines.append(
             [
-                *(str(rank), str(len(rows)), number(median(row.ndcg5 for row in rows))),
+                *(str(rank), str(len(rows)), decimals(median(row.ndcg5 for row in rows))),
                 *(_micro(row.automaton_together for row in rows), f"{together:.1f} ×"),
                 *(_micro(row.automaton_alone for row in rows), f"{alone:.1f} ×"),
                 f"{median(row.automaton_bytes / 1024 for row in rows):.1f}",
@@ -250,7 +230,7 @@ def _place(row: Result | None, metric: str) -> list[str]:
     """Return rank, size of basis and value."""
     if row is None:
         return ["–", "–", "–"]
-    return [str(row.rank), str(row.prefixes), number(getattr(row, metric), 5)]
+    return [str(row.rank), str(row.prefixes), decimals(getattr(row, metric), 5)]
 
 
 def _value(rows: Mapping[str, Result], problem: str, metric: str) -> float:
