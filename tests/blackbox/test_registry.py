@@ -115,7 +115,7 @@ def test_an_adapter_may_be_a_method(monkeypatch, tmp_path):
     ],
 )
 def test_files_of_networks_are_known_by_their_ending(path, kind):
-    assert registry._split(path) == (kind, path)
+    assert registry.split_spec(path) == (kind, path)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_files_of_networks_are_known_by_their_ending(path, kind):
         ("WA:x.json", r"unknown kind 'WA': did you mean wa\?"),
         ("xyzzy:x.json", "'xyzzy': expected one of .*demo, .*taysir:FOLDER, .*wa:PATH"),
         ("demos", "black box 'demos': expected KIND:WHERE, one of .*demo, "),
-        ("demo:x", "black box 'demo:x': nothing follows demo"),
+        ("demo:x", "black box 'demo:x': expected nothing after demo: write demo"),
         (":x.json", "unknown kind ''"),
-        ("wa:", "say where it is: wa:PATH"),
+        ("wa:", "does not say where the box is: write wa:PATH"),
     ],
 )
 def test_a_specification_that_cannot_be_used_is_refused(spec, message):

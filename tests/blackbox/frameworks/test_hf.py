@@ -152,7 +152,10 @@ def without_keys():
 
 @pytest.mark.parametrize(
     ("made", "reason"),
-    [(two_ways, "with its cache it answers"), (without_keys, "does not keep keys and values")],
+    [
+        (two_ways, "with its cache its answers differ"),
+        (without_keys, "does not cache keys and values"),
+    ],
 )
 def test_a_model_whose_cache_cannot_be_shared_reads_prefixes_anew_and_says_why(
     made, reason, caplog
@@ -213,7 +216,7 @@ def test_what_does_not_fit_into_memory_is_read_anew(model, n_tokens):
 def test_a_large_step_is_made_in_parts(model, monkeypatch):
     box = hf_box(model, CARD)
     expected = box.weights(WORDS)
-    monkeypatch.setattr("seqray.blackbox.frameworks.hf_cache.ROOM", 4 * N_IDS * 2)
+    monkeypatch.setattr("seqray.blackbox.frameworks.hf_cache.MAX_COLLECTED_BYTES", 4 * N_IDS * 2)
     np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-5)
 
 
@@ -360,7 +363,7 @@ def test_what_is_no_model_is_refused(model):
         hf_box(model, CARD, memory=-1)
     with pytest.raises(ArgumentError, match="is no causal language model"):
         hf_box(bert(), CARD)
-    with pytest.raises(ArgumentError, match="has 3 classes, and its card asks for class 3"):
+    with pytest.raises(ArgumentError, match="has 3 classes, and its card has column 3"):
         hf_box(bert(), replace(VALUE, column=3))
 
 

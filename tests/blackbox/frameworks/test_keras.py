@@ -81,7 +81,7 @@ def test_another_model_is_asked_about_whole_sequences(tmp_path):
 
 def test_the_registry_opens_them(tmp_path):
     path = save_model(gru_model(), tmp_path / "gru.keras")
-    for box in (open_black_box(f"keras:{path}"), open_black_box(path, batch=100)):
+    for box in (open_black_box(f"keras:{path}"), open_black_box(path, batch_size=100)):
         assert_same_as_native(box)
 
 
@@ -353,13 +353,13 @@ def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
 
 def test_other_backends_keep_no_record_of_gradients_and_answer_arrays():
     jax = SimpleNamespace(backend=SimpleNamespace(backend=lambda: "jax"))
-    with adapter._answering(jax):
-        assert adapter._plain(np.float32([1, 2])).tolist() == [1, 2]
+    with adapter.inference(jax):
+        assert adapter.scores_array(np.float32([1, 2])).tolist() == [1, 2]
 
 
 def test_a_model_whose_layers_cannot_be_traced_has_no_chain():
     model = SimpleNamespace(inputs=[object()], outputs=[object()])
-    assert adapter._chain(keras, model) is None
+    assert adapter.layer_chain(keras, model) is None
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_a_missing_package_is_told_apart_from_a_missing_backend(monkeypatch, mis
 
 @pytest.mark.skipif(find_spec("tensorflow") is not None, reason="TensorFlow is installed")
 def test_a_backend_that_is_missing_is_named():
-    code = "from seqray.blackbox.frameworks.keras import _keras; _keras()"
+    code = "from seqray.blackbox.frameworks.keras import load_keras; load_keras()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "KERAS_BACKEND": "tensorflow"},

@@ -50,13 +50,13 @@ EXPECTED = [value_of([2, *AB.encode(word)]) for word in WORDS]
 
 
 @pytest.mark.parametrize("pad", [None, 5])
-@pytest.mark.parametrize("batch", [1, 3, 7, 2**16])
-def test_every_word_is_read_up_to_its_end_whatever_is_asked_with_it(pad, batch):
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 2**16])
+def test_every_word_is_read_up_to_its_end_whatever_is_asked_with_it(pad, batch_size):
     network = Network()
-    box = box_of(network, replace(VALUE, pad=pad), batch=batch)
+    box = box_of(network, replace(VALUE, pad=pad), batch_size=batch_size)
     assert isinstance(box, QueriedBox)
     np.testing.assert_allclose(box.weights(WORDS), EXPECTED)
-    assert all(n == 1 or n * t <= batch for n, t in network.shapes)
+    assert all(n == 1 or n * t <= batch_size for n, t in network.shapes)
 
 
 def test_words_of_different_lengths_are_asked_together_only_if_they_can_be_filled_up():
@@ -214,10 +214,10 @@ def test_a_symbol_outside_the_alphabet_is_refused():
         box_of(Network(), VALUE).weights(["x"])
 
 
-@pytest.mark.parametrize("batch", [0, -1, 1.5])
-def test_a_batch_has_to_hold_something(batch):
-    with pytest.raises(ArgumentError, match="batch: expected a whole number from 1"):
-        box_of(Network(), VALUE, batch=batch)
+@pytest.mark.parametrize("batch_size", [0, -1, 1.5])
+def test_a_batch_has_to_hold_something(batch_size):
+    with pytest.raises(ArgumentError, match="batch_size: expected a whole number from 1"):
+        box_of(Network(), VALUE, batch_size=batch_size)
 
 
 # A fixed number of ids ------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_what_cannot_be_used_is_shown_with_its_place(fields, row, message):
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 1, 3), (1, 2), ()])
 def test_another_number_of_answers_is_refused(shape):
-    with pytest.raises(BlackBoxError, match=r"asked 2 questions and answered shape .*\(2, number"):
+    with pytest.raises(BlackBoxError, match=r"got 2 queries and answered shape .*\(2, number"):
         checked(np.zeros(shape), "next")
 
 

@@ -176,7 +176,7 @@ def test_a_network_that_gives_no_chance_to_anything_is_refused():
 
 def test_the_wrong_number_of_answers_is_refused():
     box = box_of(Card(AB, "value"), Counter(change=lambda scores: scores[:1]))
-    with pytest.raises(BlackBoxError, match=r"was asked 2 questions and answered shape \(1, 3\)"):
+    with pytest.raises(BlackBoxError, match=r"got 2 queries and answered shape \(1, 3\)"):
         box.weights(["a", "b"])
 
 

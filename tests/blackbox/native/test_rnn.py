@@ -12,7 +12,6 @@ from memory import peak_bytes
 from seqray.automata.sampling import sample
 from seqray.automata.stepper import PredictingStepper, Stepper
 from seqray.automata.tree import PrefixTree, walk
-from seqray.blackbox.native import rnn
 from seqray.blackbox.native.rnn import (
     DenseLayer,
     RecurrentLanguageModel,
