@@ -120,7 +120,7 @@ def test_scores_without_the_outputs_of_the_card_are_refused(scores):
     [
         ({"answers": "both"}, "answers: expected one of next, value, got 'both'"),
         ({"scores": "odds"}, "scores: expected one of logits, "),
-        ({"answers": "next", "scores": "values"}, "say nothing of the next symbol"),
+        ({"answers": "next", "scores": "values"}, 'has no "values"'),
         ({"answers": "next", "stop": 3}, "stop: a network that predicts the next symbol reads no"),
         ({"answers": "next", "empty": 0}, "empty: only a network that answers a value needs it"),
         ({"ids": [1]}, "ids: expected one for each of the 2 symbols, got 1"),

@@ -119,7 +119,7 @@ def test_it_carries_what_its_answers_are_kept_under():
 @pytest.mark.parametrize("answers", ["value", "next"])
 def test_a_network_that_says_nothing_before_it_has_read_needs_a_start(answers):
     with pytest.raises(
-        ArgumentError, match=r"the net says nothing before .* its card has no start"
+        ArgumentError, match=r"the net answers nothing before .* its card has no start"
     ):
         box_of(Card(AB, answers), Counter(first=False)).weights(["a"])
     box_of(Card(AB, answers, start=2), Counter(first=False)).weights(["a"])

@@ -263,7 +263,9 @@ def test_a_function_that_takes_one_word_is_told_that_it_gets_a_list():
 
 
 def test_what_cannot_be_called_is_no_function():
-    with pytest.raises(ArgumentError, match="expected a function of words, got 'my_module'"):
+    with pytest.raises(
+        ArgumentError, match="expected a function of a list of words, got 'my_module'"
+    ):
         black_box("my_module", "ab")
 
 

@@ -218,7 +218,7 @@ def test_a_server_that_asks_to_wait_too_long_is_not_waited_for(after):
     busy = once(503, b"", ("Content-Length", "0"), ("Retry-After", after))
     with (
         serving(LENGTHS, busy) as server,
-        pytest.raises(BlackBoxError, match=r"asks to be left alone for [18]\d{4,} s: try again"),
+        pytest.raises(BlackBoxError, match=r"wants to be left alone for [18]\d{4,} s: try again"),
     ):
         quick(server.url).weights(["a"])
 

@@ -175,7 +175,7 @@ def open_hf(
 
 
 def _card_in(folder: Path, config: Mapping[str, Any], answers: str) -> Card:
-    """Return the card in a folder, if it says of the model what its configuration does."""
+    """Return the card in a folder, if it fits the configuration."""
     card = folder_card(folder, config)
     if card.answers != answers:
         raise ArgumentError(

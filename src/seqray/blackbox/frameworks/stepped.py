@@ -32,7 +32,7 @@ class IdStepper(Protocol):
     def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[Any, Any]:
         """Return scores ``(n, n_outputs)`` and states after reading ``ids[i]`` in ``parents[i]``.
 
-        ``state`` is a batch, ``parents`` say which of it; it must be left as it is.
+        ``state`` is a batch that must not be changed; ``parents`` are places in it.
         """
 
 
@@ -137,7 +137,7 @@ class SteppedBox(ReadsWords):
                 else "the id that it was trained to read first"
             )
             raise ArgumentError(
-                f"{self.who} says nothing before it has read an id, and its card has no start: "
+                f"{self.who} answers nothing before it has read an id, and its card has no start: "
                 f"give the card a start, {hint}"
             )
         return scores, inner
