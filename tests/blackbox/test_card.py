@@ -102,8 +102,8 @@ def test_the_value_of_logits_is_the_probability_of_a_class():
 
 
 def test_a_single_logit_is_that_of_yes():
-    found = Card(AB, "value", "logits").values(np.array([[0.0], [2.0], [-800.0]]))
-    np.testing.assert_allclose(found, [0.5, 1 / (1 + np.exp(-2)), 0])
+    actual = Card(AB, "value", "logits").values(np.array([[0.0], [2.0], [-800.0]]))
+    np.testing.assert_allclose(actual, [0.5, 1 / (1 + np.exp(-2)), 0])
 
 
 @pytest.mark.parametrize("scores", [np.zeros((2, 2)), np.zeros((2, 3, 4)), np.zeros(2)])
@@ -218,7 +218,7 @@ def test_a_missing_card_is_shown_by_an_example_that_is_one(tmp_path):
     read_card(text[text.index("{") : text.index("}") + 1], "the message")
 
 
-def test_a_missing_model_is_said_before_its_missing_card(tmp_path):
+def test_a_missing_model_is_reported_before_its_missing_card(tmp_path):
     with pytest.raises(MissingFileError, match=r"net\.onnx: there is no such file or folder$"):
         load_card(tmp_path / "net.onnx")
 

@@ -45,17 +45,17 @@ def test_the_kind_of_a_path_with_a_known_ending_is_guessed(tmp_path, name):
 
 
 @pytest.fixture(scope="module")
-def found():
+def extraction():
     machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
     return extract(machine, prefixes=40, max_rank=4)
 
 
 @pytest.mark.parametrize("rank", [1, 3, 4])
-def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
+def test_a_run_folder_is_opened_at_the_rank_chosen_there(extraction, tmp_path, rank):
     run = tmp_path / "run"
-    save_run(found, run, rank=rank)
+    save_run(extraction, run, rank=rank)
     for spec in (f"wa:{run}", str(run), run):
-        assert open_black_box(spec).allclose(found.automaton(rank), rtol=0, atol=0)
+        assert open_black_box(spec).allclose(extraction.automaton(rank), rtol=0, atol=0)
     assert open_wa(run).n_states == rank
 
 
@@ -73,9 +73,9 @@ def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
     ],
     ids=lambda config: str(config)[:20],
 )
-def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
+def test_a_run_folder_without_a_usable_rank_is_refused(extraction, tmp_path, config):
     run = tmp_path / "run"
-    save_run(found, run)
+    save_run(extraction, run)
     (run / "config.json").unlink()
     if config is not None:
         (run / "config.json").write_text(config)

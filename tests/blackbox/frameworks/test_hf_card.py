@@ -50,7 +50,7 @@ def edit(path, **changes):
 
 def test_a_folder_is_opened_by_name_and_nothing_is_fetched(original, monkeypatch, capfd):
     def refuse(*_):
-        raise AssertionError("the network was asked")
+        raise AssertionError("the network was queried")
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -84,14 +84,14 @@ def test_options_stand_above_the_card(folder):
         open_hf(folder, start=1)
 
 
-def test_answers_are_kept_apart_by_what_changes_them(folder):
+def test_fingerprints_change_with_what_changes_answers(folder):
     options = ({}, {"renormalise": False}, {"dtype": "float64"}, {"alphabet": "ab"})
-    found = [open_hf(folder, **each).fingerprint for each in options]
-    assert len(set(found)) == len(options)
-    assert open_hf(folder, memory=0).backend.fingerprint == found[0]
+    fingerprints = [open_hf(folder, **each).fingerprint for each in options]
+    assert len(set(fingerprints)) == len(options)
+    assert open_hf(folder, memory=0).backend.fingerprint == fingerprints[0]
 
 
-def test_symbols_are_found_as_text_and_in_the_vocabulary():
+def test_symbols_are_looked_up_as_text_and_in_the_vocabulary():
     card = token_card(tokenizer(), ["a", "#c", "ab"])
     assert card.ids == card.columns == (4, 6, 3)
     assert (card.start, card.end) == (1, 5)
@@ -122,7 +122,7 @@ def test_two_symbols_that_are_one_token_are_named():
 @pytest.mark.parametrize(
     ("special", "option"), [({"eos_token": "</s>"}, "start"), ({"bos_token": "<s>"}, "end")]
 )
-def test_a_tokenizer_without_marks_needs_them_said(special, option):
+def test_a_tokenizer_without_marks_needs_start_and_end(special, option):
     plain = tokenizer(**special)
     with pytest.raises(ArgumentError, match=rf"{option}: the tokenizer has no token .*{option}='"):
         token_card(plain, "abc")
@@ -145,7 +145,7 @@ def test_a_classifier_s_words_stand_between_what_the_tokenizer_puts_around(
     assert (card.start, card.stop) == expected
 
 
-def test_a_tokenizer_that_does_not_show_what_stands_before_a_text_needs_it_said():
+def test_a_tokenizer_that_does_not_show_what_stands_before_a_text_needs_start_and_end():
     much = tokenizer(around=("[CLS]", "</s>", "</s>"))
     with pytest.raises(ArgumentError, match=r"puts \[CLS\] </s> </s> around a text, and with '#c'"):
         token_card(much, ["#c", "a"], "value")
@@ -160,7 +160,7 @@ def test_a_classifier_is_opened_with_its_tokenizer(classifier):
     np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
 
 
-def test_a_card_s_start_is_not_asked_for_again_beside_an_alphabet(classifier):
+def test_a_card_s_start_is_not_needed_beside_an_alphabet(classifier):
     tokenizer(around=()).save_pretrained(classifier)
     replace(VALUE, start=8).save(card_path(classifier))
     with pytest.raises(ArgumentError, match=r"say start= or end=.* not read beside alphabet="):

@@ -88,7 +88,7 @@ def test_a_model_that_transformers_knows_needs_no_code(folder):
     ["attn_implementation", "_attn_implementation", "_attn_implementation_internal"],
 )
 @pytest.mark.parametrize("value", ["org/repo", "flash_attention_2", 7])
-def test_attention_is_computed_by_pytorch_whatever_the_configuration_asks_for(
+def test_attention_is_computed_by_pytorch_whatever_the_configuration_says(
     folder, monkeypatch, field, value
 ):
     expected = open_hf(folder).weights(WORDS)
@@ -106,7 +106,7 @@ def test_attention_is_computed_by_pytorch_whatever_the_configuration_asks_for(
         ("transformers_weights", "adapter_model.bin"),
     ],
 )
-def test_a_configuration_that_asks_for_code_or_other_files_is_refused(folder, field, value):
+def test_a_configuration_that_needs_code_or_other_files_is_refused(folder, field, value):
     edit(folder / "config.json", **{field: value})
     with pytest.raises(FileError, match=rf"needs code or files .*\({field} in config\.json\)"):
         open_hf(folder)
@@ -205,7 +205,7 @@ def test_a_model_that_is_neither_kind_is_refused(folder, names):
         open_hf(folder)
 
 
-def test_weights_in_a_pickle_are_refused_with_the_way_out(folder):
+def test_weights_in_a_pickle_are_refused_with_what_to_do(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(FileError, match=r"a pickle \(pytorch_model\.bin\).*save_pretrained"):
         open_hf(folder)

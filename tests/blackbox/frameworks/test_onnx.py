@@ -37,7 +37,7 @@ def sequences(torch, tmp_path_factory):
     return sequence_graph(tmp_path_factory.mktemp("onnx") / "sequences.onnx")
 
 
-def test_a_graph_of_whole_sequences_is_asked_about_them(torch, tmp_path):
+def test_a_graph_of_whole_sequences_reads_them(torch, tmp_path):
     box = onnx_sequences(tmp_path)
     assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
@@ -121,7 +121,7 @@ def test_a_graph_of_a_fixed_number_of_ids_is_filled_up(torch, tmp_path):
         box.weights(["abc"])
 
 
-def test_an_export_that_fixed_the_batch_is_refused_with_the_way_out(torch, tmp_path):
+def test_an_export_that_fixed_the_batch_is_refused_with_what_to_do(torch, tmp_path):
     path = sequence_graph(tmp_path / "fixed.onnx", dynamic_axes={})
     with pytest.raises(ArgumentError, match=r"fixed\.onnx: the batch axis .* \[2, 3\], was fixed"):
         open_onnx(path)
@@ -275,6 +275,6 @@ def test_the_page_runs(torch, tmp_path, monkeypatch):
     assert isinstance(shown["box"], SteppedModel)
 
 
-def test_the_example_finds_the_same_both_ways(torch):
+def test_the_example_finds_the_same_with_both(torch):
     whole, step = run_example("onnx_box.py").splitlines()
     assert whole.split(",")[0].split(":")[1] == step.split(",")[0].split(":")[1]

@@ -40,7 +40,7 @@ def assert_same_as_native(box):
 # Any module -----------------------------------------------------------------------------------
 
 
-def test_a_module_is_asked_about_whole_sequences():
+def test_a_module_reads_whole_sequences():
     box = torch_module()
     assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
@@ -88,7 +88,7 @@ def test_just_an_alphabet_is_enough_for_values_and_of_a_tuple_the_first_part_cou
         torch_box(module, "abc")
 
 
-def test_a_module_is_asked_without_dropout_and_left_in_the_mode_of_each_part():
+def test_a_module_is_run_without_dropout_and_left_in_the_mode_of_each_part():
     module = gru_module().train()
     module.output.eval()
     modes = {name: part.training for name, part in module.named_modules()}
@@ -101,7 +101,7 @@ def test_a_module_is_asked_without_dropout_and_left_in_the_mode_of_each_part():
     assert {name: part.training for name, part in module.named_modules()} == modes
 
 
-def test_no_gradients_are_kept():
+def test_no_gradients_are_recorded():
     states = []
     module = gru_module()
 

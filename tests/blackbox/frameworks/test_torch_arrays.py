@@ -26,7 +26,7 @@ def stack_of(cell="gru", **changes):
     return Stack(cell, **{"sizes": sizes, **fields})
 
 
-def said_of(stack):
+def card_fields_of(stack):
     """Return all that a card can say of a network."""
     dense = [{"outputs": d.outputs, "activation": d.activation} for d in stack.dense]
     names = ("cell", "embedding", "hidden", "layers", "bidirectional", "read")
@@ -64,7 +64,7 @@ def stacked(stack, *owners):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "owners", "said"),
+    ("sizes", "owners", "card_fields"),
     [
         ((5, 5), ("lstm1", "lstm2"), None),
         ((5, 5), ("lstm", "lstm2"), None),
@@ -74,18 +74,18 @@ def stacked(stack, *owners):
         ((7, 5, 6), ("c", "a", "b"), None),
     ],
 )
-def test_modules_of_one_layer_are_a_stack_where_their_order_is_known(sizes, owners, said):
+def test_modules_of_one_layer_are_a_stack_where_their_order_is_known(sizes, owners, card_fields):
     stack = stack_of("lstm", sizes=sizes)
     shapes = dict(reversed(stacked(stack, *owners).items()))
-    found, names = read_stack(shapes, said)
-    assert found == stack
+    result, names = read_stack(shapes, card_fields)
+    assert result == stack
     assert [names[f"{o}.weight_hh_l0"] for o in owners] == [
         f"recurrent.weight_hh_l{i}" for i in range(len(owners))
     ]
 
 
 @pytest.mark.parametrize(
-    ("shapes", "said", "message"),
+    ("shapes", "card_fields", "message"),
     [
         (
             stacked(stack_of(sizes=(3, 3)), "encoder", "decoder"),
@@ -106,19 +106,21 @@ def test_modules_of_one_layer_are_a_stack_where_their_order_is_known(sizes, owne
         ),
     ],
 )
-def test_a_stack_in_no_known_order_is_refused(shapes, said, message):
+def test_a_stack_in_no_known_order_is_refused(shapes, card_fields, message):
     with pytest.raises(ArgumentError, match=message):
-        read_stack(shapes, said)
+        read_stack(shapes, card_fields)
 
 
 def test_dense_layers_are_ordered_by_what_fits():
     shapes = stack_of(dense=()).shapes()
     shapes |= {"z.weight": (7, 5), "a.weight": (4, 2), "m.weight": (2, 7), "q.weight": (7, 7)}
     shapes |= {"m.bias": (2,), "a.bias": (4,)}
-    said = {"dense": [{"activation": name} for name in ("relu", "tanh", "sigmoid", "identity")]}
-    found, names = read_stack(shapes, said)
-    assert [d.outputs for d in found.dense] == [7, 7, 2, 4]
-    assert [d.activation for d in found.dense] == ["relu", "tanh", "sigmoid", "identity"]
+    card_fields = {
+        "dense": [{"activation": name} for name in ("relu", "tanh", "sigmoid", "identity")]
+    }
+    result, names = read_stack(shapes, card_fields)
+    assert [d.outputs for d in result.dense] == [7, 7, 2, 4]
+    assert [d.activation for d in result.dense] == ["relu", "tanh", "sigmoid", "identity"]
     order = [names[f"{name}.weight"] for name in "zqma"]
     assert order == [f"dense.{i}.weight" for i in range(4)]
 
@@ -132,9 +134,9 @@ def test_numbered_dense_layers_are_in_the_order_of_their_numbers():
     ]
 
 
-def test_one_hot_input_and_a_dense_layer_without_bias_are_told_apart_from_an_embedding():
+def test_one_hot_input_and_a_dense_layer_without_bias_are_distinguished_from_an_embedding():
     stack = stack_of(embedding=None, n_ids=5, dense=(Dense(4, "identity", False),))
     assert read_stack(stack.shapes(), None)[0] == stack
     shapes = {**stack.shapes(), "dense.1.weight": (4, 4)}
-    said = {"embedding": None, "dense": [{}, {}]}
-    assert read_stack(shapes, said)[0].embedding is None
+    card_fields = {"embedding": None, "dense": [{}, {}]}
+    assert read_stack(shapes, card_fields)[0].embedding is None

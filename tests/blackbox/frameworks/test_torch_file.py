@@ -233,7 +233,7 @@ class Bomb:
         return (exec, ("raise SystemExit('code ran')",))
 
 
-def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
+def test_a_file_that_needs_code_is_refused_with_the_safe_method(tmp_path):
     path = save_arrays(tmp_path / "gru.pt")
     traced = torch.jit.trace
     with warnings.catch_warnings():
@@ -250,17 +250,17 @@ def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "kind"),
     [
         ([1, 2], "list"),
         ({}, "dict"),
         ({"epoch": 3, "model": {}}, "a dictionary with 'epoch', 'model'"),
     ],
 )
-def test_what_is_no_state_dictionary_is_refused(tmp_path, content, found):
+def test_what_is_no_state_dictionary_is_refused(tmp_path, content, kind):
     path = save_arrays(tmp_path / "gru.pt")
     torch.save(content, path)
-    with pytest.raises(FileError, match=f"expected a state dictionary, .* got {found}. Save the"):
+    with pytest.raises(FileError, match=f"expected a state dictionary, .* got {kind}. Save the"):
         open_torch(path)
 
 
@@ -283,7 +283,7 @@ def test_integer_arrays_are_refused(tmp_path):
         open_torch(save_arrays(tmp_path / "net.pt", whole))
 
 
-def test_threads_are_as_wanted_while_a_network_is_asked_and_as_before_afterwards(tmp_path):
+def test_threads_are_as_wanted_while_a_network_is_queried_and_as_before_afterwards(tmp_path):
     before, seen = torch.get_num_threads(), []
     box = open_torch(save_arrays(tmp_path / "gru.pt"), threads=before + 1)
     box.stepper.module["embedding"].register_forward_hook(
@@ -302,7 +302,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path, device):
         open_torch(save_arrays(tmp_path / "gru.pt"), device=device)
 
 
-def test_what_a_file_holds_is_said_before_a_card_is_asked_for(tmp_path):
+def test_what_a_file_holds_is_reported_before_a_card_is_needed(tmp_path):
     path = tmp_path / "whole.pt"
     torch.save(nn.GRU(2, 3), path)
     with pytest.raises(FileError, match="holds a whole module"):

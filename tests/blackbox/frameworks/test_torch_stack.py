@@ -25,7 +25,7 @@ def stack_of(cell="gru", **changes):
     return Stack(cell, **{"sizes": sizes, **fields})
 
 
-def said_of(stack):
+def card_fields_of(stack):
     """Return all that a card can say of a network."""
     dense = [{"outputs": d.outputs, "activation": d.activation} for d in stack.dense]
     names = ("cell", "embedding", "hidden", "layers", "bidirectional", "read")
@@ -47,8 +47,8 @@ STACKS = [
 @pytest.mark.parametrize("stack", STACKS, ids=str)
 def test_a_network_is_known_by_its_own_names_and_its_card(stack):
     shapes = stack.shapes()
-    found, names = read_stack(shapes, said_of(stack))
-    assert found == stack
+    result, names = read_stack(shapes, card_fields_of(stack))
+    assert result == stack
     assert names == {name: name for name in shapes}
 
 
@@ -62,7 +62,7 @@ def without(stack, *names):
 
 
 @pytest.mark.parametrize(
-    ("shapes", "said", "message"),
+    ("shapes", "card_fields", "message"),
     [
         ({}, {}, "one nn.RNN, nn.GRU or nn.LSTM, .*, got none: .*torch_box"),
         ({"a.weight": (2, 3)}, {}, r"got a.weight \(2, 3\): for another module write"),
@@ -123,12 +123,12 @@ def without(stack, *names):
         ),
     ],
 )
-def test_arrays_that_make_up_no_network_are_refused(shapes, said, message):
+def test_arrays_that_make_up_no_network_are_refused(shapes, card_fields, message):
     with pytest.raises(ArgumentError, match=message):
-        read_stack(shapes, said)
+        read_stack(shapes, card_fields)
 
 
-def test_what_recurrent_arrays_are_called_is_told_with_what_is_missing():
+def test_what_recurrent_arrays_are_called_is_named_with_what_is_missing():
     shapes = {f"net.{name}": shape for name, shape in stack_of(layers=2).shapes().items()}
     del shapes["net.recurrent.weight_hh_l1"]
     with pytest.raises(ArgumentError, match=r"\(here recurrent\.\* is net\.recurrent\.\*\): miss"):
@@ -169,7 +169,7 @@ def test_the_shapes_are_those_of_pytorch():
     torch = pytest.importorskip("torch")
     for cell, kind in (("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM), ("tanh", torch.nn.RNN)):
         module = kind(3, 5, num_layers=2, bidirectional=True)
-        found = {f"recurrent.{k}": tuple(v.shape) for k, v in module.state_dict().items()}
+        actual = {f"recurrent.{k}": tuple(v.shape) for k, v in module.state_dict().items()}
         stack = stack_of(cell, layers=2, bidirectional=True)
-        assert found == {k: v for k, v in stack.shapes().items() if k.startswith("recurrent")}
+        assert actual == {k: v for k, v in stack.shapes().items() if k.startswith("recurrent")}
         assert np.prod(stack.shapes()["dense.0.weight"]) == 4 * 10

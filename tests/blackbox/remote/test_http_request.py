@@ -90,7 +90,7 @@ def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limi
         free.set()
 
 
-def test_what_is_under_way_when_time_is_over_may_still_arrive():
+def test_an_answer_may_still_arrive_shortly_after_the_time_is_over():
     late = handler(lambda self: time.sleep(0.4) or True)
     with serving(LENGTHS, late) as server:
         box = seqray.blackbox.queries.oracle.heeding(
