@@ -1,25 +1,59 @@
-"""Layers of recurrent networks, and arrays that make up none."""
-
 import numpy as np
 import pytest
 
+from seqray import ArgumentError
 from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer, check_name
-from seqray.util.errors import ArgumentError
+
+N_GATES = {"tanh": 1, "gru": 3, "lstm": 4}
+
+
+def layer(cell="gru", n_inputs=3, n_hidden=2, value=1.0):
+    n = N_GATES.get(cell, 1) * n_hidden
+    weights = (np.full((n, n_inputs), value), np.ones((n, n_hidden)))
+    return RecurrentLayer(cell, *weights, np.zeros(n), np.zeros(n))
+
+
+@pytest.mark.parametrize("cell", N_GATES)
+def test_a_layer_knows_its_shape(cell):
+    made = layer(cell)
+    assert (made.n_inputs, made.n_outputs) == (3, 2)
+    assert repr(made) == f"RecurrentLayer({cell}, 3 -> 2)"
+
+
+def test_arrays_are_float32_and_cannot_be_changed():
+    weights = layer().weight_ih
+    assert weights.dtype == np.float32
+    with pytest.raises(ValueError, match="read-only"):
+        weights[0, 0] = 2
+
+
+def test_an_unknown_cell_is_refused_with_those_there_are():
+    with pytest.raises(ArgumentError, match=r"tanh.*gru.*lstm"):
+        layer("rnn")
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(ArgumentError, match="weight_hh of a gru layer: expected shape"):
+        RecurrentLayer("gru", np.ones((4, 3)), np.ones((4, 2)), np.zeros(4), np.zeros(4))
+    with pytest.raises(ArgumentError, match="bias"):
+        DenseLayer(np.ones((2, 3)), np.ones(3))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_weights_that_cannot_be_computed_with_are_refused(value):
+    with pytest.raises(ArgumentError, match="weight_ih"):
+        layer(value=value)
+
+
+def test_a_dense_layer_knows_its_shape():
+    made = DenseLayer(np.ones((2, 3)), np.zeros(2))
+    assert (made.n_inputs, made.n_outputs) == (3, 2)
 
 
 def layer_of(cell="gru", **changes):
     arrays = {"weight_ih": np.zeros((6, 3)), "weight_hh": np.zeros((6, 2))}
     arrays |= {"bias_ih": np.zeros(6), "bias_hh": np.zeros(6)}
     return RecurrentLayer(cell, **(arrays | changes))
-
-
-def test_layers_know_their_sizes_and_keep_read_only_float32():
-    layer, dense = layer_of(), DenseLayer(np.ones((3, 2)), np.zeros(3), "relu")
-    assert (layer.n_inputs, layer.n_outputs) == (3, 2)
-    assert (dense.n_inputs, dense.n_outputs) == (2, 3)
-    assert layer.weight_ih.dtype == dense.bias.dtype == np.float32
-    with pytest.raises(ValueError, match="read-only"):
-        dense.weight[0, 0] = 1
 
 
 @pytest.mark.parametrize(
