@@ -376,7 +376,7 @@ def rewritten(path, change):
             lambda c, t: c.update(format="seqray.automaton"),
             "expected a file in format 'seqray.rnn'",
         ),
-        (lambda c, t: c.update(version=2), "newer seqray"),
+        (lambda c, t: c.update(version=2), "newer seqray .* install a newer seqray"),
         (lambda c, t: c.update(version="1"), "'1' is not a version number"),
         (lambda c, t: c.update(output="argmax"), "expected one of value, softmax"),
         (lambda c, t: c.pop("alphabet"), "it has no 'alphabet'"),
