@@ -194,6 +194,7 @@ def test_options_of_the_other_kind_are_refused(folder, classifier):
         ({"device": "abacus"}, "device: expected one that this PyTorch can use"),
         ({"threads": 0}, "threads: expected a whole number from 1"),
         ({"batch_size": 0, "memory": 0}, "batch_size: expected a whole number from 1"),
+        ({"batch": 8}, "unknown option 'batch': expected one of device, dtype, threads"),
     ],
 )
 def test_options_that_cannot_be_are_refused(original, option, message):

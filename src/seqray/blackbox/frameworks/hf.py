@@ -87,7 +87,7 @@ def hf_box(
 
 
 class RunOptions(TypedDict, total=False):
-    """How a model is run: the options of `open_hf` that do not change what it answers."""
+    """How a model is run: further options of `open_hf`."""
 
     device: str
     """Where, in PyTorch's words; by default ``"cpu"``."""
