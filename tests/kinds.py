@@ -7,11 +7,14 @@ BROWSER = ("explore/test_browser.py",)
 
 FRAMEWORKS = (
     "blackbox/frameworks/test_hf.py",
+    "blackbox/frameworks/test_hf_cache.py",
+    "blackbox/frameworks/test_hf_card.py",
     "blackbox/frameworks/test_hf_folder.py",
     "blackbox/frameworks/test_keras.py",
     "blackbox/frameworks/test_onnx.py",
     "blackbox/frameworks/test_same_network.py",
     "blackbox/frameworks/test_torch.py",
+    "blackbox/frameworks/test_torch_file.py",
     "blackbox/frameworks/test_torch_stack.py",
     "cli/test_train.py",
     "training",
