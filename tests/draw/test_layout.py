@@ -5,12 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seqray.draw import labels, layout, routing
+from seqray.draw import labels, routing
 from seqray.draw.geometry import Curve, Rims, curve_points
 from seqray.draw.labels import arrange
-from seqray.draw.layout import circle_order, on_circle, spread
+from seqray.draw.layout import circle_order, on_circle, spread, turned
 from seqray.draw.routing import Link, route
 from seqray.draw.scene import Box, Line, Polygon, Text, moved
+from seqray.draw.tangle import Tangle, count_crossings
 
 
 def boxes(n: int) -> Rims:
@@ -87,7 +88,7 @@ def test_the_same_graph_gives_the_same_places() -> None:
 def test_states_that_coincide_are_pushed_apart() -> None:
     n, gaps = 4, np.full((4, 4), 30.0)
     lengths = np.full((n, n), 100.0)
-    tangle = layout._Tangle(
+    tangle = Tangle(
         np.zeros(n, complex), np.zeros((0, 2), int), lengths, np.ones((n, n)), gaps, boxes(n),
         first(n),
     )  # fmt: skip
@@ -110,20 +111,18 @@ def test_crossings_are_counted_as_by_hand() -> None:
     rng = np.random.default_rng(4)
     points = rng.normal(size=7) + 1j * rng.normal(size=7)
     ends = np.array([pair for pair in combinations(range(7), 2) if rng.random() < 0.6])
-    lengths = np.ones((7, 7))
-    tangle = layout._Tangle(points, ends, lengths, lengths, lengths, boxes(7), first(7))
     for state in range(7):
         own = (ends == state).any(axis=1)
         mine, rest = ends[own].sum(axis=1) - state, ends[~own]
-        counted = tangle._crossings(mine, rest, points[[state]])[0]
+        counted = count_crossings(points, mine, rest, points[[state]])[0]
         by_hand = sum(crosses(points, (state, q), tuple(r)) for q in mine for r in rest.tolist())
         assert counted == by_hand
 
 
 def test_a_start_in_the_middle_is_not_turned() -> None:
     points = np.array([1, 1j, -1, -1j, 0])
-    assert (layout._turned(points, 4) == points).all()
-    assert layout._turned(points, 1)[1] == pytest.approx(-1)
+    assert (turned(points, 4) == points).all()
+    assert turned(points, 1)[1] == pytest.approx(-1)
 
 
 # Edges --------------------------------------------------------------------------------------------
@@ -133,7 +132,7 @@ def test_an_edge_goes_around_a_state_between_its_ends() -> None:
     centres = np.array([0, 300, 150], complex)
     (curve,), n_blocked = route([Link(0, 1)], centres, boxes(3))
     assert n_blocked == 0
-    assert boxes(3).clearance(curve.trace[:, None], centres)[:, 2].min() >= routing.CLEAR
+    assert boxes(3).clearance(curve.trace[:, None], centres)[:, 2].min() >= routing.MIN_CLEARANCE
 
 
 def test_an_edge_takes_a_detour_around_a_wall() -> None:
@@ -142,7 +141,7 @@ def test_an_edge_takes_a_detour_around_a_wall() -> None:
     curves, n_blocked = route([Link(0, 1)], centres, boxes(6))
     assert n_blocked == 0
     room = boxes(6).clearance(curves[0].trace[:, None], centres)[:, 2:]
-    assert room.min() >= routing.CLEAR
+    assert room.min() >= routing.MIN_CLEARANCE
 
 
 def test_an_edge_without_any_way_is_counted() -> None:
@@ -164,7 +163,7 @@ def test_a_loop_turns_to_the_side_where_there_is_room() -> None:
 
 def test_an_arrow_from_outside_comes_from_the_left_and_ends_at_the_rim() -> None:
     (curve,), _ = route([Link(routing.OUTSIDE, 0)], np.zeros(1, complex), boxes(1))
-    assert curve.trace[0].real == pytest.approx(-40 - routing.ENTRY)
+    assert curve.trace[0].real == pytest.approx(-40 - routing.ENTRY_REACH)
     assert curve.head[1].real == pytest.approx(-41, abs=0.5)
 
 

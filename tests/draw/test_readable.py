@@ -10,7 +10,7 @@ from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw import to_dot, to_svg
 from seqray.draw.graph import NEGATIVE, POSITIVE
-from seqray.draw.readable import OFTEN
+from seqray.draw.readable import DOUBLE_RIM_SHARE
 from seqray.util.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -93,7 +93,7 @@ def test_states_where_words_end_often_have_two_rims_and_the_legend_says_so() -> 
     root = parse(FIGURE_1, names=NAMES)
     rims = [len(state.findall(f"{SVG}rect")) for state in groups(root, "state")]
     assert rims == [1, 2]
-    assert f"words end here most ({100 * OFTEN * 0.25:.0f} % or more)" in legend(root)
+    assert f"words end here most ({100 * DOUBLE_RIM_SHARE * 0.25:.0f} % or more)" in legend(root)
 
 
 def test_without_any_end_nothing_is_marked() -> None:
@@ -188,7 +188,7 @@ def test_the_picture_is_the_same_every_time() -> None:
     ("how", "message"),
     [
         ({"names": ["one"]}, "names: expected one for each of 2 states, got 1"),
-        ({"names": NAMES, "mass": [1, 2, 3]}, r"mass: expected shape \(2,\), one a state"),
+        ({"names": NAMES, "mass": [1, 2, 3]}, r"mass: expected shape \(2,\), one per state"),
         ({"mass": [0.5, 0.5]}, "mass: only the readable style shows it"),
         ({"names": NAMES, "threshold": -1}, "threshold: expected a number from 0 up"),
     ],

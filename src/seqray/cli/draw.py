@@ -15,7 +15,7 @@ from seqray.cli.common import (
     rank_option,
 )
 from seqray.draw.graph import (
-    EDGES_A_STATE,
+    EDGES_PER_STATE,
     PAPER_THRESHOLD,
     clear_threshold,
     counted,
@@ -43,7 +43,7 @@ LOSS = 1e-6
     "--threshold",
     type=click.FloatRange(min=0),
     help="Transitions with a smaller weight are not drawn.  [default: the smallest that leaves "
-    f"at most {EDGES_A_STATE} edges a state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
+    f"at most {EDGES_PER_STATE} edges a state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
     "the paper's style]",
 )
 @click.option(
@@ -87,7 +87,7 @@ def command(
     click.echo(f"{output}: {counted(drawn.n_states, 'state')}; {what}")
     if threshold is None and style == "readable" and hidden:
         click.echo(
-            f"By default at most {EDGES_A_STATE} edges a state are drawn, or as many as hold "
+            f"By default at most {EDGES_PER_STATE} edges a state are drawn, or as many as hold "
             "two thirds of the weight, and none below a hundredth of the largest weight; "
             "--threshold sets another limit."
         )

@@ -404,7 +404,7 @@ def rewritten(path, change):
             lambda c, t: c.update(format="seqray.automata.automaton"),
             "expected a file in format 'seqray.rnn'",
         ),
-        (lambda c, t: c.update(version=2), "newer seqray .* pip install --upgrade seqray"),
+        (lambda c, t: c.update(version=2), "newer seqray .* install a newer seqray"),
         (lambda c, t: c.update(version="1"), "'1' is not a version number"),
         (lambda c, t: c.update(output="argmax"), "expected one of value, softmax"),
         (lambda c, t: c.pop("alphabet"), "it has no 'alphabet'"),

@@ -170,7 +170,7 @@ def _wrong(document: object, hide: Hide) -> str:
     if document["seqray"] != VERSION:
         return (
             f"it speaks version {document['seqray']} of the protocol, this seqray version "
-            f"{VERSION}: pip install --upgrade seqray"
+            f"{VERSION}: install a newer seqray"
         )
     if not isinstance(document.get("alphabet"), list):
         return '"alphabet" is no list of symbols'
