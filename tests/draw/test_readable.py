@@ -66,7 +66,7 @@ def test_the_caption_says_how_much_the_threshold_hides() -> None:
     )
 
 
-def test_by_default_three_edges_a_state_are_left() -> None:
+def test_by_default_three_edges_per_state_are_left() -> None:
     rng = np.random.default_rng(2)
     wa = WeightedAutomaton("ab", np.eye(8)[0], rng.random((2, 8, 8)) ** 12 / 20, np.ones(8))
     root = parse(wa, names=[f"after {q}" for q in range(8)])
@@ -196,9 +196,6 @@ def test_the_picture_is_the_same_every_time() -> None:
 def test_what_does_not_fit_is_refused(how: dict, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         to_svg(FIGURE_1, **how)
-
-
-# Graphviz -----------------------------------------------------------------------------------------
 
 
 def test_graphviz_text_has_names_ends_tints_and_rims() -> None:

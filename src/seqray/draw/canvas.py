@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 DOTS_PER_INCH = 192.0
 MAX_SIDE_DOTS = 6000.0
 POINTS_PER_PIXEL = 0.75  # a pixel is 1/96 of an inch, a point 1/72
-QUARTER_ARC_PULL = (
-    0.5523  # how far the corners of a Bézier curve pull that is nearly a quarter of a circle
-)
+QUARTER_ARC_PULL = 0.5523  # of the corners of a Bézier curve that is nearly a quarter circle
 STYLE = {
     "font.family": "DejaVu Sans",  # it comes with matplotlib, so pictures are the same everywhere
     "pdf.fonttype": 42,  # whole fonts, so that text can be found and copied

@@ -331,9 +331,8 @@ def tint(facts: StateFacts, state: int | None) -> str:
         return PAPER
     largest = float(np.max(facts.mass)) or 1.0
     share = 1.0 if state is None else max(float(facts.mass[state]), 0.0) / largest
-    red, green, blue = (
-        np.rint(255 + (MOST_VISITED_COLOUR - 255) * np.sqrt(share)).astype(int).tolist()
-    )
+    colour = 255 + (MOST_VISITED_COLOUR - 255) * np.sqrt(share)
+    red, green, blue = np.rint(colour).astype(int).tolist()
     return f"#{red:02X}{green:02X}{blue:02X}"
 
 

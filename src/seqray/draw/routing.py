@@ -16,10 +16,7 @@ from seqray.draw.geometry import HEAD, Curve, Points, Rims, curve_points, trim
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 OUTSIDE = -1  # the origin of an arrow into a start state
-MIN_CLEARANCE, GOOD_CLEARANCE = (
-    7.0,
-    15.0,
-)  # how near to a strange state an edge may come, and should
+MIN_CLEARANCE, GOOD_CLEARANCE = 7.0, 15.0  # of an edge and a state that is not its own
 BLOCKED_COST = 1e4
 CELL = 6.0  # lines in one cell of this size come together
 N_POINTS = 61

@@ -65,7 +65,7 @@ class MissingExtraError(SeqrayError):
     """A package that this part of seqray needs is not installed."""
 
 
-class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
+class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of the limits
     """Asking has to end: a budget is used up, time is over, or somebody said stop."""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.probabilities import with_elsewhere
-from seqray.automata.ranks import NEVER_ENDS
+from seqray.automata.ranks import MIN_ENDING
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.automata.words import Alphabet
 from seqray.extraction.conditional.blocks import SHARE, ConditionalBlocks
@@ -134,7 +134,7 @@ def to_automaton(
     """
     begin, goes_on = (_probabilities(each.astype(np.float64)) for each in parameters)
     n, end = len(begin), len(begin) * len(alphabet)
-    goes_on[:, end] = np.maximum(goes_on[:, end], NEVER_ENDS)
+    goes_on[:, end] = np.maximum(goes_on[:, end], MIN_ENDING)
     goes_on /= goes_on.sum(axis=1, keepdims=True)
     transitions = goes_on[:, :end].reshape(n, len(alphabet), n).transpose(1, 0, 2)
     if stays is None:
