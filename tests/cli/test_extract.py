@@ -266,7 +266,7 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
 
 def test_symbols_that_no_file_can_hold_are_refused_before_the_work(folder, fails):
-    document = {"format": "seqray.automata.automaton", "version": 1, "alphabet": ["\ud800"]}
+    document = {"format": "seqray.automaton", "version": 1, "alphabet": ["\ud800"]}
     document |= {"initial": [1], "transitions": [[[0.5]]], "final": [0.5]}
     (folder / "odd.json").write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patch:
