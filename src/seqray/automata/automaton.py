@@ -223,6 +223,11 @@ class WeightedAutomaton:
             return False
         return short_words_sum(self.initial, self.transitions.sum(axis=0), self.final)
 
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no entry is below 0, so that no word has a weight below 0."""
+        return all(each.min() >= 0 for each in (self.initial, self.transitions, self.final))
+
     # Scoring ------------------------------------------------------------------------------------
 
     def weight(self, word: Word) -> float:

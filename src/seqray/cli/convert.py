@@ -15,6 +15,7 @@ from seqray.cli.common import (
     show_fidelity,
 )
 from seqray.draw.exports import EXPORTS
+from seqray.util.formatting import counted
 
 FORMATS = "".join(f"  {suffix:<13} {each.meaning}\n" for suffix, each in EXPORTS.items())
 HELP = f"""Write an automaton in the format that OUTPUT's ending names.
@@ -37,8 +38,8 @@ Examples:
     "--repair",
     "repaired",
     is_flag=True,
-    help="Fit an automaton without negative weights to it, a true distribution, and say what "
-    "that loses.",
+    help="Fit an automaton without negative weights to it, a probability distribution, and report "
+    "how faithful that is.",
 )
 def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> None:
     """Write an automaton in the format that OUTPUT's ending names."""
@@ -48,4 +49,5 @@ def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> N
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     EXPORTS[output.suffix].write(opened, output)
-    click.echo(f"{output}: {opened.n_states} states, {len(opened.alphabet)} symbols")
+    states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
+    click.echo(f"{output}: {states}, {symbols}")

@@ -63,6 +63,12 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a UTF-8 text file, whole or not at all."""
+    with writing(path) as fresh:
+        fresh.write_text(text, "utf-8")
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a file that `writing` could not write, before any work is done for it."""
     try:
