@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,10 @@ def test_paragraphs_are_broken_and_tables_are_not(findings):
     plain = [line for line in lines if not line.startswith(("|", "!"))]
     assert max(map(len, plain)) <= 110
     assert max(map(len, lines)) > 110
+
+
+def test_the_published_page_is_what_the_published_results_say():
+    root = Path(__file__).resolve().parents[2]
+    findings = read_findings(root / "benchmarks" / "results", boxes=root / "benchmarks/blackboxes")
+    published = (root / "docs" / "experiments.md").read_text("utf-8")
+    assert page_text(findings, "images", {}) == published
