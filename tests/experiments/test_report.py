@@ -6,6 +6,7 @@ import pytest
 import made_results
 from seqray.blackbox.native.demo import open_demo
 from seqray.experiments import paper, report
+from seqray.experiments.findings import read_findings
 from seqray.experiments.report import page_text, write_report
 from seqray.experiments.tables import summaries
 from seqray.util.errors import FileError
