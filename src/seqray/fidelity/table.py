@@ -88,7 +88,7 @@ class Fidelity(Mapping[str, float]):
 
     @classmethod
     def from_saved(cls, row: Mapping[str, float], n_words: int, n_prefixes: int) -> Fidelity:
-        """Return a fidelity that was saved; metrics that this version does not have are left out."""
+        """Return a saved fidelity; metrics that this version does not have are left out."""
         renamed = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
         known = {name: value for name, value in renamed.items() if name in MEANINGS}
         return cls(known, n_words, n_prefixes)
