@@ -49,6 +49,7 @@ EXTRA_TESTS = {
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
+    "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
 }
