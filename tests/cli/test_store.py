@@ -7,7 +7,8 @@ import pytest
 def filled(folder, run):
     """A folder with a store of answers of one box."""
     (folder / "stored_box.py").write_text(
-        "import seqray\nbox = seqray.black_box(lambda ws: [len(w) for w in ws], 'ab', name='mine')\n"
+        "import seqray\n"
+        "box = seqray.black_box(lambda words: [len(w) for w in words], 'ab', name='mine')\n"
     )
     run("extract", "python:stored_box:box", "-o", "out", "--prefixes", "20", "--suffixes", "20")
     return folder
