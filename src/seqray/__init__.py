@@ -7,6 +7,8 @@ computes nearly the same function.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from seqray.util.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
     from seqray.automata.sampling import Sample
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from seqray.explain.background import Background
     from seqray.explain.changes import what_changes
     from seqray.explain.facts import facts
-    from seqray.explain.naming import NamedAutomaton, name_states
+    from seqray.explain.named_automaton import NamedAutomaton
+    from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
     from seqray.extraction.svd import decompose
-    from seqray.fidelity.compare import Fidelity, FidelityTable, Reference, compare
+    from seqray.fidelity.compare import compare
     from seqray.fidelity.disagreements import disagreements
+    from seqray.fidelity.reference import Reference
+    from seqray.fidelity.table import Fidelity, FidelityTable
     from seqray.formats.automaton_arguments import (
         add,
         approximate,
@@ -77,8 +82,6 @@ if TYPE_CHECKING:
         SymbolError,
     )
 
-__version__ = "0.1.0"
-
 # Public names are loaded when first used, so that `seqray --help` does not wait for numpy.
 _ROOMS = {
     "Alphabet": "automata.words",
@@ -91,18 +94,18 @@ _ROOMS = {
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
     "Extraction": "extraction.extract",
-    "Fidelity": "fidelity.compare",
-    "FidelityTable": "fidelity.compare",
+    "Fidelity": "fidelity.table",
+    "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
     "HankelBlocks": "extraction.hankel.blocks",
     "MissingExtraError": "util.errors",
     "MissingFileError": "util.errors",
     "MissingMetricError": "util.errors",
     "MissingRankError": "util.errors",
-    "NamedAutomaton": "explain.naming",
     "PredictingStepper": "automata.stepper",
+    "NamedAutomaton": "explain.named_automaton",
     "RankError": "util.errors",
-    "Reference": "fidelity.compare",
+    "Reference": "fidelity.reference",
     "Sample": "automata.sampling",
     "SeqrayError": "util.errors",
     "Stepper": "automata.stepper",

@@ -7,7 +7,7 @@ from seqray.automata.generators import random_automaton, random_machine
 from seqray.extraction.extract import METHODS
 from seqray.extraction.hankel.method import CHOICES
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import TOLERANCE, Fidelity, FidelityTable
+from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
 

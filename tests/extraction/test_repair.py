@@ -8,7 +8,7 @@ from seqray.automata.generators import random_machine
 from seqray.automata.stepper import predicts
 from seqray.blackbox.native.clipped import clipped
 from seqray.extraction.repair import repair
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 
 
@@ -73,7 +73,7 @@ def test_a_repaired_automaton_is_a_distribution_near_the_old_one(seed):
     assert found.fidelity["zeros"] == 0
     assert found.fidelity["ndcg5"] > 0.97
     assert "ndcg5" in found.fidelity.intervals
-    again = Reference.ask(clipped(odd), words).compare(new)
+    again = Reference.query(clipped(odd), words).compare(new)
     assert again["ndcg5"] > 0.96
 
 

@@ -14,7 +14,7 @@ from seqray.explain.naming import name_states
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
 from seqray.extraction.self_check import check
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import known_of, rng
 
 SMALL = {"prefixes": 40, "max_rank": 6, "max_length": 20}
@@ -173,7 +173,7 @@ def test_a_box_that_does_not_leak_has_no_metric_of_that():
 
 def test_disagreements_name_elsewhere():
     worst = disagreements(asked(CONSTANT), renormalised(), n_drawn=20, max_length=4)[0]
-    assert worst.apart == pytest.approx(0.2)
+    assert worst.distance == pytest.approx(0.2)
     assert (worst.next, worst.box, worst.automaton) in [
         ("elsewhere", pytest.approx(0.2), pytest.approx(0)),
         ("end", pytest.approx(0.1), pytest.approx(0.3)),

@@ -25,7 +25,7 @@ from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
 from seqray.extraction.request import Job
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import TOLERANCE, FidelityTable
+from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError, SeqrayError, StopReason
 from seqray.util.progress import Progress
@@ -185,7 +185,7 @@ def extract(
     target
         Enough: asking begins with little, and ends when the automaton is as near to the box on
         held-out words, by NDCG₅ where the box predicts, else by its weights: see
-        `seqray.fidelity.compare.Fidelity.score`. For bases that are not given.
+        `seqray.fidelity.table.Fidelity.score`. For bases that are not given.
     counterexamples
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters

@@ -28,7 +28,8 @@ from seqray.blackbox.queries.noise import SURE, Noise, measure_noise
 from seqray.blackbox.queries.oracle import NOISE, CachingBackend, KeptBlocks, MeteredBox, uncached
 from seqray.extraction.basis import Basis
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import FidelityTable, Reference
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.memory import memory_limit

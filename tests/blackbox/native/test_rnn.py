@@ -12,12 +12,8 @@ from memory import peak_bytes
 from seqray.automata.sampling import sample
 from seqray.automata.stepper import PredictingStepper, Stepper
 from seqray.automata.tree import PrefixTree, walk
-from seqray.blackbox.native.rnn import (
-    DenseLayer,
-    RecurrentLanguageModel,
-    RecurrentLayer,
-    RecurrentNetwork,
-)
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel, RecurrentNetwork
 from seqray.blackbox.protocol import BlackBox
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
@@ -396,7 +392,7 @@ def rewritten(path, change):
     ("change", "message"),
     [
         (
-            lambda c, t: c.update(format="seqray.automata.automaton"),
+            lambda c, t: c.update(format="seqray.automaton"),
             "expected a file in format 'seqray.rnn'",
         ),
         (lambda c, t: c.update(version=2), "newer seqray"),

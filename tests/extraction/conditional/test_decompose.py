@@ -55,7 +55,9 @@ def test_every_rank_is_a_leading_block_with_an_end_of_its_own():
         initial = automata.largest.initial[:rank]
         np.testing.assert_allclose(automaton.initial, initial / (initial @ prefix_final))
         np.testing.assert_allclose(
-            automaton.final, prefix_final - automaton.transitions.sum(axis=0) @ prefix_final, atol=1e-14
+            automaton.final,
+            prefix_final - automaton.transitions.sum(axis=0) @ prefix_final,
+            atol=1e-14,
         )
         np.testing.assert_allclose(automaton.prefix_final, prefix_final, atol=1e-6)
         assert automaton.total == pytest.approx(1)

@@ -9,7 +9,7 @@ from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.suffixes import frequent_endings
 from seqray.extraction.settings import CONDITIONAL
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import ODD, known_of, odd_box, rng
 
 
@@ -37,7 +37,7 @@ def test_every_entry_is_the_probability_that_the_machine_gives_it(kind, seed):
 def test_contexts_count_as_often_as_they_were_met():
     alphabet = Alphabet("ab")
     box = WeightedAutomaton(alphabet, [1], [[[0.5]], [[0.25]]], [0.25])
-    reference = Reference.ask(box, ["ab", "abb", "", "ab", "ba"])
+    reference = Reference.query(box, ["ab", "abb", "", "ab", "ba"])
     blocks = fill_conditional(box, reference, n_contexts=4, n_columns=9)
     met = dict(zip(blocks.rows.words(blocks.contexts), blocks.visits, strict=True))
     assert met == {(): 5, ("a",): 3, ("a", "b"): 3, ("a", "b", "b"): 1}
@@ -47,7 +47,7 @@ def test_contexts_count_as_often_as_they_were_met():
 def test_extra_words_are_contexts_and_suffixes_however_rare():
     box = triggered_machine("abacabac")
     reference = known_of(box, 50)
-    extra = Reference.ask(box, ["abacabac", "cabacabac", "bbabacabac"])
+    extra = Reference.query(box, ["abacabac", "cabacabac", "bbabacabac"])
     blocks = fill_conditional(
         *(box, reference),
         n_contexts=40,

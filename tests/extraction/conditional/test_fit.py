@@ -8,7 +8,7 @@ from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.first_guess import first_guess
 from seqray.extraction.conditional.fit import fit, to_automaton
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import ODD, known_of, odd_box, rng
 
 
@@ -49,7 +49,7 @@ def test_fitting_lowers_the_loss(predicted, monkeypatch):
 
 def test_a_tenth_of_the_steps_is_for_extra_words(predicted, monkeypatch):
     reference, blocks = predicted
-    extra = Reference.ask(machine(), reference.words[:3])
+    extra = Reference.query(machine(), reference.words[:3])
     sizes, real = [], fit_module.gradient
 
     def recorded(parameters, batch):
@@ -122,10 +122,10 @@ def test_odd_boxes_are_fitted(name, n_states):
 
 def test_nothing_is_learnt_from_impossible_words():
     box = WeightedAutomaton("abc", [1], [[[0.5]], [[0.25]], [[0]]], [0.25])
-    reference = Reference.ask(box, ["ab", "caab", "acb", "b", "", "ccc"] * 20)
+    reference = Reference.query(box, ["ab", "caab", "acb", "b", "", "ccc"] * 20)
     fitted = fit(fill_conditional(box, reference, n_contexts=20, n_columns=20), reference, 2)
     probabilities = fitted.next_symbol(["", "a", "ab"])
     np.testing.assert_allclose(probabilities, np.tile([0.5, 0.25, 0, 0.25], (3, 1)), atol=0.02)
-    only = Reference.ask(box, ["c", "cc"])
+    only = Reference.query(box, ["c", "cc"])
     fitted = fit(fill_conditional(box, only, n_contexts=20, n_columns=20), only, 2)
     assert np.isfinite(fitted.next_symbol(["", "c"])).all()

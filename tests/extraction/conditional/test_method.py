@@ -15,7 +15,7 @@ from seqray.extraction.conditional import method
 from seqray.extraction.conditional.parts import PartSizes
 from seqray.extraction.request import draw_within
 from seqray.extraction.settings import CONDITIONAL
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 from told import ODD, odd_box, rng
 
@@ -145,7 +145,7 @@ def test_odd_boxes_are_extracted(name, kind, monkeypatch):
 
 
 def next_symbols(box, prefixes):
-    known = Reference.ask(box, prefixes)
+    known = Reference.query(box, prefixes)
     return known.next_symbol[:, known.tree.node_of_word].T
 
 

@@ -60,9 +60,9 @@ class ConditionalBlocks:
     --------
     >>> import seqray
     >>> from seqray.extraction.conditional.fill import fill_conditional
-    >>> from seqray.fidelity.compare import Reference
+    >>> from seqray.fidelity.reference import Reference
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> reference = Reference.ask(wa, ["", "a", "ab"])
+    >>> reference = Reference.query(wa, ["", "a", "ab"])
     >>> blocks = fill_conditional(wa, reference, n_contexts=2, n_columns=9)
     >>> blocks
     ConditionalBlocks(2 contexts, 5 rows, 9 columns)

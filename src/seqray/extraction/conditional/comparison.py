@@ -6,8 +6,9 @@ import dataclasses
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.extraction.conditional.parts import LearntPart
-from seqray.fidelity.compare import Fidelity, Reference
-from seqray.fidelity.disagreements import mean_total_variation
+from seqray.fidelity.disagreements import mean_word_distance
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 
 EXACT_TOLERANCE = 1e-6
 """An automaton whose fidelity score is as near to 1 counts as exact."""
@@ -26,8 +27,8 @@ def with_counterexamples(
     """Return a fidelity with the mean total variation distance after counterexamples."""
     if counterexamples is None:
         return fidelity
-    distance = mean_total_variation(counterexamples, automaton)
-    return dataclasses.replace(fidelity, metrics={**fidelity, "apart": distance})
+    distance = mean_word_distance(counterexamples, automaton)
+    return dataclasses.replace(fidelity, metrics={**fidelity, "total_variation": distance})
 
 
 def nearest(

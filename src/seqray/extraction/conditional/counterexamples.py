@@ -24,8 +24,8 @@ from seqray.extraction.conditional.parts import (
     SearchOutcome,
 )
 from seqray.extraction.conditional.suffixes import frequent_endings
-from seqray.fidelity.compare import Reference
-from seqray.fidelity.disagreements import beginnings, disagreements, total_variation_by_node
+from seqray.fidelity.disagreements import disagreements, prefix_distances, shortest_disagreements
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import Stopped
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def find_counterexamples(
             max_length=min(learner.job.longest, settings.max_counterexample_length),
             seed=learner.job.seed + number,
         )
-    distances = {each.word: each.apart for each in worst}
+    distances = {each.word: each.distance for each in worst}
     distances |= _worst_prefixes(part.reference, automaton, settings.n_counterexamples)
     distances = _possible(learner, distances)
     largest = max(distances.values())
@@ -121,7 +121,7 @@ def _worst_prefixes(
     reference: Reference, automaton: WeightedAutomaton, n_words: int
 ) -> dict[SymbolTuple, float]:
     """Return the prefixes of words to learn from with the largest distances, and these."""
-    distances = total_variation_by_node(reference, automaton)
+    distances = prefix_distances(reference, automaton)
     nodes = np.argsort(-distances, kind="stable")[:n_words]
     return dict(zip(reference.tree.words(nodes), distances[nodes].tolist(), strict=True))
 
@@ -130,7 +130,7 @@ def _possible(
     learner: ConditionalLearner, distances: dict[SymbolTuple, float]
 ) -> dict[SymbolTuple, float]:
     """Leave out words that the box says are impossible."""
-    reference = Reference.ask(learner.box, [*distances])
+    reference = Reference.query(learner.box, [*distances])
     possible = reachable(reference)[reference.tree.node_of_word].tolist()
     left = {word: distances[word] for word, can in zip(distances, possible, strict=True) if can}
     return left or dict.fromkeys([()], 0.0)
@@ -163,7 +163,7 @@ def _leading_suffixes(
     automaton: WeightedAutomaton,
 ) -> Words:
     """Return the suffixes of a part, and frequent endings of what leads to the disagreements."""
-    leading = beginnings(to_learn, automaton, learner.settings.min_distance)
+    leading = shortest_disagreements(to_learn, automaton, learner.settings.min_distance)
     endings = frequent_endings(leading, learner.settings.n_endings)
     before = part.counterexamples.suffixes
     return endings if before is None else Words.concatenate([before, endings])

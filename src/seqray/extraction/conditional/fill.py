@@ -23,7 +23,7 @@ from seqray.extraction.conditional.suffixes import (
     suffixes_of,
 )
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.memory import memory_limit
 from seqray.util.progress import Progress

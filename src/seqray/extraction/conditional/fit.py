@@ -18,7 +18,7 @@ from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.first_guess import first_guess
 from seqray.extraction.conditional.gradient import LogParameters, fit_batches, gradient, softmax
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray
 from seqray.util.progress import Progress
 
@@ -63,7 +63,7 @@ def fit(
     >>> box = seqray.WeightedAutomaton(
     ...     "ab", [1, 0], [[[0, 0.9], [0, 0]], [[0, 0], [0.8, 0]]], [0.1, 0.2]
     ... )
-    >>> reference = Reference.ask(box, box.sample(500, seed=0).words)
+    >>> reference = Reference.query(box, box.sample(500, seed=0).words)
     >>> fitted = fit(fill_conditional(box, reference), reference, 2)
     >>> fitted.next_symbol(["", "a"]).round(1)
     array([[0.9, 0. , 0.1],

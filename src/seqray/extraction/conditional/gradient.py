@@ -10,7 +10,7 @@ import numpy as np
 
 from seqray.automata.probabilities import with_elsewhere
 from seqray.automata.tree_batches import Corpus, TreeBatch
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 MIN_READ_PROBABILITY, MAX_SLOPE = 1e-12, 1e6

@@ -28,7 +28,8 @@ from seqray.extraction.conditional.parts import (
 )
 from seqray.extraction.request import Job, note_unused
 from seqray.extraction.settings import ConditionalSettings
-from seqray.fidelity.compare import Fidelity, Reference
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 from seqray.util.errors import Stopped
 
 logger = logging.getLogger(__name__)
@@ -185,7 +186,7 @@ class ConditionalLearner:
     def query(self, words: list[tuple[Symbol, ...]], before: Reference | None) -> Reference:
         """Query some more words."""
         with self.job.timing("fill"):
-            return joined(before, Reference.ask(self.box, words))
+            return joined(before, Reference.query(self.box, words))
 
     def _words(self, n_words: int, reference: Reference | None) -> Reference:
         """Return what the box predicts for so many words: those from before, and new ones.
@@ -207,7 +208,7 @@ class ConditionalLearner:
 
     def _new_words(self, begin: int, end: int) -> Reference:
         if self.data_set is not None:
-            return Reference.ask(self.box, self.data_set[begin:end])
+            return Reference.query(self.box, self.data_set[begin:end])
         max_length = self.job.longest
         return Reference.draw(self.box, end - begin, seed=self.rng, max_length=max_length)
 

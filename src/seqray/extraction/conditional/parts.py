@@ -12,7 +12,7 @@ from seqray.automata.words import Words
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import Stopped
 
 

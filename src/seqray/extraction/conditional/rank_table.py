@@ -11,8 +11,9 @@ from seqray.extraction.conditional.counterexamples import conclude, find_counter
 from seqray.extraction.conditional.learner import ConditionalLearner, joined
 from seqray.extraction.conditional.parts import Learning, LearntPart, SearchOutcome
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import Fidelity, FidelityTable, Reference
-from seqray.fidelity.disagreements import mean_total_variation
+from seqray.fidelity.disagreements import mean_word_distance
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.util.errors import Stopped
 
 
@@ -136,7 +137,7 @@ def _validate_choice(
             break
         if reference is None:
             break
-        distance = mean_total_variation(reference, table.automaton(max_rank))
+        distance = mean_word_distance(reference, table.automaton(max_rank))
         if distance > learner.settings.max_learnt_distance:
             break
         learning = conclude(learning, SearchOutcome.COUNTS)
