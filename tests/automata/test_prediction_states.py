@@ -13,7 +13,7 @@ def pfa():
 
 
 def test_states_are_those_after_each_word(pfa):
-    words = pfa.alphabet.words(pfa.sample(5, seed=1))
+    words = pfa.alphabet.words(pfa.sample(5, seed=1).words)
     for word, state in zip(words, states_after(pfa, words), strict=True):
         np.testing.assert_allclose(state, pfa.state_after(word))
 
@@ -28,7 +28,7 @@ def test_scaled_states_are_the_same_however_long_the_word(pfa):
 
 
 def test_all_that_follows_a_prediction_state_weighs_1(pfa):
-    words = pfa.sample(20, seed=1)
+    words = pfa.sample(20, seed=1).words
     states = prediction_states(pfa, states_after(pfa, words))
     np.testing.assert_allclose(states @ pfa.prefix_final, 1)
     follows = (states @ pfa.transitions @ pfa.prefix_final).T

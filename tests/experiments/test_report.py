@@ -10,7 +10,7 @@ from seqray.blackbox.native.demo import open_demo
 from seqray.experiments import paper, report
 from seqray.experiments.findings import SUITES, Findings, read_findings
 from seqray.experiments.report import page_text, write_report
-from seqray.experiments.statements import apart, statements
+from seqray.experiments.statements import far_from_paper, statements
 from seqray.experiments.table import Result, best, held_out
 from seqray.experiments.tables import best_table, boxes_table, summaries
 from seqray.util.errors import FileError, MissingFileError
@@ -159,7 +159,7 @@ def test_problems_far_from_the_paper_are_named():
         Result(problem, "paper", 300, 300, 5, "test", "all", ndcg5=0.7)
         for problem in ("1", "10", "35")
     ]
-    assert apart(Findings(rows), "test") == (["35"], ["1"])
+    assert far_from_paper(Findings(rows), "test") == (["35"], ["1"])
 
 
 # The page ----------------------------------------------------------------------------------------

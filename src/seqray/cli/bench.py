@@ -18,7 +18,7 @@ from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
 from seqray.experiments.process_pool import here, processes
-from seqray.experiments.sweep import Step, Summary, Sweep
+from seqray.experiments.sweep import Sweep, SweepStep, SweepSummary
 from seqray.experiments.table import (
     AUTO,
     PAPER,
@@ -244,7 +244,7 @@ def listed_names(names: Iterable[str]) -> str:
 
 
 @contextmanager
-def _watching() -> Iterator[Callable[[Step], None]]:
+def _watching() -> Iterator[Callable[[SweepStep], None]]:
     """Show a bar on a terminal, elsewhere one line per cell (both on standard error)."""
     terminal = console(stderr=True)
     begin = time.monotonic()
@@ -260,7 +260,7 @@ def _watching() -> Iterator[Callable[[Step], None]]:
         return
     with progress_bar("the first cell", unit=None) as bar:
 
-        def show(step: Step) -> None:
+        def show(step: SweepStep) -> None:
             if step.outcome.error:
                 bar.print(_line(step))
             bar.describe(f"{step.n_done}/{step.n_all} cells{left(step.share)}")
@@ -269,7 +269,7 @@ def _watching() -> Iterator[Callable[[Step], None]]:
         yield show
 
 
-def _line(step: Step) -> str:
+def _line(step: SweepStep) -> str:
     """Return one line about the result of a cell."""
     width = len(str(step.n_all))
     text = f"[{step.n_done:{width}}/{step.n_all}] {step.job}: "
@@ -282,7 +282,7 @@ def _line(step: Step) -> str:
     return f"{text}{score}{sum(part.about['seconds'].values()):.1f} s"
 
 
-def _show(sweep: Sweep, summary: Summary) -> None:
+def _show(sweep: Sweep, summary: SweepSummary) -> None:
     """Print the best automaton of each problem, and where everything is."""
     test = choose(read_results(summary.table), set="test")
     theirs, own = choose(test, method=PAPER), held_out(choose(test, method=AUTO))

@@ -19,7 +19,8 @@ from seqray.cli.console import console
 from seqray.cli.terminal import can_show
 from seqray.extraction.extract import Extraction
 from seqray.extraction.run_folder import open_run
-from seqray.fidelity.compare import MEANINGS, Fidelity, FidelityTable
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
@@ -91,13 +92,13 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where the box does not predict, ranks are chosen by the first of these that it has.
     errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "apart" not in table.fidelities[0]:  # the terminal has no room for more
+    if "total_variation" not in table.fidelities[0]:  # the terminal has no room for more
         errors.append("relative_error")
     names = [
         name
         for name in (
             "ndcg5",
-            "apart",
+            "total_variation",
             "perplexity_ratio",
             "kl_per_symbol",
             "elsewhere",
@@ -143,7 +144,7 @@ def show_searches(searches: list[dict[str, Any]]) -> None:
         counts = (
             f"{each['questions']:,}",
             f"{each['states']}",
-            significant_but_one(each["apart"], 3),
+            significant_but_one(each["distance"], 3),
         )
         shown.add_row(*counts, shortened(each["after"], 24), each["then"])
     console().print(shown)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 import seqray
-from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli.common import (
     automaton_argument,
     check_output,
@@ -15,14 +14,23 @@ from seqray.cli.common import (
     rank_option,
     show_fidelity,
 )
-from seqray.draw.dot import to_dot
-from seqray.formats.fst import to_fst_text
-from seqray.formats.pautomac import write_machine
-from seqray.util.files import write_text, writing
+from seqray.draw.exports import EXPORTS
 from seqray.util.formatting import counted
 
+FORMATS = "".join(f"  {suffix:<13} {each.meaning}\n" for suffix, each in EXPORTS.items())
+HELP = f"""Write an automaton in the format that OUTPUT's ending names.
 
-@click.command()
+\b
+{FORMATS}
+\b
+Examples:
+  seqray convert run wa.json --rank 8
+  seqray convert run machine.pautomac --repair
+  seqray convert 24.pautomac_model.txt machine.json
+"""
+
+
+@click.command(help=HELP)
 @automaton_argument
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
 @rank_option
@@ -34,45 +42,12 @@ from seqray.util.formatting import counted
     "how faithful that is.",
 )
 def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> None:
-    """Write an automaton in the format that OUTPUT's ending names.
-
-    \b
-      .json .npz    seqray's own, exact
-      .dot          Graphviz, every transition
-      .fst          OpenFst text, with the symbols in a .syms file beside it
-      .pautomac     a PAutomaC machine; only for automata that are probabilistic
-
-    \b
-    Examples:
-      seqray convert run wa.json --rank 8
-      seqray convert run machine.pautomac --repair
-      seqray convert 24.pautomac_model.txt machine.json
-    """
-    check_output(output, WRITERS, "OUTPUT")
+    """Write an automaton in the format that OUTPUT's ending names."""
+    check_output(output, EXPORTS, "OUTPUT")
     opened = open_automaton(automaton, rank)
     if repaired:
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
-    WRITERS[output.suffix](opened, output)
+    EXPORTS[output.suffix].write(opened, output)
     states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
     click.echo(f"{output}: {states}, {symbols}")
-
-
-def _dot(automaton: WeightedAutomaton, path: Path) -> None:
-    write_text(path, to_dot(automaton, threshold=0))
-
-
-def _fst(automaton: WeightedAutomaton, path: Path) -> None:
-    text, symbols = to_fst_text(automaton)
-    with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
-        fresh.write_text(text, "utf-8")
-        table.write_text(symbols, "utf-8")
-
-
-WRITERS = {
-    ".json": WeightedAutomaton.save,
-    ".npz": WeightedAutomaton.save,
-    ".dot": _dot,
-    ".fst": _fst,
-    ".pautomac": write_machine,
-}

@@ -15,7 +15,8 @@ from rich.table import Table
 from seqray.automata.generators import KINDS
 from seqray.cli.console import console
 from seqray.experiments import competition
-from seqray.experiments.catalogue import DataSet, Finding, State, catalogue, check
+from seqray.experiments.catalogue import DataSet, FileCheck, State, catalogue, check
+from seqray.util.csv_table import plain_csv_bytes
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 from seqray.util.files import write_text
 from seqray.util.formatting import counted
@@ -172,7 +173,8 @@ def _generate(options: GenerateOptions) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("problem", "kind", "states", "symbols", "emitted", "led to", "mean length"):
         table.add_column(name, justify="left" if name == "kind" else "right", no_wrap=True)
-    lines = ["problem,kind,states,symbols,symbol_sparsity,transition_sparsity,train,test,seed"]
+    header = "problem,kind,states,symbols,symbol_sparsity,transition_sparsity,train,test,seed"
+    rows: list[tuple[object, ...]] = []
     for number in numbers:
         rng = np.random.default_rng([options.seed, number])
         chosen = competition.draw_parameters(
@@ -190,9 +192,9 @@ def _generate(options: GenerateOptions) -> None:
             *(f"{chosen.symbol_sparsity:.0%}", f"{chosen.transition_sparsity:.0%}"),
             f"{problem.train.lengths.mean():.1f}",
         )
-        values = (number, *astuple(chosen), train, test, options.seed)
-        lines.append(",".join(map(str, values)))
-        write_text(folder / GENERATED, "\n".join(lines) + "\n")
+        rows.append((number, *astuple(chosen), train, test, options.seed))
+        content = plain_csv_bytes(header.split(","), rows)
+        write_text(folder / GENERATED, content.decode())
     console().print(table)
     click.echo(f"{folder}: {train:,} training and {test:,} test words per problem")
 
@@ -217,7 +219,7 @@ def _names(known: DataSet) -> str:
     return f"{len(names)} files: {', '.join(names[:4])}{', …' * (len(names) > 4)}"
 
 
-def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) -> list[str]:
+def _checked(known: DataSet, findings: list[FileCheck], states: Counter[State]) -> list[str]:
     whole = states["whole"] + states["other"]
     worst: State = "damaged" if states["damaged"] else "absent" if states["absent"] else "whole"
     words = sum(
@@ -229,7 +231,7 @@ def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) ->
     return [MARKS[worst], known.name, f"{known.folder}/", *(f"{count:,}" for count in counts)]
 
 
-def _remark(finding: Finding) -> str:
+def _remark(finding: FileCheck) -> str:
     if finding.state == "damaged":
         return f"✗ {finding.detail}"
     if finding.state == "other":

@@ -15,7 +15,7 @@ from seqray.draw.graph import (
     clear_threshold,
     hidden_share,
 )
-from seqray.draw.saving import ENDINGS, save_drawing
+from seqray.draw.saving import DRAWINGS, save_drawing
 from seqray.explain.naming import name_states
 from seqray.util.formatting import counted, percent_in_words
 
@@ -30,7 +30,7 @@ REPORTED_LOSS = 1e-6
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that ends in .svg, .dot, .png or .pdf.",
+    help=f"A file that ends in one of {' '.join(DRAWINGS)}.",
 )
 @rank_option
 @click.option(
@@ -64,7 +64,7 @@ def command(
       seqray draw run -o automaton.pdf --rank 20 --threshold 0.1
       seqray draw wa.json -o automaton.dot --style paper
     """
-    check_output(output, ENDINGS, "--output")
+    check_output(output, DRAWINGS, "--output")
     opened = open_automaton(automaton, rank)
     with notes():
         if style == "paper":

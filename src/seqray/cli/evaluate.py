@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 import seqray
 from seqray.automata.stepper import predicts
@@ -34,8 +33,8 @@ from seqray.cli.common import (
 )
 from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.explore.recorded import N_WORDS, drawn_words
 from seqray.fidelity.disagreements import Disagreement
+from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
@@ -48,7 +47,7 @@ from seqray.util.redaction import redacted
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
+    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
@@ -135,7 +134,7 @@ def _words(options: EvaluateOptions, box: BlackBox) -> Words:
     """Read the words of a file, or draw some."""
     if options.words is not None:
         return read_box_words(options.words, box, options.max_length)
-    words, _ = drawn_words(box, np.random.default_rng(0), options.max_length)
+    words, _ = drawn_words(box, seed=0, max_length=options.max_length)
     if not predicts(box):
         click.echo(
             f"Compared on random words of up to {words.lengths.max()} symbols, because "
@@ -155,12 +154,12 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         table.add_column("next")
     for name in ("box", "automaton"):
         table.add_column(name, justify="right")
-    table.add_column("found by")
+    table.add_column("source")
     for each in worst:
         short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (significant_but_one(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
-        table.add_row(short, distance, *following, box, automaton, each.found)
+        table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (
         "distance: total variation distance of the next symbols; next: the symbol that\n"
@@ -169,6 +168,6 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         else "distance: the difference of the two weights."
     )
     click.echo(
-        f"{meaning} Words found by box or\n"
+        f"{meaning} Words from box or\n"
         "automaton were drawn from it; random and search also look at words that neither draws."
     )

@@ -25,8 +25,8 @@ from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.extract import BASES, Extraction
-from seqray.extraction.run_folder import check_run_target
-from seqray.util.errors import RankError
+from seqray.formats.run_files import check_run_target
+from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
 
 HELP = """Query a black box and extract weighted automata of every rank.
@@ -215,7 +215,7 @@ def _extract(options: ExtractOptions) -> None:
     click.echo(
         f"Run folder: {options.output}    next: seqray draw {options.output} -o automaton.svg"
     )
-    if extraction.settings["stopped"] == "interrupted":
+    if extraction.stop_reason is StopReason.INTERRUPTED:
         again = "starts again" if answers is None else "sends only the missing queries"
         click.echo(f"Interrupted: the same command {again}.", err=True)
         click.get_current_context().exit(130)

@@ -45,14 +45,14 @@ def marked(problem: str) -> str:
     return f"{problem}{'*' * (problem == '22')}"
 
 
-def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
+def summaries(findings: Findings, which: str) -> dict[str, paper.ResultsSummary]:
     """Return our results and the paper's on one set of words, each in a few figures.
 
     Only problems that both have are counted, so that the figures can be compared.
 
     Parameters
     ----------
-    found
+    findings
         The results.
     which
         The set of words, ``"test"`` or ``"rnn"``.
@@ -68,7 +68,7 @@ def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
     >>> summaries(Findings([]), "test")["best"].n_problems
     0
     """
-    rows = found.pautomac(which)
+    rows = findings.pautomac(which)
     gains, ratios, fair = best(rows, "ndcg5"), best(rows, "perplexity_ratio"), held_out(rows)
     theirs = {name: row for name, row in paper.published(which).items() if name in gains}
     gains, ratios, fair = ({n: of[n] for n in of if n in theirs} for of in (gains, ratios, fair))
@@ -83,7 +83,7 @@ def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
     }
 
 
-def summary_table(found: Findings) -> str:
+def summary_table(findings: Findings) -> str:
     """Return the few figures of both sets side by side.
 
     Examples
@@ -94,7 +94,7 @@ def summary_table(found: Findings) -> str:
     columns = [
         (f"{SETS[which]}: {name}", summary)
         for which in SETS
-        for name, summary in summaries(found, which).items()
+        for name, summary in summaries(findings, which).items()
     ]
     lines: dict[str, list[str]] = {
         "problems": [str(one.n_problems) for _, one in columns],
@@ -111,7 +111,7 @@ def summary_table(found: Findings) -> str:
     )
 
 
-def best_table(found: Findings, which: str) -> str:
+def best_table(findings: Findings, which: str) -> str:
     """Return each PAutomaC problem's best parameters on one set, beside the paper's values.
 
     Examples
@@ -120,7 +120,7 @@ def best_table(found: Findings, which: str) -> str:
     >>> best_table(Findings(rows), "test").splitlines()[2].split(" | ")[2:5]
     ['7', '300', '1.00000']
     """
-    rows = found.pautomac(which)
+    rows = findings.pautomac(which)
     gains, ratios, fair = best(rows, "ndcg5"), best(rows, "perplexity_ratio"), held_out(rows)
     theirs = paper.published(which)
     lines = []
@@ -147,12 +147,12 @@ def best_table(found: Findings, which: str) -> str:
     return markdown(header, lines)
 
 
-def other_table(found: Findings) -> str:
+def other_table(findings: Findings) -> str:
     """Return the best parameters of the real data sets, for which the paper gives no table."""
     lines = []
-    for problem in sorted({row.problem for row in found.rows if not row.problem.isdecimal()}):
+    for problem in sorted({row.problem for row in findings.rows if not row.problem.isdecimal()}):
         for which in SETS:
-            rows = [row for row in found.rows if row.problem == problem and row.set == which]
+            rows = [row for row in findings.rows if row.problem == problem and row.set == which]
             fair = held_out(rows).get(problem)
             lines.append(
                 [
@@ -169,11 +169,11 @@ def other_table(found: Findings) -> str:
     return markdown([*header, "held-out: rank", "ratio", "NDCG₅"], lines)
 
 
-def boxes_table(found: Findings) -> str:
+def boxes_table(findings: Findings) -> str:
     """Return how each network was trained, and how good it is."""
     lines = []
-    for problem in sorted(found.boxes, key=problem_order):
-        box, trained = found.boxes[problem], found.trained.get(problem)
+    for problem in sorted(findings.boxes, key=problem_order):
+        box, trained = findings.boxes[problem], findings.trained.get(problem)
         lines.append(
             [
                 marked(problem),
@@ -189,11 +189,11 @@ def boxes_table(found: Findings) -> str:
     return markdown(header, lines)
 
 
-def distilled_table(found: Findings) -> str:
+def distilled_table(findings: Findings) -> str:
     """Return what automata cost by rank, as medians over the problems."""
     lines = []
-    for rank in sorted({row.rank for row in found.distilled}):
-        rows = [row for row in found.distilled if row.rank == rank]
+    for rank in sorted({row.rank for row in findings.distilled}):
+        rows = [row for row in findings.distilled if row.rank == rank]
         together = median(row.box_together / row.automaton_together for row in rows)
         alone = median(row.box_alone / row.automaton_alone for row in rows)
         lines.append(
@@ -205,7 +205,7 @@ def distilled_table(found: Findings) -> str:
                 f"{median(row.box_bytes / row.automaton_bytes for row in rows):.1f} ×",
             ]
         )
-    rows = list({row.problem: row for row in found.distilled}.values())
+    rows = list({row.problem: row for row in findings.distilled}.values())
     lines.append(
         [
             *("the RNN", str(len(rows)), "1", _micro(row.box_together for row in rows), ""),
@@ -213,11 +213,11 @@ def distilled_table(found: Findings) -> str:
             *(f"{median(row.box_bytes / 1024 for row in rows):.1f}", ""),
         ]
     )
-    header = ["rank", "problems", "NDCG₅ on S_test", "µs a word, together", "faster"]
-    return markdown([*header, "µs a word, alone", "faster", "KiB", "smaller"], lines)
+    header = ["rank", "problems", "NDCG₅ on S_test", "µs per word, together", "faster"]
+    return markdown([*header, "µs per word, alone", "faster", "KiB", "smaller"], lines)
 
 
-def _summary(gains: Iterable[Result], ratios: Iterable[Result]) -> paper.Summary:
+def _summary(gains: Iterable[Result], ratios: Iterable[Result]) -> paper.ResultsSummary:
     ratios = list(ratios)
     return paper.summary(
         [row.ndcg5 for row in gains],

@@ -306,7 +306,7 @@ def _travelled(a: WeightedAutomaton) -> FloatArray:
     """
     if not a.is_distribution:
         return np.empty((0, a.n_states))
-    drawn = a.sample(N_DRAWN, seed=np.random.default_rng(0), max_length=50)
+    drawn = a.sample(N_DRAWN, seed=np.random.default_rng(0), max_length=50).words
     tree = PrefixTree.of(drawn)
     states = scaled_states(a, tree.words(np.arange(len(tree)))).vectors
     counts = tree.counts().sum(axis=1).astype(int) * (states @ a.prefix_final > 0)

@@ -12,7 +12,7 @@ from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Symbol, Words
 from seqray.explain.edits import Edit, one_edit
 from seqray.explain.text import next_name
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray, IntArray
 
 N_QUERIED = 40

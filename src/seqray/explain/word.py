@@ -20,7 +20,9 @@ from seqray.explain.naming import name_states
 from seqray.explain.neighbours import Neighbour, OneEditWords
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest
-from seqray.fidelity.compare import MEANINGS, Fidelity, Reference
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
 from seqray.util.errors import SymbolError
@@ -181,7 +183,7 @@ def explain_word(
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
     edited = OneEditWords.of(wa, symbols, n_neighbours, max_length_of(box))
-    reference = None if box is None else Reference.ask(box, edited.queries())
+    reference = None if box is None else Reference.query(box, edited.queries())
     return WordExplanation(
         named=named,
         word=symbols,

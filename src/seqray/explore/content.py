@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.draw.graph import shown_name
@@ -17,9 +16,11 @@ from seqray.explain.background import Background
 from seqray.explore.ranks import PackedRanks
 from seqray.explore.recorded import RecordedAnswers
 from seqray.extraction.extract import METHODS, Extraction
-from seqray.fidelity.compare import MEANINGS, Fidelity
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import FloatArray
 from seqray.util.files import nulled
+from seqray.util.version import __version__
 
 FORMAT, VERSION = "seqray.explorer", 1
 
@@ -106,7 +107,7 @@ def page_content(
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "seqray": seqray.__version__,
+        "seqray": __version__,
         "name": name,
         "alphabet": {
             "names": [shown_name(symbol) for symbol in alphabet],
@@ -231,7 +232,7 @@ def _seconds(seconds: Mapping[str, float]) -> str:
 
 def _versions(settings: Mapping[str, Any]) -> str:
     made: Sequence[tuple[str, str]] = [
-        ("seqray", seqray.__version__),
+        ("seqray", __version__),
         ("Python", str(settings.get("python", platform.python_version()))),
         ("NumPy", str(settings.get("numpy", np.__version__))),
     ]

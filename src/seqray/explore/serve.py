@@ -23,7 +23,7 @@ import numpy as np
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.explore.page import page_policy
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import (
     ArgumentError,
     BlackBoxError,
@@ -101,7 +101,7 @@ class BoxThread:
 
     def _answer(self, words: Words) -> dict[str, Any]:
         begin = time.perf_counter()
-        reference = Reference.ask(self.box, words)
+        reference = Reference.query(self.box, words)
         following = reference.next_symbol
         probabilities = None if following is None else following.T.tolist()
         seconds = round(time.perf_counter() - begin, 4)

@@ -21,13 +21,13 @@ from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended, heeding, way_of
 from seqray.extraction.basis import Basis
-from seqray.extraction.conditional.method import by_contexts
+from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
 from seqray.extraction.request import Job
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import TOLERANCE, FidelityTable
+from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray, whole_number
-from seqray.util.errors import ArgumentError, SeqrayError
+from seqray.util.errors import ArgumentError, SeqrayError, StopReason
 from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Extraction:
     def automata(self) -> RankedAutomata:
         """The automata of all ranks, as run folders keep them."""
         svd = self.decomposition
-        return RankedAutomata(svd.largest, svd.through, self.fitted)
+        return RankedAutomata(svd.largest, svd.prefix_final, self.fitted)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.
@@ -115,6 +115,12 @@ class Extraction:
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""
         return self.automaton(self.best_rank(tolerance=tolerance))
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Which limit ended the extraction early; None where all was queried."""
+        reason = self.settings.get("stop_reason")
+        return None if reason is None else StopReason(reason)
 
     @property
     def predicts(self) -> bool:
@@ -179,7 +185,7 @@ def extract(
     target
         Enough: asking begins with little, and ends when the automaton is as near to the box on
         held-out words, by NDCG₅ where the box predicts, else by its weights: see
-        `seqray.fidelity.compare.Fidelity.score`. For bases that are not given.
+        `seqray.fidelity.table.Fidelity.score`. For bases that are not given.
     counterexamples
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters
@@ -232,7 +238,7 @@ def extract(
             *(counterexamples, repeat, seed, meter, kept, progress),
         )
         try:
-            found = by_contexts(job) if method == "conditional" else by_blocks(job)
+            found = conditional_method(job) if method == "conditional" else by_blocks(job)
         except MemoryError as error:
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and {max_rank} states:"

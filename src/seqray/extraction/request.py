@@ -28,9 +28,10 @@ from seqray.blackbox.queries.noise import SURE, Noise, measure_noise
 from seqray.blackbox.queries.oracle import NOISE, CachingBackend, KeptBlocks, MeteredBox, uncached
 from seqray.extraction.basis import Basis
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import FidelityTable, Reference
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import FloatArray, IntArray
-from seqray.util.errors import ArgumentError
+from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.memory import memory_limit
 from seqray.util.progress import PhasedProgress, Progress
 
@@ -162,6 +163,13 @@ class Found(NamedTuple):
     fidelity: FidelityTable
     settings: dict[str, Any]
     fitted: Mapping[int, WeightedAutomaton] = {}
+
+
+def stop_settings(stopped: Stopped | None) -> dict[str, str | None]:
+    """Return why an extraction ended early, as run folders keep it; empty where it did not."""
+    if stopped is None:
+        return {"stopped": "", "stop_reason": None}
+    return {"stopped": str(stopped), "stop_reason": stopped.reason.value}
 
 
 def draw_within(

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from seqray.extraction.request import (
     announce,
     note_unused,
     probe_noise,
+    stop_settings,
 )
 from seqray.extraction.svd import Decomposition, decompose
 from seqray.extraction.validation import (
@@ -47,8 +48,10 @@ from seqray.extraction.validation import (
     warn_of_little_said,
     warn_of_lost_digits,
 )
-from seqray.fidelity.compare import TOLERANCE, FidelityTable, Reference, compare_ranks
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import TOLERANCE, FidelityTable
+from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
 
@@ -84,14 +87,20 @@ class _Way(NamedTuple):
     """A basis to fill, and how it was grown: the largest blocks before it, and the rounds.
 
     The sizes that were ``planned`` for it are smaller than those wanted if the budget is. Where
-    the blocks are to be the last, ``why`` says what ended the growth.
+    the blocks are to be the last, the target was ``reached``, or growth was ``stopped``.
     """
 
     basis: Basis
     planned: tuple[int, int]
     known: HankelBlocks | None = None
     rounds: tuple[Round, ...] = ()
-    why: str | None = None
+    reached: bool = False
+    stopped: Stopped | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the known blocks are the last."""
+        return self.reached or self.stopped is not None
 
 
 def by_blocks(job: Job) -> Found:
@@ -116,13 +125,13 @@ def by_blocks(job: Job) -> Found:
     except Stopped as stopped:
         if way.known is None:
             raise _enough(stopped, job) from None
-        blocks, cut = way.known, way.why or str(stopped)
-    if way.why is None and way.planned != _wanted_sizes(job):
-        cut = cut or _no_more(meter)
+        blocks, cut = way.known, way.stopped or stopped
+    if not way.ended and way.planned != _wanted_sizes(job):
+        cut = cut or meter.no_more()
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
-    elif way.why is None:
+    elif not way.ended:
         note_unused(meter, "{} × {} prefixes and suffixes".format(*_sizes(blocks.basis)))
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
@@ -133,14 +142,14 @@ def by_blocks(job: Job) -> Found:
         warn_of_little_said(reference.weights)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    settings = {
+    settings: dict[str, Any] = {
         "weighting": weighting,
         **_counts(job, blocks),
-        "stopped": cut,
+        **stop_settings(cut),
         "noise": dataclasses.asdict(noise),
     }
     if grows:
-        rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
+        rounds = way.rounds if way.reached else (*way.rounds, _round(job, blocks, table))
         settings["rounds"] = [each._asdict() for each in rounds]
     return Found(decomposition, blocks.basis, table, settings)
 
@@ -163,16 +172,16 @@ def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:
     """Say what would be enough, where a budget was too small for anything."""
-    if not (str(stopped).startswith("the budget") and isinstance(job.asked, QueriedBox)):
+    if stopped.reason is not StopReason.BUDGET or not isinstance(job.asked, QueriedBox):
         return stopped
     least = max(20 + 5 * (1 + len(job.asked.alphabet)), 2 * (job.meter.budget or 0))
-    return Stopped(f"{stopped}: about {least} are enough")
+    return Stopped(stopped.reason, f"{stopped}: about {least} are enough")
 
 
-def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, str]:
+def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, Stopped | None]:
     """Fill the blocks of the basis, or take those that led to it; and say why they are not all."""
-    if way.why is not None and way.known is not None:
-        return way.known, way.why
+    if way.ended and way.known is not None:
+        return way.known, way.stopped
     job.begin("asking the box", "answers")
     blocks, cut = fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
     if cut and way.known is not None and blocks.values.size < way.known.values.size:
@@ -268,18 +277,18 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     size, *larger = _sizes_to_come(job)
     basis = uniform_basis(alphabet, *size, seed=rng, max_length=job.max_length, limit=limit)
     rounds: list[Round] = []
-    why: str | None = None
+    reached, stopped = False, None
     dearer = 1.0  # than expected, to find the last basis
     while larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
         try:
             known, cut = fill_within(job.asked, basis, meter, progress=job.progress)
             if cut:
-                why = cut
+                stopped = cut
                 break
             larger = _sizes_to_come(job, size, dearer)
             if not larger:
-                why = _no_more(meter)
+                stopped = meter.no_more()
                 break
             if job.target is None:
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
@@ -289,7 +298,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.score for r in rounds[-2:]) >= job.target:
-                    why = ""
+                    reached = True
                     break
             size, *larger = larger
             n_before = meter.n_asked
@@ -300,14 +309,13 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 *(known, ask, *size), seed=rng, max_length=job.longest, wrong=wrong, limit=limit
             )
             dearer = (meter.n_asked - n_before) / _growth_cost(job, size)
-        except Stopped as stopped:
+        except Stopped as reason:
             if known is None:
                 raise
-            why = str(stopped)
+            stopped = reason
             break
-    if known is not None and why is not None:
-        basis = known.basis
-    return _Way(basis, size, known, tuple(rounds), why)
+    way = _Way(basis, size, known, tuple(rounds), reached, stopped)
+    return way._replace(basis=known.basis) if known is not None and way.ended else way
 
 
 def _sizes_to_come(
@@ -392,10 +400,6 @@ def _affordable_sizes(job: Job) -> tuple[int, int]:
 
 def _scaled(size: tuple[int, int], share: float) -> tuple[int, int]:
     return max(1, math.ceil(share * size[0])), max(1, math.ceil(share * size[1]))
-
-
-def _no_more(meter: Meter) -> str:
-    return f"the budget of {meter.budget:,} questions allows no more"
 
 
 def _wanted_sizes(job: Job) -> tuple[int, int]:
