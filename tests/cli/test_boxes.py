@@ -130,7 +130,7 @@ def test_ctrl_c_once_saves_the_contexts_there_are(folder, module, run):
     assert code == 130, error
     part = open_run(folder / "run")
     assert part.settings["stopped"] == "interrupted"
-    assert "contexts of 200 were asked" in error
+    assert "contexts of 200 were queried" in error
     assert f"({part.settings['prefixes']} contexts ×" in " ".join(output.split())
     n_asked = len(queried(folder))
     (folder / "slow_box.py").write_text(source.replace("0.002", "0") + PREDICTING)
