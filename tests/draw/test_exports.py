@@ -1,7 +1,7 @@
 """Graphs are among the formats that automata are written in."""
 
 from automata import FIGURE_1
-from seqray.draw import to_dot
+from seqray.draw.dot import to_dot
 from seqray.draw.exports import EXPORTS
 from seqray.formats import exports
 

@@ -168,6 +168,6 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         else "distance: the difference of the two weights."
     )
     click.echo(
-        f"{meaning} Words from box or\n"
+        f"{meaning} Words whose source is box or\n"
         "automaton were drawn from it; random and search also look at words that neither draws."
     )

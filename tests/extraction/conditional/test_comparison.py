@@ -5,7 +5,7 @@ from seqray import WeightedAutomaton
 from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.parts import Counterexamples, LearntPart
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import known_of
 
 
