@@ -11,11 +11,13 @@ from automata import FIGURE_1 as MACHINE
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.blackbox.queries.answer_cache import AnswerStore
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.noise import Noise
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.basis import uniform_basis
-from seqray.extraction.hankel.fill import Plan, fill, fill_within
+from seqray.extraction.hankel.fill import fill
+from seqray.extraction.hankel.partial_fill import fill_within
+from seqray.extraction.hankel.plan import Plan
 from seqray.extraction.svd import decompose
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
@@ -256,7 +258,7 @@ def test_enough_time_makes_no_difference(method):
 def test_somebody_who_says_stop_gets_an_automaton_of_what_is_known(method):
     stop = threading.Event()
     basis = uniform_basis(Alphabet("ab"), 60, 60, seed=np.random.default_rng(0))
-    n = Plan.of(basis).n_questions
+    n = Plan.of(basis).n_queries
 
     def progress(done, total):
         assert total == n
@@ -279,8 +281,8 @@ def test_stop_before_anything_is_known_is_an_error():
 def test_parts_of_a_basis_hold_what_the_whole_holds():
     box = boxes(Asked())
     basis = uniform_basis(box.alphabet, 40, 30, seed=np.random.default_rng(0))
-    whole, reason = fill_within(attended(box, Meter(seconds=100)), basis, Meter(seconds=100))
-    assert reason is None
+    whole, stopped = fill_within(open_oracle(box, Meter(Limits(time_limit=100))), basis)
+    assert stopped is None
     assert np.array_equal(whole.values, fill(box, basis).values)
 
 

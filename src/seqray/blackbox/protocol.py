@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from seqray.automata.stepper import PredictingStepper
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, BlackBoxError
@@ -27,6 +28,11 @@ class BlackBox(Protocol):
 
     def weights(self, words: Words, /) -> FloatArray:
         """Return one real number a word, shape ``(n_words,)``."""
+
+
+@runtime_checkable
+class PredictingBox(BlackBox, PredictingStepper, Protocol):
+    """A black box with states that also predicts the next symbol."""
 
 
 class Backend(Protocol):
@@ -163,7 +169,13 @@ def _kind(array: np.ndarray[Any, Any]) -> str:
 
 
 WORDS_PER_QUERY = 16_384
-"""Words that a box without states is asked about at once."""
+"""Words in one query to a box without states."""
+
+
+def in_batches(words: Words) -> Iterator[Words]:
+    """Yield words in batches of one query each."""
+    for begin in range(0, len(words), WORDS_PER_QUERY):
+        yield words[begin : begin + WORDS_PER_QUERY]
 
 
 def query_weights(
@@ -171,11 +183,10 @@ def query_weights(
 ) -> FloatArray:
     """Query the weights of words in batches, and check the answers.
 
-    ``answered`` is called with how many answers came, after every batch.
+    ``answered`` is called with the number of answers after every batch.
     """
     answers: list[FloatArray] = [np.empty(0)]
-    for begin in range(0, len(words), WORDS_PER_QUERY):
-        some = words[begin : begin + WORDS_PER_QUERY]
+    for some in in_batches(words):
         answers.append(checked_answers(box.weights(some), some, (len(some),), name_of(box)))
         answered(len(some))
     return np.concatenate(answers)

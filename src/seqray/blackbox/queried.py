@@ -6,6 +6,7 @@ next, and becomes a stepper whose state is the prefix read so far.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -65,8 +66,42 @@ class PrefixStates(NamedTuple):
     next_symbol: FloatArray
 
 
+class PrefixReader(ABC):
+    """Reads words by what follows their prefixes: a state is the prefix itself."""
+
+    alphabet: Alphabet
+
+    @abstractmethod
+    def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return what follows each word as a prefix, the end last."""
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return each word's probability: the product of its symbols' and its end's."""
+        return read_each(self, self.alphabet.words(words), self.state_weights)
+
+    def start(self) -> PrefixStates:
+        """Return a batch of one: the empty prefix."""
+        empty = self.alphabet.words([()])
+        return PrefixStates(empty, np.zeros(1), self.next_symbol(empty))
+
+    def step(self, states: PrefixStates, parents: IntArray, symbols: IntArray) -> PrefixStates:
+        """Return the prefixes with one more symbol."""
+        prefixes = states.prefixes[parents].extended(symbols)
+        with np.errstate(divide="ignore"):
+            logs = states.log_weight[parents] + np.log(states.next_symbol[parents, symbols])
+        return PrefixStates(prefixes, logs, self.next_symbol(prefixes))
+
+    def state_weights(self, states: PrefixStates) -> FloatArray:
+        """Return the probability of the word that leads to each state."""
+        return np.exp(states.log_weight) * states.next_symbol[:, -1]
+
+    def state_next_symbol(self, states: PrefixStates) -> FloatArray:
+        """Return what follows each prefix, the end last."""
+        return states.next_symbol
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class QueriedModel:
+class QueriedModel(PrefixReader):
     """A model that is asked what follows a prefix; a walk asks each prefix once.
 
     Parameters
@@ -92,10 +127,6 @@ class QueriedModel:
     def max_length(self) -> int | None:
         """The length of the longest prefix that the model can read; None: it can read any."""
         return max_length_of(self.backend)
-
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return each word's probability: the product of its symbols' and its end's."""
-        return read_each(self, self.alphabet.words(words), self.state_weights)
 
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
         """Ask what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
@@ -127,26 +158,6 @@ class QueriedModel:
                 f"one for each of {len(self.alphabet)} symbols and last the end"
             )
         return probabilities
-
-    def start(self) -> PrefixStates:
-        """Return a batch of one: the empty prefix."""
-        empty = self.alphabet.words([()])
-        return PrefixStates(empty, np.zeros(1), self.next_symbol(empty))
-
-    def step(self, states: PrefixStates, parents: IntArray, symbols: IntArray) -> PrefixStates:
-        """Return the prefixes with one more symbol."""
-        prefixes = states.prefixes[parents].extended(symbols)
-        with np.errstate(divide="ignore"):
-            logs = states.log_weight[parents] + np.log(states.next_symbol[parents, symbols])
-        return PrefixStates(prefixes, logs, self.next_symbol(prefixes))
-
-    def state_weights(self, states: PrefixStates) -> FloatArray:
-        """Return the probability of the word that leads to each state."""
-        return np.exp(states.log_weight) * states.next_symbol[:, -1]
-
-    def state_next_symbol(self, states: PrefixStates) -> FloatArray:
-        """Return what follows each prefix, the end last."""
-        return states.next_symbol
 
 
 def _pieces(backend: Backend, words: Words) -> Iterator[tuple[IntArray, object]]:

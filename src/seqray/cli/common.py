@@ -181,8 +181,8 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
     for name in rounds[0]:
         shown.add_column(name, justify="right")
     for each in rounds:
-        *counts, fidelity = each.values()
-        shown.add_row(*(f"{count:,}" for count in counts), show_number(fidelity, 4))
+        counts = [f"{value:,}" for name, value in each.items() if name != "score"]
+        shown.add_row(*counts, show_number(each["score"], 4))
     console().print(shown)
 
 

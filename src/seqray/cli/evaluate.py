@@ -11,8 +11,7 @@ import seqray
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     open_box,
@@ -92,7 +91,7 @@ def command(
         )
     aim = open_box(target) if target else None
     with opened_store(store_path(box, opened, store)) as kept, box_prints_to_stderr():
-        asked = attended(opened, Meter(), store=kept)
+        asked = open_oracle(opened, cache=kept).reader
         if words is not None:
             evaluated = read_box_words(words, opened, max_length)
         else:

@@ -12,8 +12,7 @@ import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import automaton_argument, console, json_line, open_automaton, rank_option
 from seqray.cli.terminal import box_prints_to_stderr
@@ -107,7 +106,7 @@ def command(
             found = explain_word(
                 opened,
                 symbols,
-                box=attended(asked, Meter(), store=kept),
+                box=open_oracle(asked, cache=kept).reader,
                 background=behind,
                 n_neighbours=neighbours,
             )

@@ -12,8 +12,7 @@ import click
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     name_option,
@@ -119,7 +118,7 @@ def command(
     opened = open_box(box, options)
     shown = None if words is None else read_box_words(words, opened, max_length)
     with opened_store(store_path(box, opened, store)) as kept:
-        asked = attended(opened, Meter(), store=kept)
+        asked = open_oracle(opened, cache=kept).reader
         with notes(), box_prints_to_stderr():
             page = to_html(
                 found,

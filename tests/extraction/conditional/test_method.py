@@ -9,12 +9,12 @@ from same_gru import native
 from seqray import WeightedAutomaton, extract, language_model
 from seqray.automata.generators import random_machine, triggered_machine
 from seqray.blackbox.queried import QueriedModel
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.conditional import method as by_contexts
 from seqray.extraction.conditional.blocks import N_COLUMNS, N_CONTEXTS
 from seqray.extraction.conditional.method import Sizes
-from seqray.extraction.request import FEWEST, draw_within
+from seqray.extraction.request import MIN_WORDS, draw_within
 from seqray.fidelity.compare import Reference
 from seqray.util.errors import ArgumentError
 from told import ODD, odd_box, rng
@@ -100,7 +100,7 @@ def test_what_is_asked_is_said():
     assert set(settings["seconds"]) == {"choose", "fill", "svd", "fit"}
     (only,) = settings["rounds"]
     assert (only["words"], only["contexts"]) == (534, 40)
-    assert only["ndcg5"] == found.fidelity.at(3)["ndcg5"]
+    assert only["score"] == found.fidelity.at(3)["ndcg5"]
 
 
 def test_every_step_of_a_network_is_counted_once():
@@ -266,9 +266,9 @@ def test_asking_ends_when_there_is_enough():
     assert [each["contexts"] for each in rounds] == [2, 5, 15, 40]
     questions = [each["questions"] for each in rounds]
     assert questions == sorted(questions)
-    enough = rounds[1]["ndcg5"]
+    enough = rounds[1]["score"]
     found = extract(demo(), **SMALL, target=enough)
-    assert found.settings["rounds"] == rounds[: 1 + (rounds[0]["ndcg5"] < enough)]
+    assert found.settings["rounds"] == rounds[: 1 + (rounds[0]["score"] < enough)]
     assert found.settings["stopped"] == ""
     assert found.settings["prefixes"] < 40
 
@@ -482,7 +482,7 @@ def test_an_earlier_fit_counts_where_the_last_one_was_not_made():
     before, last = found.settings["rounds"][2:]
     assert found.settings["stopped"] == "interrupted"
     assert found.settings["prefixes"] == 40
-    assert found.fidelity.at(3)["ndcg5"] == max(before["ndcg5"], last["ndcg5"])
+    assert found.fidelity.at(3)["ndcg5"] == max(before["score"], last["score"])
 
 
 def test_a_stop_of_before_is_an_error():
@@ -526,26 +526,26 @@ def test_a_plain_progress_is_called_with_two_numbers():
 
 def test_an_eighth_of_the_budget_is_for_words_to_compare_on():
     for budget in (400, 4000, 80_000):
-        meter = Meter(budget)
-        known = draw_within(attended(demo(), meter), 1000, 50, rng(), meter)
-        assert meter.n_asked <= max(150, budget / 7)
-        assert len(known.weights) >= FEWEST
+        meter = Meter(Limits(budget))
+        known = draw_within(open_oracle(demo(), meter).predictor, 1000, 50, rng(), meter)
+        assert meter.n_answers <= max(150, budget / 7)
+        assert len(known.weights) >= MIN_WORDS
     assert len(known.weights) == 1000
 
 
 def test_an_eighth_of_the_time_is_for_words_to_compare_on():
-    meter = Meter(seconds=2)
-    box = attended(model(pause=1e-3), meter)
+    meter = Meter(Limits(time_limit=2))
+    box = open_oracle(model(pause=1e-3), meter).predictor
     known = draw_within(box, 1000, 20, rng(), meter)
-    assert FEWEST <= len(known.weights) < 1000
+    assert MIN_WORDS <= len(known.weights) < 1000
     assert meter.elapsed < 1
 
 
 def test_limits_that_are_far_away_make_no_difference_to_the_words():
     whole = draw_within(demo(), 200, 50, rng(), Meter())
     assert len(whole.weights) == 200
-    for meter in (Meter(budget=10**9), Meter(seconds=1000)):
-        words = draw_within(attended(demo(), meter), 200, 50, rng(), meter).words
+    for meter in (Meter(Limits(budget=10**9)), Meter(Limits(time_limit=1000))):
+        words = draw_within(open_oracle(demo(), meter).predictor, 200, 50, rng(), meter).words
         assert words == whole.words
 
 

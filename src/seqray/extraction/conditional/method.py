@@ -26,9 +26,8 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Symbol, Words
-from seqray.blackbox.queried import QueriedModel
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import MeteredModel
+from seqray.blackbox.queries.limits import Meter
+from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.basis import CUT, Basis
 from seqray.extraction.conditional.blocks import (
     N_COLUMNS,
@@ -40,7 +39,7 @@ from seqray.extraction.conditional.blocks import (
 )
 from seqray.extraction.conditional.fit import fit, reachable
 from seqray.extraction.request import (
-    FEWEST,
+    MIN_WORDS,
     N_HELD_OUT,
     Found,
     Job,
@@ -104,13 +103,13 @@ EXACT = 1e-6
 """Where score is as near to 1, nothing is left to fit."""
 
 
-class Round(NamedTuple):
+class ConditionalRound(NamedTuple):
     """One part: what was asked until then, and how near the automaton of largest rank came."""
 
     questions: int
     words: int
     contexts: int
-    ndcg5: float
+    score: float
 
 
 class Search(NamedTuple):
@@ -161,7 +160,8 @@ class _Part(NamedTuple):
 
 def by_contexts(job: Job) -> Found:
     """Extract automata of every rank from what a box says comes next."""
-    box, meter = _counted(job)
+    oracle = job.oracle.counted()  # an automaton is free
+    box, meter = oracle.predictor, oracle.meter
     rng, held_out_rng = job.rngs()
     words = _data_set(job, rng)
     longest = job.longest
@@ -171,7 +171,7 @@ def by_contexts(job: Job) -> Found:
             held_out = draw_within(box, N_HELD_OUT, longest, held_out_rng, meter)
             longest = min(longest, 2 * held_out.n_prefixes // len(held_out.weights))
             noise = probe_noise(job, held_out)
-        search = _Search(job, box, meter, held_out, words, rng)
+        search = _Search(job, oracle, held_out, words, rng)
         part = search.ask()
         part = search.go_on(part)
     except Stopped as stopped:
@@ -187,7 +187,7 @@ def by_contexts(job: Job) -> Found:
         "columns": part.blocks.features.shape[1],
         "fitted_ranks": search.fitted_ranks,
         **meter.counts(),
-        "steps": meter.n_questions,
+        "steps": meter.n_queries,
         "rounds": [each._asdict() for each in search.rounds],
         "counterexamples": [each._asdict() for each in search.searches],
         **stop_settings(search.stopped),
@@ -196,20 +196,12 @@ def by_contexts(job: Job) -> Found:
     return Found(part.svd, _basis(job, part, words), table, settings, fitted)
 
 
-def _counted(job: Job) -> tuple[QueriedModel | MeteredModel, Meter]:
-    """Return the box to ask, and what counts its questions; an automaton is free."""
-    if isinstance(job.asked, QueriedModel | MeteredModel):
-        return job.asked, job.meter
-    meter = dataclasses.replace(job.meter, budget=None)
-    return MeteredModel(job.asked, meter), meter
-
-
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     """Return the words to learn from, in any order; None: words of the box's own."""
     assert not isinstance(job.basis, Basis)
     if job.basis is None or isinstance(job.basis, str):
         return None
-    words = job.asked.alphabet.words(job.basis)
+    words = job.oracle.alphabet.words(job.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
     words = _readable(words, job.limit)
@@ -255,7 +247,7 @@ def _most_steps(n_symbols: int, sizes: Sizes) -> int:
 
 def _least(n_symbols: int, longest: int) -> int:
     """Return a budget that is enough for the smallest part."""
-    n_words = FEWEST + FEWEST_WORDS
+    n_words = MIN_WORDS + FEWEST_WORDS
     smallest = Sizes(1, 1, N_COLUMNS).share(SMALLEST)
     return n_words * (1 + longest) + _most_steps(n_symbols, smallest)
 
@@ -294,13 +286,13 @@ class _Search:
     def __init__(
         self,
         job: Job,
-        box: QueriedModel | MeteredModel,
-        meter: Meter,
+        oracle: Oracle,
         held_out: Reference,
         words: Words | None,
         rng: np.random.Generator,
     ) -> None:
-        self.job, self.box, self.meter = job, box, meter
+        box = oracle.predictor
+        self.job, self.oracle, self.box, self.meter = job, oracle, box, oracle.meter
         self.held_out, self.words, self.rng = held_out, words, rng
         self.length = held_out.n_prefixes / len(held_out.weights)  # of a word, its end included
         n_contexts = job.n_prefixes or N_CONTEXTS
@@ -320,7 +312,7 @@ class _Search:
         self.fitted_ranks: list[int] = []  # whether the fitted automaton was nearer or not
         self.searches: list[Search] = []
         self.ended: Stopped | None = None  # why there are no more of them
-        self.rounds: list[Round] = []
+        self.rounds: list[ConditionalRound] = []
         self.stopped: Stopped | None = None
 
     # Asking ---------------------------------------------------------------------------------------
@@ -328,7 +320,7 @@ class _Search:
     def ask(self) -> _Part:
         """Ask until there is enough, or until one has to stop."""
         job, meter, part = self.job, self.meter, None
-        judges = not (job.target is None and meter.budget is None and meter.seconds is None)
+        judges = not (job.target is None and meter.budget is None and meter.time_limit is None)
         share = self._first_share()
         while share:
             began = meter.elapsed
@@ -354,7 +346,7 @@ class _Search:
         """Return how near the automata of the largest rank come, and add a round."""
         best = self._judge(part).score
         n_words, n_contexts = len(part.known.weights), len(part.blocks.contexts)
-        self.rounds.append(Round(self.meter.n_questions, n_words, n_contexts, best))
+        self.rounds.append(ConditionalRound(self.meter.n_queries, n_words, n_contexts, best))
         return best
 
     def _stop(self, reason: Stopped, part: _Part) -> None:
@@ -365,10 +357,10 @@ class _Search:
     @property
     def _pace(self) -> tuple[float, float]:
         """Return how large the first part is, and how many times as large each next, at most."""
-        hurries = self.job.target is not None or self.meter.seconds is not None
-        if hurries or (self.meter.limits and isinstance(self.box, QueriedModel)):
+        hurries = self.job.target is not None or self.meter.time_limit is not None
+        if hurries or (self.meter.limits and self.oracle.caches):
             return PARTS[0], 4  # what is known is not asked again
-        return (PARTS[1], 16) if self.meter.stop is not None else (1.0, math.inf)
+        return (PARTS[1], 16) if self.meter.limits.stop is not None else (1.0, math.inf)
 
     @property
     def _first(self) -> float:
@@ -392,13 +384,13 @@ class _Search:
         both = n_read + self.n_followed
         growth, why = self._pace[1], Stopped(StopReason.BUDGET, "")
         if meter.budget is not None:
-            known = both if isinstance(self.box, QueriedModel) else n_read  # not asked again
+            known = both if self.oracle.caches else n_read  # not asked again
             growth = min(growth, (0.9 * self._left + known) / both)
             why = meter.no_more()
-        if meter.seconds is not None:
-            in_time = 0.7 * (self._first * meter.seconds - meter.elapsed) / seconds
+        if meter.time_limit is not None:
+            in_time = 0.7 * (self._first * meter.time_limit - meter.elapsed) / seconds
             if in_time < growth:
-                message = f"the time of {meter.seconds:g} s allows no more"
+                message = f"the time of {meter.time_limit:g} s allows no more"
                 growth, why = in_time, Stopped(StopReason.TIME, message)
         if growth * part.share < min(1, WORTHWHILE * part.share):
             self._stop(why, part)
@@ -409,7 +401,7 @@ class _Search:
         """Ask about words and their contexts."""
         sizes = self.sizes.share(share)
         with self.job.timing("fill"):
-            known, n_asked = self._learn(sizes.words), self.meter.n_asked
+            known, n_asked = self._learn(sizes.words), self.meter.n_answers
             total = sizes.contexts * sizes.columns // 2
             with _reported(self.job, self.meter, "following contexts", total) as count:
                 blocks = fill_conditional(
@@ -421,8 +413,8 @@ class _Search:
                     telling=self.telling,
                     progress=count.expect,
                 )
-            n_before = self.n_followed if isinstance(self.box, QueriedModel) else 0
-            self.n_followed = n_before + self.meter.n_asked - n_asked
+            n_before = self.n_followed if self.oracle.caches else 0
+            self.n_followed = n_before + self.meter.n_answers - n_asked
         with self.job.timing("svd"):
             svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
         return _Part(share, known, blocks, svd)
@@ -571,7 +563,7 @@ class _Search:
         words = [word for word in apart if apart[word] > max(most / 2, SMALL)]
         then = "stays" if words else "nothing to learn"
         after = self.box.alphabet.show(worst)
-        where = (self.meter.n_questions, automaton.n_states, apart[worst], after)
+        where = (self.meter.n_queries, automaton.n_states, apart[worst], after)
         self.searches.append(Search(*where, len(words), then))
         return words
 
