@@ -25,11 +25,12 @@ from common import one_thread, report
 
 import seqray
 from seqray.automata.algebra import change_basis
-from seqray.explore import to_html
+from seqray.explore.page import to_html
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import Reference, compare_ranks
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
 
-SEED, N_STATES, N_SYMBOLS, RUNS = 0, 100, 20, 5
+SEED, N_STATES, N_SYMBOLS, N_RUNS = 0, 100, 20, 5
 
 
 def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
@@ -44,8 +45,8 @@ def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
 def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Extraction:
     """Return an extraction whose ranks are cut from the automaton in other coordinates."""
     dense = change_basis(wa, np.linalg.qr(rng.normal(size=(N_STATES, N_STATES)))[0])
-    words = wa.sample(100, seed=rng)
-    table = compare_ranks(Reference.ask(wa, words), dense, range(1, N_STATES + 1))
+    words = wa.sample(100, seed=rng).words
+    table = compare_ranks(Reference.query(wa, words), dense, range(1, N_STATES + 1))
     basis = seqray.uniform_basis(wa.alphabet, 10, 10, seed=rng)
     settings = {"rank": N_STATES, "method": "weighted", "questions": 0}
     values = np.arange(N_STATES, 0, -1.0)
@@ -55,7 +56,7 @@ def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Ext
 def measure(browser: Any, file: Path) -> dict[str, float]:
     """Open a page a few times, type into it, move its slider."""
     opened, shown = [], []
-    for _ in range(RUNS):
+    for _ in range(N_RUNS):
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         begin = time.perf_counter()
         page.goto(file.as_uri(), wait_until="commit")
@@ -63,7 +64,7 @@ def measure(browser: Any, file: Path) -> dict[str, float]:
         shown.append(time.perf_counter() - begin)
         page.wait_for_selector("body[data-settled]", state="attached")
         opened.append(time.perf_counter() - begin)
-        if len(opened) < RUNS:
+        if len(opened) < N_RUNS:
             page.close()
     typed = page.evaluate(
         """() => {

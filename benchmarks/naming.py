@@ -20,12 +20,12 @@ import numpy as np
 from common import report, write_table
 
 import seqray
-from seqray.automata.algebra import distance
+from seqray.automata.balanced import distance
 from seqray.automata.ranks import RankedAutomata
 from seqray.explain.loss import checked_words
 from seqray.formats.pautomac import read_machine
 
-BAR = 1e-6
+MAX_LOSS = 1e-6
 
 
 def main() -> None:
@@ -45,11 +45,13 @@ def main() -> None:
     rows = []
     for problem in range(1, 49):
         machine = read_machine(options.data / "pautomac" / f"{problem}.pautomac_model.txt")
-        found = seqray.extract(
+        extraction = seqray.extract(
             machine, prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
         )
-        spectral = RankedAutomata(found.decomposition.largest, found.decomposition.through)
-        automata = {"best": found.best(), "svd": spectral.automaton(found.max_rank)}
+        spectral = RankedAutomata(
+            extraction.decomposition.largest, extraction.decomposition.prefix_final
+        )
+        automata = {"best": extraction.best(), "svd": spectral.automaton(extraction.max_rank)}
         for which, automaton in automata.items():
             rows.append(row := {"problem": problem, "which": which} | measure(automaton))
             print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
@@ -59,10 +61,10 @@ def main() -> None:
     for which in automata:
         chosen = [row for row in rows if row["which"] == which]
         losses = np.array([float(row["loss"]) for row in chosen])
-        figures[f"{which}_within_bar"] = int((losses <= BAR).sum())
+        figures[f"{which}_within_bar"] = int((losses <= MAX_LOSS).sum())
         figures[f"{which}_largest_loss"] = float(losses.max())
-        apart = np.array([float(row["distance"]) for row in chosen])
-        figures[f"{which}_largest_distance"] = float(apart.max())
+        distances = np.array([float(row["distance"]) for row in chosen])
+        figures[f"{which}_largest_distance"] = float(distances.max())
         left = np.array([float(row["negative"]) for row in chosen])
         figures[f"{which}_without_negative"] = int((left < 0.0005).sum())
         figures[f"{which}_negative_median"] = round(float(np.median(left)), 3)

@@ -6,8 +6,8 @@ share prefixes about as those of PAutomaC's problem 10 do (11 symbols too): thei
 nodes for three letters.
 
 ``sweep_cost`` is all ranks from 1 to 100 with all metrics, relative to ``compare`` at rank 100
-alone; both build the tree of the words and ask the box (here an automaton of 20 states, which is
-cheap to ask). ``sweep_cost_strict`` leaves both out: it is what remains to be done for 100 ranks,
+alone; both build the tree of the words and query the box (here an automaton of 20 states, which is
+cheap to query). ``sweep_cost_strict`` leaves both out: it is what remains to be done for 100 ranks,
 relative to one.
 """
 
@@ -25,7 +25,8 @@ from seqray.automata.algebra import change_basis
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
-from seqray.fidelity.compare import Reference, compare, compare_ranks
+from seqray.fidelity.compare import compare, compare_ranks
+from seqray.fidelity.reference import Reference
 
 SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 20, 100
 
@@ -82,36 +83,36 @@ def network(words: Words) -> Callable[[], object] | None:
 def main() -> None:
     rng = np.random.default_rng(SEED)
     box, wide = generate(N_STATES, rng), generate(TOP_RANK, rng)
-    words = box.sample(N_WORDS, seed=rng)
+    words = box.sample(N_WORDS, seed=rng).words
     assert np.allclose(box.weights(words), loop(box, words), rtol=1e-9)
     score = network(words)
     fast, plain, *other = best_of_each(
         12, lambda: box.weights(words), lambda: loop(box, words), *([score] if score else [])
     )
     gru = other[0] if other else None
-    reference = Reference.ask(box, words)
+    reference = Reference.query(box, words)
     ranks = range(1, TOP_RANK + 1)
     # One rank is timed as long as all ranks are, so that a slow moment weighs the same on both.
     again = range(TOP_RANK // 4)
-    alone, asking, sweep, whole = best_of_each(
+    alone, querying, sweep, whole = best_of_each(
         3,
         lambda: [reference.compare(wide) for _ in again],
         lambda: [compare(box, wide, words) for _ in again],
         lambda: compare_ranks(reference, wide, ranks),
-        lambda: compare_ranks(Reference.ask(box, words), wide, ranks),
+        lambda: compare_ranks(Reference.query(box, words), wide, ranks),
     )
-    alone, asking = alone / len(again), asking / len(again)
+    alone, querying = alone / len(again), querying / len(again)
     figures = {
         "speedup_torch": gru and gru / fast,
         "speedup_loop": plain / fast,
-        "sweep_cost": whole / asking,
+        "sweep_cost": whole / querying,
         "sweep_cost_strict": sweep / alone,
         "seconds": {
             "weights": fast,
             "loop": plain,
             "torch": gru,
             "rank 100": alone,
-            "rank 100 and asking": asking,
+            "rank 100 and asking": querying,
             "ranks 1 to 100": sweep,
             "ranks 1 to 100 and asking": whole,
         },
@@ -129,9 +130,9 @@ def main() -> None:
         ("the same in a loop", f"{plain * 1e3:8.1f} ms  {plain / fast:.0f} times slower"),
         ("GRU-50 in torch", f"{gru * 1e3:8.1f} ms  {gru / fast:.0f} times slower" if gru else "–"),
         (f"compare at rank {TOP_RANK}", f"{alone * 1e3:8.1f} ms"),
-        ("the same with asking the box", f"{asking * 1e3:8.1f} ms"),
+        ("the same with queries", f"{querying * 1e3:8.1f} ms"),
         (f"ranks 1 to {TOP_RANK}", f"{sweep * 1e3:8.1f} ms  {sweep / alone:.1f} times rank 100"),
-        ("the same with asking", f"{whole * 1e3:8.1f} ms  {whole / asking:.1f} times rank 100"),
+        ("the same with queries", f"{whole * 1e3:8.1f} ms  {whole / querying:.1f} times rank 100"),
     ]  # fmt: skip
     report(rows, figures)
 

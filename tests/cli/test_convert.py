@@ -27,7 +27,7 @@ def test_openfst_text_has_its_symbols_beside_it(folder, run, machine):
     run("convert", "machine.json", "wa.fst")
     assert names(folder) == ["machine.json", "wa.fst", "wa.syms", "words.txt"]
     back = from_fst_text((folder / "wa.fst").read_text(), (folder / "wa.syms").read_text())
-    words = machine.sample(30, seed=np.random.default_rng(4))
+    words = machine.sample(30, seed=np.random.default_rng(4)).words
     texts = [tuple(map(str, word)) for word in words]
     np.testing.assert_allclose(back.weights(texts), machine.weights(words))
 
@@ -72,7 +72,7 @@ def test_what_is_repaired_can_be_written_as_a_machine(folder, run, fails, machin
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
-        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .dot .fst .pautomac"),
+        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .fst .pautomac .dot"),
         (2, ["machine.json", "missing/wa.npz"], "there is no folder missing to put it in"),
         (2, ["missing.json", "wa.npz"], "missing.json: there is no such file or folder"),
         (2, ["run", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),

@@ -5,12 +5,8 @@ import pytest
 
 import seqray
 from seqray.automata.words import Alphabet
-from seqray.blackbox.native.rnn import (
-    DenseLayer,
-    RecurrentLanguageModel,
-    RecurrentLayer,
-    RecurrentNetwork,
-)
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel, RecurrentNetwork
 from seqray.experiments import problems
 from seqray.experiments.competition import Parameters, generate_problem, write_problem
 from seqray.experiments.problems import FileSource, GeneratedSource, load, sources
@@ -130,7 +126,7 @@ def test_a_file_with_too_few_words_to_keep_some_is_refused(tmp_path):
     (tmp_path / "few.train").write_text("2 2\n1 0\n1 1\n")
     network(2).save(tmp_path / "few.safetensors")
     source = FileSource("few", tmp_path / "few.safetensors", tmp_path / "few.train", None, 2000)
-    with pytest.raises(FileError, match=r"expected more than the 2000 words .*, found 2"):
+    with pytest.raises(FileError, match=r"expected more than the 2000 words .*, got 2"):
         load(source, **SMALL)
 
 

@@ -26,7 +26,7 @@ def test_an_automaton_expects_what_the_sum_over_words_says():
 
 def test_frequencies_and_bigrams_of_an_automaton_are_those_of_its_words():
     machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(2))
-    words = machine.sample(50_000, seed=np.random.default_rng(0))
+    words = machine.sample(50_000, seed=np.random.default_rng(0)).words
     for make in (Background.frequencies, Background.bigrams):
         exact, counted = make(machine), make(words)
         np.testing.assert_allclose(exact.initial, counted.initial, atol=0.01)
@@ -69,7 +69,7 @@ def test_bigrams_do_not_reach_from_word_to_word():
 
 @pytest.mark.parametrize(
     ("probabilities", "problem"),
-    [([0.5, 0.6], "sums from 1.1"), ([1.5, -0.5], "a least one of -0.5"), ([1], "shape")],
+    [([0.5, 0.6], "sums from 1.1"), ([1.5, -0.5], "a smallest one of -0.5"), ([1], "shape")],
 )
 def test_what_is_no_distribution_is_refused(probabilities, problem):
     with pytest.raises(ArgumentError, match=problem):

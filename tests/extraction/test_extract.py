@@ -7,7 +7,7 @@ from seqray.automata.generators import random_automaton, random_machine
 from seqray.extraction.extract import METHODS
 from seqray.extraction.hankel.method import WEIGHTINGS
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import TOLERANCE, Fidelity, FidelityTable
+from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
 
@@ -34,7 +34,7 @@ def test_every_method_recovers_a_machine(method):
     wa = machine()
     found = extract(wa, method=method, **SMALL)
     assert found.max_rank == 4
-    words = wa.sample(200, seed=rng(2))
+    words = wa.sample(200, seed=rng(2)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-10)
     assert found.best_rank() <= 4
     assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
@@ -92,7 +92,7 @@ def test_a_basis_of_ones_own_is_used_as_it_is():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_data_set_is_a_basis(method):
     wa = machine()
-    data = wa.sample(400, seed=rng(4))
+    data = wa.sample(400, seed=rng(4)).words
     for words in (data, list(data)):
         found = extract(wa, basis=words, method=method, max_rank=2, **SMALL)
         sources = ("from a data set", "contexts of 400 words of a data set")
@@ -261,7 +261,7 @@ def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
     assert found.settings["basis"].startswith("uniform up to length")
     assert not found.predicts
     assert "ndcg5" not in found.fidelity.fidelities[0]
-    words = wa.sample(100, seed=rng(2))
+    words = wa.sample(100, seed=rng(2)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
     with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
         extract(scaled, basis="sampled", **SMALL)
@@ -337,7 +337,7 @@ def test_a_box_that_is_zero_gives_one_state():
 def test_a_language_model_is_extracted():
     wa = machine()
     box = seqray.language_model(wa.next_symbol, wa.alphabet)
-    words = wa.sample(50, seed=rng(8))
+    words = wa.sample(50, seed=rng(8)).words
     for method in ("auto", "weighted"):
         found = extract(box, prefixes=30, suffixes=30, max_rank=4, method=method)
         assert found.predicts

@@ -1,11 +1,11 @@
-"""How well a model predicts the next symbols that the SPiCe competition asked for."""
+"""The score of the SPiCe competition: how well a model predicts next symbols."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from seqray.automata.stepper import PredictingStepper, read_each
-from seqray.fidelity.metrics import ndcg
+from seqray.fidelity.next_symbol_metrics import ndcg
 from seqray.formats.spice import PLACES, Targets
 from seqray.util.errors import SymbolError
 

@@ -21,11 +21,11 @@ from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.basis import Basis
-from seqray.extraction.conditional.method import by_contexts
+from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
 from seqray.extraction.request import Job
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import TOLERANCE, FidelityTable
+from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError, SeqrayError, StopReason
 from seqray.util.progress import Progress
@@ -100,7 +100,7 @@ class Extraction:
     def automata(self) -> RankedAutomata:
         """The automata of all ranks, as run folders keep them."""
         svd = self.decomposition
-        return RankedAutomata(svd.largest, svd.through, self.fitted)
+        return RankedAutomata(svd.largest, svd.prefix_final, self.fitted)
 
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.
@@ -185,7 +185,7 @@ def extract(
     target
         Enough: asking begins with little, and ends when the automaton is as near to the box on
         held-out words, by NDCG₅ where the box predicts, else by its weights: see
-        `seqray.fidelity.compare.Fidelity.score`. For bases that are not given.
+        `seqray.fidelity.table.Fidelity.score`. For bases that are not given.
     counterexamples
         How often to search for words on which box and automaton disagree, and to learn from half of
         them; the other half joins the held-out words. For what hardly ever comes up and matters
@@ -237,7 +237,7 @@ def extract(
             *(counterexamples, seed, progress),
         )
         try:
-            found = by_contexts(job) if method == "conditional" else by_blocks(job)
+            found = conditional_method(job) if method == "conditional" else by_blocks(job)
         except MemoryError as error:
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and {max_rank} states:"

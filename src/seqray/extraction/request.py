@@ -24,7 +24,8 @@ from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.basis import Basis
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import FidelityTable, Reference
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import FidelityTable
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.memory import memory_limit
 from seqray.util.progress import PhasedProgress, Progress

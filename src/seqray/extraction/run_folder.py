@@ -13,12 +13,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +27,9 @@ from seqray.automata.words import Alphabet
 from seqray.extraction.basis import Basis
 from seqray.extraction.extract import Extraction
 from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import Fidelity, FidelityTable
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.run_files import CONFIG, check_run_target, has_file, read_run, write_run
+from seqray.util.csv_table import csv_dicts, plain_csv_bytes
 from seqray.util.errors import FileError, MissingFileError, SeqrayError
 from seqray.util.files import reading
 
@@ -90,8 +89,8 @@ def save_run(
     rows = found.fidelity.rows()
     contents = {
         "basis.json": json.dumps(basis, ensure_ascii=False).encode(),
-        "singular_values.csv": _csv_bytes(["rank", "value"], values),
-        "fidelity.csv": _csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
+        "singular_values.csv": plain_csv_bytes(["rank", "value"], values),
+        "fidelity.csv": plain_csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
         **found.automata.to_files(),
     }
     try:
@@ -121,7 +120,7 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         config, contents = read_run(home)
         values = [float(row["value"]) for row in _read_csv("singular_values.csv", contents)]
         automata = RankedAutomata.from_files(contents)
-        if config.get("method") == "conditional" and automata.through is None:
+        if config.get("method") == "conditional" and automata.prefix_final is None:
             raise FileError("damaged: fitted.npz is missing")
         table = _read_fidelity(contents, config["words"], config["word_prefixes"])
         n = automata.largest.n_states
@@ -133,7 +132,7 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         if config["rank"] not in table.ranks:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         settings = {k: v for k, v in config.items() if k not in ("format", "version")}
-        decomposition = Decomposition(np.array(values), automata.largest, automata.through)
+        decomposition = Decomposition(np.array(values), automata.largest, automata.prefix_final)
         basis = _read_basis(contents["basis.json"])
         return Extraction(decomposition, basis, table, settings, automata.fitted)
 
@@ -148,20 +147,12 @@ def _read_basis(content: bytes) -> Basis:
 def _read_fidelity(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> FidelityTable:
     rows = _read_csv("fidelity.csv", contents)
     values = [{name: float(x) for name, x in row.items() if name != "rank"} for row in rows]
-    fidelities = tuple(Fidelity(v, n_words=n_words, n_prefixes=n_prefixes) for v in values)
+    fidelities = tuple(Fidelity.from_saved(v, n_words, n_prefixes) for v in values)
     return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
-
-
-def _csv_bytes(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return file.getvalue().encode()
 
 
 def _read_csv(name: str, contents: Mapping[str, bytes]) -> list[dict[str, str]]:
     text = contents[name].decode("utf-8")
     if not text.endswith("\n"):
         raise FileError(f"{name}: cut short: the last line does not end")
-    return list(csv.DictReader(text.splitlines()))
+    return csv_dicts(text)

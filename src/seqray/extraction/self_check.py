@@ -19,10 +19,9 @@ from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, 
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import query_mode
 from seqray.extraction.basis import uniform_basis
-from seqray.extraction.conditional.blocks import N_COLUMNS, N_CONTEXTS
-from seqray.extraction.conditional.method import WORDS_A_CONTEXT
-from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
 from seqray.extraction.hankel.plan import Plan
+from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
+from seqray.extraction.settings import CONDITIONAL
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import SeqrayError
 
@@ -243,8 +242,9 @@ def _speed(box: BlackBox, words: Words) -> Finding:
     a_step = seconds / len(PrefixTree.of(some))
     if predicts(box):
         words, _ = sample(box, N_WORDS, seed=rng, max_length=allowed_length(box, None, 100))
-        n_words = round(WORDS_A_CONTEXT * N_CONTEXTS)
-        n_steps = round(n_words * (1 + words.lengths.mean()) + N_CONTEXTS * N_COLUMNS)
+        n_words = round(CONDITIONAL.words_per_context * CONDITIONAL.n_contexts)
+        n_cells = CONDITIONAL.n_contexts * CONDITIONAL.n_columns
+        n_steps = round(n_words * (1 + words.lengths.mean()) + n_cells)
         what, cost = (
             f"contexts of {n_words:,} words ask up to {n_steps:,} prefixes",
             n_steps * a_step,

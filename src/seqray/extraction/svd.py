@@ -43,7 +43,7 @@ class Decomposition:
         Of the weighted block, largest first; as many as the largest automaton has states.
     largest
         The automaton of the largest rank.
-    through
+    prefix_final
         The weight of all that can follow each of its states, where that is known otherwise than by
         a sum over all words (see `seqray.extraction.conditional.blocks`); shape ``(max_rank,)``.
 
@@ -61,7 +61,7 @@ class Decomposition:
 
     singular_values: FloatArray
     largest: WeightedAutomaton
-    through: FloatArray | None = None
+    prefix_final: FloatArray | None = None
 
     @property
     def max_rank(self) -> int:
@@ -70,7 +70,7 @@ class Decomposition:
 
     def automaton(self, rank: int) -> WeightedAutomaton:
         """Return the automaton with ``rank`` states."""
-        return RankedAutomata(self.largest, self.through).automaton(rank)
+        return RankedAutomata(self.largest, self.prefix_final).automaton(rank)
 
     def __repr__(self) -> str:
         return f"Decomposition(ranks 1 … {self.max_rank})"

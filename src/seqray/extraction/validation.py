@@ -27,8 +27,8 @@ from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.growth import LONG_WAYS, WAYS, heavy_words, long_words, typical_words
 from seqray.extraction.request import N_HELD_OUT, Job, draw_within
-from seqray.fidelity.compare import Reference
-from seqray.fidelity.metrics import sizes_by_length
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import Stopped
 
@@ -55,7 +55,7 @@ class ValidationWords(NamedTuple):
 
         Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
         """
-        asked = Reference.ask(box, self.words)
+        asked = Reference.query(box, self.words)
         asked = replace(asked, next_symbol=None) if asked.leaks else asked
         return _judged(asked, self.typical)
 

@@ -353,7 +353,7 @@ def _stoppable(box: QueriedBox | QueriedModel, meter: Meter) -> QueriedBox | Que
     Boxes that are computed here are never waited for.
     """
     if isinstance(box.backend, WaitingBackend):
-        return dataclasses.replace(box, backend=box.backend.heeding(meter.check))
+        return dataclasses.replace(box, backend=box.backend.with_check(meter.check))
     return box
 
 

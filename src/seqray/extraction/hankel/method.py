@@ -43,7 +43,9 @@ from seqray.extraction.validation import (
     warn_of_little_said,
     warn_of_lost_digits,
 )
-from seqray.fidelity.compare import TOLERANCE, FidelityTable, Reference, compare_ranks
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
