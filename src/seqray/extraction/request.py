@@ -122,7 +122,7 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
         no budget.
     """
     symbols = f"{len(job.oracle.alphabet):,} symbols"
-    advice = "ask about fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
+    advice = "query fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
     limit = memory_limit()
     if 16 * n_cells > limit:  # the numbers, and a copy of most of them
         raise ArgumentError(
@@ -133,10 +133,10 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
     if job.oracle.is_free:
         return
     most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
-    logger.info("up to about %s words are asked about (%s)", f"{most:,}", symbols)
+    logger.info("up to about %s words are queried (%s)", f"{most:,}", symbols)
     if job.meter.budget is None and n_queries > MAX_QUERIES:
         raise ArgumentError(
-            f"{symbols}: about {n_queries:,} words would be asked about, more than "
+            f"{symbols}: about {n_queries:,} words would be queried, more than "
             f"{MAX_QUERIES:,}: {advice}, or say how many it may be (--budget, budget)"
         )
 
@@ -198,7 +198,7 @@ def note_unused(meter: Meter, known: str) -> None:
     """Warn where much of a budget was not used, as everything has been queried."""
     if meter.budget is not None and meter.n_queries < UNUSED_SHARE * meter.budget:
         logger.warning(
-            "%s of the %s questions allowed were needed: %s are complete; ask for more of them to "
+            "%s of the %s queries allowed were needed: %s are complete; allow more of them to "
             "use more",
             *(f"{meter.n_queries:,}", f"{meter.budget:,}", known),
         )

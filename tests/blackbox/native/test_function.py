@@ -64,7 +64,7 @@ def test_any_real_numbers_are_answers(answers):
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([1], r"was asked about 2 words and returned shape \(1,\): expected \(2,\)"),
+        ([1], r"was queried about 2 words and returned shape \(1,\): expected \(2,\)"),
         ([1, 2, 3], r"returned shape \(3,\)"),
         ([[1], [2]], r"returned shape \(2, 1\)"),
         (1.0, r"returned shape \(\)"),

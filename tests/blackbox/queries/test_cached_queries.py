@@ -91,7 +91,7 @@ def test_a_failure_says_that_the_answers_until_then_are_cached(store):
 def test_no_more_is_queried_than_the_budget_allows(budget, n_queried):
     count = Count()
     box = open_oracle(black_box(count, "ab"), Meter(Limits(budget)))
-    with pytest.raises(Stopped, match=f"the budget of {budget} questions is used up"):
+    with pytest.raises(Stopped, match=f"the budget of {budget} queries is used up"):
         box.weights(["", "a", "a", "b", "ab", "ba"])
     assert len(count.queried) == n_queried
     box.weights(count.queried)  # what is known is free

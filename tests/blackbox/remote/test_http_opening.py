@@ -309,7 +309,7 @@ def test_a_server_without_tls_is_told_from_one_with_it():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"answers": [1]}', r"asked about 2 words and returned shape \(1,\)"),
+        (b'{"answers": [1]}', r"queried about 2 words and returned shape \(1,\)"),
         (b'{"answers": [1, 2, 3]}', r"returned shape \(3,\)"),
         (b'{"answers": [1, NaN]}', "returned nan for the word 'bb': expected a finite number"),
         (b'{"answers": [1, 1e999]}', "returned inf for the word 'bb'"),

@@ -1,9 +1,9 @@
-"""The store of answers: what a black box said is never asked again.
+"""The answer cache: a file of answers of black boxes, so that no query is sent twice.
 
 One SQLite file holds the answers of many boxes. A box is known by its fingerprint, an answer by its
-word; what a box with states said is kept in blocks. The file is in WAL mode: several processes may
+word; the answers of a box with states are cached in blocks. The file is in WAL mode: several processes may
 use it at once, and one that is killed loses nothing that it has written. Each answer and each block
-has a checksum, so that damage is found before it is used.
+has a checksum, so that damage is noticed before it is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from seqray.util.sqlite_file import AWAY, SqliteFile, number, transaction, write
 APPLICATION, VERSION = 0x73657179, 2
 """How SQLite knows the file (``seqy``), and the version of its tables."""
 
-AT_ONCE = 10_000
+WORDS_PER_STATEMENT = 10_000
 """Words looked up in one statement; SQLite takes 32,766 at most."""
 
 TABLES = """
@@ -57,7 +57,7 @@ SECOND_VERSION = (
 
 @dataclass(frozen=True)
 class CachedBox:
-    """What a store holds of one box."""
+    """What the file holds of one box."""
 
     id: int
     fingerprint: str
@@ -70,7 +70,7 @@ class CachedBox:
 
 
 def default_store() -> Path:
-    """Return where answers are kept unless one says otherwise: ``SEQRAY_STORE``, or a cache."""
+    """Return the default file of answers: ``SEQRAY_STORE``, or one in the user's cache folder."""
     if chosen := os.environ.get("SEQRAY_STORE"):
         return Path(chosen)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -116,7 +116,7 @@ class AnswerStore(SqliteFile):
         if (version := number(db, "PRAGMA user_version")) > VERSION:
             raise FileError(
                 f"{self.path}: version {version} of the store, this seqray knows {VERSION}: "
-                "update seqray or keep answers elsewhere"
+                "update seqray or choose another file"
             )
         if version < VERSION:
             self._add_checksums(db)
@@ -184,8 +184,8 @@ class AnswerStore(SqliteFile):
         keys = word_keys(words)
         contents: dict[bytes, bytes] = {}
         with self._using() as db:
-            for begin in range(0, len(keys), AT_ONCE):
-                some = keys[begin : begin + AT_ONCE]
+            for begin in range(0, len(keys), WORDS_PER_STATEMENT):
+                some = keys[begin : begin + WORDS_PER_STATEMENT]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT word, answer, crc FROM answers WHERE box = ? AND word IN ({marks})"
                 rows = db.execute(query, (box, *some)).fetchall()
@@ -194,7 +194,7 @@ class AnswerStore(SqliteFile):
         return known, join_answers([contents[key] for key in keys if key in contents])
 
     def add(self, box: int, words: Words, answers: FloatArray) -> None:
-        """Keep answers, an entry or one row per word; what is there already stays as it is."""
+        """Add answers, one entry or row per word; what is there already stays as it is."""
         rows = [
             (box, key, answer, _checksum(box, key, answer))
             for key, answer in zip(word_keys(words), split_answers(answers), strict=True)
@@ -203,7 +203,7 @@ class AnswerStore(SqliteFile):
             db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     def find_block(self, box: int, name: bytes) -> FloatArray | None:
-        """Return the answers kept under a name, flat, or None."""
+        """Return the answers cached under a name, flat, or None."""
         query = "SELECT name, answers, crc FROM blocks WHERE box = ? AND name = ?"
         with self._using() as db:
             rows = db.execute(query, (box, name)).fetchall()
@@ -211,7 +211,7 @@ class AnswerStore(SqliteFile):
         return np.frombuffer(blocks[name], "<f8").astype(float) if blocks else None
 
     def add_block(self, box: int, name: bytes, answers: FloatArray) -> None:
-        """Keep many answers together under one name."""
+        """Add many answers together under one name."""
         data = np.ascontiguousarray(answers, "<f8").tobytes()
         row = (box, name, data, _checksum(box, name, data))
         with self._using() as db, transaction(db):
@@ -262,7 +262,7 @@ class AnswerStore(SqliteFile):
         """Yield all words of a box with their answers, in batches, in the order of their codes."""
         query = (
             "SELECT word, answer, crc FROM answers WHERE box = ? AND word {} ? ORDER BY word "
-            f"LIMIT {AT_ONCE}"
+            f"LIMIT {WORDS_PER_STATEMENT}"
         )
         last, compared = b"", ">="
         while True:
@@ -276,7 +276,7 @@ class AnswerStore(SqliteFile):
             yield _words_of_keys(box.alphabet, [*contents]), answers
 
     def forget(self, boxes: list[CachedBox]) -> None:
-        """Remove all that is kept of some boxes, and give the room back."""
+        """Delete all that is cached of some boxes, and shrink the file."""
         with self._using() as db:
             with transaction(db):
                 db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])

@@ -16,7 +16,7 @@ MAX_MEMORY_BYTES = 2**28
 """Answers in memory take up to this much; those that follow go to a temporary file."""
 
 ENTRY_BYTES = 200
-"""About what Python takes for one entry of a dictionary, besides its content."""
+"""About what Python takes for one entry of a dictionary, without its content."""
 
 
 class BoxAnswers(Protocol):

@@ -155,11 +155,11 @@ class Meter:
 
     def refuse(self) -> NoReturn:
         """Raise `Stopped`: the budget is used up."""
-        raise Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} questions is used up")
+        raise Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} queries is used up")
 
     def no_more(self) -> Stopped:
         """Return why no more is planned: the budget does not allow it."""
-        return Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} questions allows no more")
+        return Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} queries allows no more")
 
     def check(self) -> None:
         """Raise `Stopped` where time is over, or somebody said stop."""

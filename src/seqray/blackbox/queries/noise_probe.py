@@ -46,7 +46,7 @@ def probe_noise(oracle: Oracle, words: Words, weights: FloatArray) -> Noise:
         noise = _cached_noise(oracle) or _measured(oracle, words, weights)
     if noise.level > 0:
         logger.warning(
-            "%s answers differently each time, by %s: ask more than once (repeat) for more",
+            "%s answers differently each time, by %s: query it more than once (repeat)",
             *(oracle.who, noise),
         )
     return noise

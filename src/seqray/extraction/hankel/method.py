@@ -88,9 +88,9 @@ class Growth:
     planned
         The size that was planned: smaller than the one wanted if the budget is small.
     known
-        The largest blocks that were filled on the way.
+        The largest blocks that were filled before.
     rounds
-        The blocks that were compared with the box on the way.
+        The blocks that were compared with the box before.
     is_target_reached
         Whether growth ended because the target was reached.
     stopped
@@ -170,7 +170,7 @@ def _last_blocks(job: Job, growth: Growth) -> tuple[HankelBlocks, Stopped | None
     oracle, known = job.oracle, growth.known
     if growth.has_ended and known is not None:
         return known, growth.stopped
-    job.begin("asking the box", "answers")
+    job.begin("querying the box", "answers")
     blocks, stopped = fill_within(oracle, growth.basis, progress=job.progress, cache=oracle.blocks)
     if stopped and known is not None and blocks.values.size < known.values.size:
         return known, stopped
@@ -190,11 +190,13 @@ def _warn(job: Job, growth: Growth, blocks: HankelBlocks, stopped: Stopped | Non
     size = size_of(blocks.basis)
     if stopped:
         sizes = (*size, *wanted_size(job))
-        logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", stopped, *sizes)
+        logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were queried", stopped, *sizes)
     elif not growth.has_ended:
         note_unused(job.meter, "{} × {} prefixes and suffixes".format(*size))
     if not blocks.values.any():
-        logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
+        logger.warning(
+            "the box gave 0 to every word of the blocks: nothing can be learnt from that"
+        )
     warn_of_lost_digits(blocks.values)
 
 
@@ -260,7 +262,7 @@ def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> HankelRound:
 
 
 def _grows(job: Job) -> bool:
-    """Whether to grow the basis: it was asked for, or the box cannot be sampled."""
+    """Whether to grow the basis: the user wants that, or the box cannot be sampled."""
     if job.basis is None:
         return job.method != "paper" and not job.oracle.predicts
     return isinstance(job.basis, str) and job.basis == "grown"

@@ -121,6 +121,6 @@ def _affordable(
     if largest is None:
         raise Stopped(
             StopReason.BUDGET,
-            f"the budget of {meter.budget} questions is too small to fill any block",
+            f"the budget of {meter.budget} queries is too small to fill any block",
         )
     return largest, meter.no_more()
