@@ -107,8 +107,8 @@ class QueriedModel(PrefixReader):
     Parameters
     ----------
     backend
-        What queries the model, see `Backend`: for each prefix the probability of every symbol in the
-        order of the alphabet, and last that the word ends.
+        What queries the model, see `Backend`: for each prefix the probability of every symbol in
+        the order of the alphabet, and last that the word ends.
     alphabet
         The symbols of the words.
     leaks

@@ -248,7 +248,7 @@ def test_integers_may_be_probabilities():
 def test_a_function_is_not_called_with_a_word_longer_than_it_reads():
     box = black_box(lambda words: [len(w) for w in words], "ab", max_length=2)
     assert box.max_length == 2
-    with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aba' has 3: ask about"):
+    with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aba' has 3: query shorter"):
         box.weights(["a", "aba"])
 
 

@@ -1,9 +1,9 @@
 """The answer cache: a file of answers of black boxes, so that no query is sent twice.
 
 One SQLite file holds the answers of many boxes. A box is known by its fingerprint, an answer by its
-word; the answers of a box with states are cached in blocks. The file is in WAL mode: several processes may
-use it at once, and one that is killed loses nothing that it has written. Each answer and each block
-has a checksum, so that damage is noticed before it is used.
+word; the answers of a box with states are cached in blocks. The file is in WAL mode: several
+processes may use it at once, and one that is killed loses nothing that it has written. Each answer
+and each block has a checksum, so that damage is noticed before it is used.
 """
 
 from __future__ import annotations
