@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
-    from seqray.extraction.extract import Extraction, extract
+    from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
+    from seqray.extraction.hankel.decomposition import decompose
     from seqray.extraction.hankel.fill import fill
     from seqray.extraction.repair import repair
+    from seqray.extraction.result import Extraction
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
-    from seqray.extraction.svd import decompose
     from seqray.fidelity.compare import Fidelity, compare
     from seqray.fidelity.disagreements import disagreements
     from seqray.formats.words_file import read_words, write_words
@@ -70,7 +71,7 @@ _ROOMS = {
     "BasisError": "util.errors",
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
-    "Extraction": "extraction.extract",
+    "Extraction": "extraction.result",
     "Fidelity": "fidelity.compare",
     "FileError": "util.errors",
     "HankelBlocks": "extraction.hankel.blocks",
@@ -91,7 +92,7 @@ _ROOMS = {
     "cmd_box": "blackbox.remote.cmd",
     "compare": "fidelity.compare",
     "data_basis": "extraction.basis",
-    "decompose": "extraction.svd",
+    "decompose": "extraction.hankel.decomposition",
     "disagreements": "fidelity.disagreements",
     "explain_word": "explain.word",
     "extract": "extraction.extract",

@@ -15,8 +15,8 @@ from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import attended
 from seqray.extraction.basis import uniform_basis
+from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import Plan, fill, fill_within
-from seqray.extraction.svd import decompose
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}

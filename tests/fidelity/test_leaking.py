@@ -114,7 +114,7 @@ def test_fitted_automata_of_an_extraction_keep_the_leak_when_saved(tmp_path):
         again = loaded.automaton(rank)
         np.testing.assert_array_equal(again.elsewhere, automaton.elsewhere)
         np.testing.assert_allclose(again.next_symbol(WORDS), box.next_symbol(WORDS), atol=0.1)
-    largest = loaded.decomposition.automaton(3).next_symbol(WORDS)
+    largest = loaded.automata.spectral(3).next_symbol(WORDS)
     np.testing.assert_allclose(largest, box.next_symbol(WORDS), atol=0.1)
 
 

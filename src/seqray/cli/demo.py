@@ -56,7 +56,7 @@ def command(output: Path, seed: int) -> None:
     terminal.print(_headline("1. A black box", str(box)))
     terminal.print("   All it does for us is to answer: what comes after these symbols?\n")
     with progress_bar("asking the box") as progress:
-        found = seqray.extract(box, prefixes=300, max_rank=30, seed=seed, progress=progress)
+        found = seqray.extract(box, n_prefixes=300, max_rank=30, seed=seed, progress=progress)
     settings = found.settings
     seconds = sum(settings["seconds"].values())
     text = f"from the answers on {settings['questions']:,} prefixes of words, in {seconds:.1f} s\n"

@@ -34,7 +34,7 @@ from seqray.cli.common import (
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 
 

@@ -28,7 +28,7 @@ from seqray.cli.common import (
     some_ranks,
 )
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.extraction.extract import BASES
+from seqray.extraction.parameters import BASES
 from seqray.extraction.run_folder import check_run_target
 from seqray.util.errors import RankError
 from seqray.util.redaction import redacted
@@ -191,15 +191,15 @@ def command(
     ):
         found = seqray.extract(
             opened,
-            prefixes=prefixes,
-            suffixes=suffixes,
+            n_prefixes=prefixes,
+            n_suffixes=suffixes,
             max_rank=max_rank,
             method=method,
             basis=source,
             max_length=max_length,
             store=answers,
             budget=budget,
-            seconds=seconds,
+            time_limit=seconds,
             target=target,
             counterexamples=counterexamples,
             repeat=repeat,

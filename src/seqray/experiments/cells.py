@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqray.automata.ranks import RankedAutomata
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Box, Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
+from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill
-from seqray.extraction.svd import Decomposition, decompose
 from seqray.fidelity.compare import (
     Fidelity,
     FidelityTable,
@@ -140,7 +141,7 @@ class Prepared(NamedTuple):
 class Extracted(NamedTuple):
     """What a method found, and how many steps the box took for it."""
 
-    decomposition: Decomposition
+    decomposition: RankedAutomata
     n_steps: int
     basis: str
 
@@ -187,7 +188,7 @@ def measure_auto(cell: Cell) -> Part:
         with clock.phase("extract"):
             found = extract(
                 problem.box,
-                prefixes=settings.n_contexts,
+                n_prefixes=settings.n_contexts,
                 max_rank=settings.max_rank,
                 target=1.0,
                 seed=settings.seed,

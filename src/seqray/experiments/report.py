@@ -448,7 +448,7 @@ def _draw_automaton(boxes: PathLike | None, path: Path) -> str:
     if not network.is_file():
         return f"there is no network {network.name}"
     box = open_black_box(f"rnn:{network}")
-    found = extract(box, prefixes=basis, suffixes=basis, max_rank=rank, method=PAPER)
+    found = extract(box, n_prefixes=basis, n_suffixes=basis, max_rank=rank, method=PAPER)
     automaton = found.automaton(rank)
     with writing(path) as fresh:
         fresh.write_text(to_svg(automaton, threshold=THRESHOLD), "utf-8")

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import SURE, Noise, measure_noise
 from seqray.blackbox.queries.oracle import NOISE, CachingBackend, KeptBlocks, MeteredBox, uncached
 from seqray.extraction.basis import Basis
-from seqray.extraction.svd import Decomposition
-from seqray.fidelity.compare import FidelityTable, Reference
+from seqray.fidelity.compare import Reference
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 from seqray.util.memory import memory_limit
@@ -152,16 +150,6 @@ def words_that_fit(n_symbols: int, length: float) -> int:
     the memory is for other tables.
     """
     return max(FEWEST, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
-
-
-class Found(NamedTuple):
-    """What came of it."""
-
-    decomposition: Decomposition
-    basis: Basis
-    fidelity: FidelityTable
-    settings: dict[str, Any]
-    fitted: Mapping[int, WeightedAutomaton] = {}
 
 
 def draw_within(

@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqray.util.errors import ArgumentError, FileError
-from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, why
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, reading, why
 
 FORMAT, VERSION = "seqray.run", 2
 """Version 1 had no checksums."""
@@ -47,6 +47,22 @@ class RunFiles(NamedTuple):
 
     config: dict[str, Any]
     contents: dict[str, bytes]
+
+
+@contextmanager
+def opened_run(folder: str | os.PathLike[str]) -> Iterator[RunFiles]:
+    """Yield the files of a run folder.
+
+    Whatever is wrong with them, in this block too, raises a `FileError` that names the folder.
+    """
+    if not os.path.exists(folder):
+        raise MissingFileError(f"{folder}: there is no such folder")
+    if not has_file(folder, CONFIG):
+        raise FileError(
+            f"{folder}: expected a run folder that `seqray extract` wrote, and it has no {CONFIG}"
+        )
+    with reading(folder, "a run folder"):
+        yield read_run(folder)
 
 
 def read_run(folder: str | os.PathLike[str]) -> RunFiles:

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.ranks import ending
+from seqray.automata.ranks import RankedAutomata, ending
 from seqray.automata.stepper import PredictingStepper, leak_of, with_elsewhere
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.tree_batches import Corpus
@@ -34,7 +34,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.protocol import max_length_of
 from seqray.extraction.basis import piece_lengths
 from seqray.extraction.conditional.columns import Outcomes
-from seqray.extraction.svd import Decomposition, truncated_svd
+from seqray.extraction.svd import truncated_svd
 from seqray.fidelity.compare import Reference
 from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.memory import memory_limit
@@ -441,7 +441,7 @@ def frequent_endings(words: Words, n_endings: int) -> Words:
     return words.alphabet.words([ending for ending, _ in met.most_common(n_endings)])
 
 
-def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> Decomposition:
+def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> RankedAutomata:
     """Factor conditional blocks into weighted automata of every rank up to ``max_rank``.
 
     Contexts count as often as they were met. States are scaled so that, over the contexts, their
@@ -467,4 +467,5 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
         transitions *= blocks.stays
         final, elsewhere = blocks.stays * (before.T @ blocks.probabilities[:, n_symbols]), final
     open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
-    return Decomposition(read_only(sizes), ending(open_end, through), read_only(through))
+    largest = ending(open_end, through)
+    return RankedAutomata(largest, read_only(through), singular_values=read_only(sizes))

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.meter import Meter
@@ -42,14 +43,13 @@ from seqray.extraction.conditional.fit import fit, reachable
 from seqray.extraction.request import (
     FEWEST,
     N_HELD_OUT,
-    Found,
     Job,
     draw_within,
     note_unused,
     probe_noise,
     words_that_fit,
 )
-from seqray.extraction.svd import Decomposition
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.compare import Fidelity, FidelityTable, Reference
 from seqray.fidelity.disagreements import (
     beginnings,
@@ -155,10 +155,10 @@ class _Part(NamedTuple):
     share: float
     known: Reference
     blocks: ConditionalBlocks
-    svd: Decomposition
+    svd: RankedAutomata
 
 
-def by_contexts(job: Job) -> Found:
+def by_contexts(job: Job) -> Extraction:
     """Extract automata of every rank from what a box says comes next."""
     box, meter = _counted(job)
     rng, held_out_rng = job.rngs()
@@ -181,17 +181,21 @@ def by_contexts(job: Job) -> Found:
     fitted, table = search.compare(part)
     if job.counterexamples:
         search.warn(table.best_rank())
-    settings = {
-        "columns": part.blocks.features.shape[1],
-        "fitted_ranks": search.fitted_ranks,
-        **meter.counts(),
-        "steps": meter.n_questions,
-        "rounds": [each._asdict() for each in search.rounds],
-        "counterexamples": [each._asdict() for each in search.searches],
-        "stopped": search.stopped,
-        "noise": dataclasses.asdict(noise),
-    }
-    return Found(part.svd, _basis(job, part, words), table, settings, fitted)
+    counts = meter.counts()
+    settings = ExtractionSettings(
+        columns=part.blocks.features.shape[1],
+        fitted_ranks=search.fitted_ranks,
+        questions=counts["questions"],
+        validation_questions=counts["validation_questions"],
+        queries_sent=counts["queries_sent"],
+        steps=meter.n_questions,
+        rounds=[each._asdict() for each in search.rounds],
+        counterexamples=[each._asdict() for each in search.searches],
+        stopped=search.stopped,
+        noise=noise,
+    )
+    automata = dataclasses.replace(part.svd, fitted=fitted)
+    return Extraction(automata, _basis(job, part, words), table, settings)
 
 
 def _counted(job: Job) -> tuple[QueriedModel | MeteredModel, Meter]:

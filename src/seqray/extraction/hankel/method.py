@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 from functools import partial
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.stepper import predicts
 from seqray.blackbox.protocol import BlackBox, query_weights
 from seqray.blackbox.queried import QueriedBox, QueriedModel
@@ -19,6 +19,7 @@ from seqray.blackbox.queries.noise import SURE, Noise
 from seqray.blackbox.queries.oracle import KeptBlocks, way_of
 from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.extraction.hankel.blocks import HankelBlocks
+from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill_within
 from seqray.extraction.hankel.growth import (
     LONG_WAYS,
@@ -32,13 +33,12 @@ from seqray.extraction.hankel.growth import (
 from seqray.extraction.request import (
     N_HELD_OUT,
     N_PROBED,
-    Found,
     Job,
     announce,
     note_unused,
     probe_noise,
 )
-from seqray.extraction.svd import Decomposition, decompose
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
     ValidationWords,
     above_noise,
@@ -94,7 +94,7 @@ class _Way(NamedTuple):
     why: str | None = None
 
 
-def by_blocks(job: Job) -> Found:
+def by_blocks(job: Job) -> Extraction:
     """Extract automata of every rank from blocks of the Hankel matrix."""
     box, meter, grows = job.asked, job.meter, _grows(job)
     by_states = way_of(box) == "states"
@@ -133,16 +133,19 @@ def by_blocks(job: Job) -> Found:
         warn_of_little_said(reference.weights)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    settings = {
-        "weighting": weighting,
-        **_counts(job, blocks),
-        "stopped": cut,
-        "noise": dataclasses.asdict(noise),
-    }
-    if grows:
-        rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
-        settings["rounds"] = [each._asdict() for each in rounds]
-    return Found(decomposition, blocks.basis, table, settings)
+    rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
+    counts = _counts(job, blocks)
+    settings = ExtractionSettings(
+        weighting=weighting,
+        questions=counts["questions"],
+        validation_questions=counts["validation_questions"],
+        queries_sent=counts["queries_sent"],
+        steps=counts["steps"],
+        stopped=cut,
+        noise=noise,
+        rounds=[each._asdict() for each in rounds] if grows else None,
+    )
+    return Extraction(decomposition, blocks.basis, table, settings)
 
 
 def _counts(job: Job, blocks: HankelBlocks) -> dict[str, int]:
@@ -182,9 +185,9 @@ def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks,
 
 def _decomposed(
     job: Job, blocks: HankelBlocks, reference: Reference, noise: Noise
-) -> tuple[Decomposition, FidelityTable, str]:
+) -> tuple[RankedAutomata, FidelityTable, str]:
     """Factor blocks with the weights for rows and columns that come nearest to the box."""
-    best: tuple[Decomposition, FidelityTable, str] | None = None
+    best: tuple[RankedAutomata, FidelityTable, str] | None = None
     nearest = -np.inf
     for weighting in ("none",) if job.method == "paper" else CHOICES:
         with job.timing("svd"):
