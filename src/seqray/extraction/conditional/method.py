@@ -30,7 +30,7 @@ from seqray.automata.words import Symbol, Words
 from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import MeteredModel
-from seqray.extraction.basis import CUT, Basis
+from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.blocks import (
     N_COLUMNS,
     N_CONTEXTS,
@@ -240,7 +240,7 @@ def _basis(job: Job, part: _Part, words: Words | None) -> Basis:
     blocks, learnt = part.blocks, part.known.words
     n_cut = int((learnt.lengths >= job.longest).sum()) if words is None else 0
     if n_cut:
-        logger.warning(CUT, n_cut, job.longest)
+        logger.warning(WORDS_CUT_WARNING, n_cut, job.longest)
     source = f"words {'drawn from the box' if words is None else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:

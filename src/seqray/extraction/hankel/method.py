@@ -21,15 +21,8 @@ from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_ba
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill_within
-from seqray.extraction.hankel.growth import (
-    LONG_WAYS,
-    TELLING,
-    WAYS,
-    WRONG,
-    counterexamples,
-    grown_basis,
-    sizes_up_to,
-)
+from seqray.extraction.hankel.growth import counterexamples, grown_basis, sizes_up_to
+from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.request import (
     N_HELD_OUT,
     N_PROBED,
@@ -44,7 +37,7 @@ from seqray.extraction.validation import (
     above_noise,
     known_words,
     validation_words,
-    warn_of_little_said,
+    warn_of_equal_weights,
     warn_of_lost_digits,
 )
 from seqray.fidelity.compare import TOLERANCE, FidelityTable, Reference, compare_ranks
@@ -130,7 +123,7 @@ def by_blocks(job: Job) -> Extraction:
     if reference is None or _says_nothing(reference, blocks):
         reference = known_words(blocks)
     if blocks.values.any() and not predicts(box):
-        warn_of_little_said(reference.weights)
+        warn_of_equal_weights(reference.weights)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
     rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
@@ -296,11 +289,15 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                     break
             size, *larger = larger
             n_before = meter.n_asked
-            n_wrong = max(1, size[0] // WRONG)
+            n_wrong = max(1, size[0] // HANKEL.prefixes_per_counterexample)
             guess = svd.largest.weights
             wrong = counterexamples(known, ask, guess, n_wrong, seed=rng, limit=limit)
             basis = grown_basis(
-                *(known, ask, *size), seed=rng, max_length=job.longest, wrong=wrong, limit=limit
+                *(known, ask, *size),
+                seed=rng,
+                max_length=job.longest,
+                extra_words=wrong,
+                limit=limit,
             )
             dearer = (meter.n_asked - n_before) / _growth_cost(job, size)
         except Stopped as stopped:
@@ -351,12 +348,13 @@ def _sizes_to_come(
 def _growth_cost(job: Job, size: tuple[int, int]) -> float:
     """Return about how many questions it costs to find a basis of a size.
 
-    Of more than `TELLING` suffixes only some are looked at; words of larger bases are longer.
+    Of more than `HankelSettings.max_independent_rows` suffixes only some are compared; words of
+    larger bases are longer.
     """
     n_cells = math.prod(size)
     if (steps := _steps_a_word(job)) > 1:
-        return float(steps * GROWTH * n_cells * (n_cells / TELLING**2) ** 0.2)
-    return float(GROWTH * n_cells * min(1.0, TELLING**2 / n_cells) ** 0.35)
+        return float(steps * GROWTH * n_cells * (n_cells / HANKEL.max_independent_rows**2) ** 0.2)
+    return float(GROWTH * n_cells * min(1.0, HANKEL.max_independent_rows**2 / n_cells) ** 0.35)
 
 
 def _fill_cost(job: Job, size: tuple[int, int]) -> float:
@@ -366,7 +364,9 @@ def _fill_cost(job: Job, size: tuple[int, int]) -> float:
 
 def _validation_cost(job: Job) -> float:
     """Return about how many questions are for words to compare on."""
-    cost = _steps_a_word(job) * 2 * N_HELD_OUT * (WAYS + LONG_WAYS)
+    cost = (
+        _steps_a_word(job) * 2 * N_HELD_OUT * (HANKEL.n_continuations + HANKEL.n_long_continuations)
+    )
     return min(cost, (job.meter.allowance or math.inf) / 12)
 
 
