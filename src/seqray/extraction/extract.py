@@ -112,8 +112,8 @@ def extract(
         Random seed, a number or a generator: the same seed gives the same automaton.
     progress
         Called with how much is done, and how much there is: answers, steps of fitting. Both begin
-        anew with each phase; a progress that has a method ``phase(name, unit)`` is told which one
-        it is (`seqray.util.progress.PhasedProgress`).
+        anew with each phase; a progress with a method ``phase(name, unit)`` gets the name of each
+        (`seqray.util.progress.PhasedProgress`).
 
     Examples
     --------
@@ -226,13 +226,14 @@ def _with_settings(extraction: Extraction, job: Job, queried_by: str) -> Extract
 def _warn_of_missed_target(extraction: Extraction, target: float | None) -> None:
     if target is None or not extraction.settings.rounds:
         return
-    *_, score = extraction.settings.rounds[-1].values()
+    last = extraction.settings.rounds[-1]
+    score = last["score"] if "score" in last else last["ndcg5"]
     if score < target:
         logger.warning("the target of %g was not reached: %.6g", target, score)
 
 
 def _warn_of_low_score(fidelity: FidelityTable) -> None:
-    """Warn where even the chosen rank is far from the box on held-out words."""
+    """Log a warning if even the chosen rank has a low fidelity score on held-out words."""
     rank = fidelity.best_rank()
     score = fidelity.at(rank).score
     if score >= LOW_SCORE:

@@ -115,7 +115,7 @@ def named_method(name: str) -> Method:
 
 
 def _chosen_method(request: Request, box_predicts: bool) -> Method:
-    """Return the method to use: the one asked for, or the best that box and basis allow."""
+    """Return the method to use: the requested one, or the best that box and basis allow."""
     if request.method is not Method.AUTO:
         return request.method
     if box_predicts and not request.has_fixed_basis:
