@@ -1,28 +1,32 @@
-# Two commands: `make demo` shows what seqray does, `make test` runs every check and test.
-# Each makes its own virtual environment in .venv on the first run and reuses it afterwards.
+# `make demo` shows what seqray does, `make test` runs every check and test, `make help` lists the rest.
+# Each target makes a virtual environment in .venv on the first run and reuses it afterwards.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint browser clean
+.PHONY: demo fast test lint browser clean help
 
-demo: $(VENV)/installed
+demo: $(VENV)/installed  ## extract an automaton from a trained network, and make its page
 	$(BIN)/seqray demo -o demo
 
-test: browser lint
+# On every save: no browser, no frameworks, nothing marked as slow (tests/kinds.py).
+fast: $(VENV)/tested  ## the fast tests, in under a minute
+	$(BIN)/python -m pytest -n 2 -q --fast
+
+test: browser lint  ## every check and test, with coverage
 	$(BIN)/python -m pytest -n 2 -q --cov --cov-report=term
 
 # Pages are tested in a real browser: Debian's Chromium, never one that playwright downloads.
-browser:
+browser:  ## install Chromium, if this is Debian and you are root
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; \
 	  else false; fi; } || \
 	  echo "No Chromium here, and it cannot be installed (that takes root on Debian): browser tests will be skipped."
 
-lint: $(VENV)/tested
+lint: $(VENV)/tested  ## ruff, mypy and the import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -38,5 +42,8 @@ $(VENV)/tested: $(VENV)/installed dev-requirements.txt constraints.txt
 	$(BIN)/python -m pip install --quiet --requirement dev-requirements.txt
 	@touch $@
 
-clean:
+clean:  ## remove the virtual environment and the demo
 	rm -rf $(VENV) demo
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -40,7 +40,7 @@ def pairs() -> Iterator[tuple[str, seqray.WeightedAutomaton, seqray.WeightedAuto
 def rarely_wrong(machine: seqray.WeightedAutomaton) -> seqray.WeightedAutomaton:
     """Return the rank of an SVD that gives no positive weight to about `RARE` of the words."""
     found = seqray.extract(machine, method="weighted", n_prefixes=100, n_suffixes=100)
-    words = machine.sample(N_TRUE, seed=np.random.default_rng(98))
+    words = machine.sample(N_TRUE, seed=np.random.default_rng(98)).words
     automata = [found.automaton(rank) for rank in range(2, found.max_rank + 1)]
     shares = [np.mean(automaton.weights(words) <= 0) for automaton in automata]
     distances = np.abs(np.log(np.maximum(shares, 1e-9) / RARE))
@@ -57,11 +57,11 @@ def main() -> None:
     by_pair: dict[str, dict[str, dict[str, float]]] = {}
     for name, machine, automaton in pairs():
         truth = seqray.compare(
-            machine, automaton, machine.sample(N_TRUE, seed=np.random.default_rng(99))
+            machine, automaton, machine.sample(N_TRUE, seed=np.random.default_rng(99)).words
         )
         here: dict[str, list[bool]] = {}
         for seed in range(options.samples):
-            words = machine.sample(options.words, seed=np.random.default_rng(1000 + seed))
+            words = machine.sample(options.words, seed=np.random.default_rng(1000 + seed)).words
             found = seqray.compare(machine, automaton, words)
             for metric, (low, high) in found.intervals.items():
                 here.setdefault(metric, []).append(low <= truth[metric] <= high)

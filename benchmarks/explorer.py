@@ -26,9 +26,10 @@ from common import one_thread, report
 import seqray
 from seqray.automata.algebra import change_basis
 from seqray.automata.ranks import RankedAutomata
-from seqray.explore import to_html
+from seqray.explore.page import to_html
 from seqray.extraction.result import ExtractionSettings
-from seqray.fidelity.compare import Reference, compare_ranks
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
 
 SEED, N_STATES, N_SYMBOLS, RUNS = 0, 100, 20, 5
 
@@ -45,8 +46,8 @@ def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
 def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Extraction:
     """Return an extraction whose ranks are cut from the automaton in other coordinates."""
     dense = change_basis(wa, np.linalg.qr(rng.normal(size=(N_STATES, N_STATES)))[0])
-    words = wa.sample(100, seed=rng)
-    table = compare_ranks(Reference.ask(wa, words), dense, range(1, N_STATES + 1))
+    words = wa.sample(100, seed=rng).words
+    table = compare_ranks(Reference.query(wa, words), dense, range(1, N_STATES + 1))
     basis = seqray.uniform_basis(wa.alphabet, 10, 10, seed=rng)
     settings = ExtractionSettings(rank=N_STATES, method="weighted", questions=0)
     values = np.arange(N_STATES, 0, -1.0)

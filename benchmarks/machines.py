@@ -18,10 +18,12 @@ import numpy as np
 from common import learning_steps, report, write_table
 
 import seqray
-from seqray.automata.algebra import minimise
+from seqray.automata.minimal import minimise
 from seqray.automata.sampling import sample
 from seqray.extraction.request import N_HELD_OUT
-from seqray.fidelity.compare import TOLERANCE, Reference, compare_ranks, first_near_best
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import TOLERANCE, first_near_best
 from seqray.formats.pautomac import read_machine
 
 WEIGHTINGS = {"raw": "none", "weighted": "balanced"}
@@ -58,10 +60,10 @@ def main() -> None:
 def measure(problem: int, options: argparse.Namespace) -> dict[str, float]:
     stem = options.data / "pautomac" / f"{problem}.pautomac"
     machine = read_machine(f"{stem}_model.txt")
-    test = Reference.ask(machine, seqray.read_words(f"{stem}.test", alphabet=machine.alphabet))
+    test = Reference.query(machine, seqray.read_words(f"{stem}.test", alphabet=machine.alphabet))
     rng, other_rng = np.random.default_rng(options.seed).spawn(2)
     words, _ = sample(machine, N_HELD_OUT, seed=other_rng, max_length=100)
-    held_out = Reference.ask(machine, words)
+    held_out = Reference.query(machine, words)
     basis = seqray.sampled_basis(machine, options.size, options.size, seed=rng)
     blocks = seqray.fill(machine, basis)
     row: dict[str, float] = {

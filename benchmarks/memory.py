@@ -15,7 +15,8 @@ from common import one_thread, report
 
 import seqray
 from seqray.automata.words import Alphabet
-from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 
 HIDDEN = 50
 

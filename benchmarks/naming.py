@@ -20,7 +20,7 @@ import numpy as np
 from common import report, write_table
 
 import seqray
-from seqray.automata.algebra import distance
+from seqray.automata.balanced import distance
 from seqray.explain.loss import checked_words
 from seqray.formats.pautomac import read_machine
 

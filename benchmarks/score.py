@@ -25,7 +25,8 @@ from seqray.automata.algebra import change_basis
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
-from seqray.fidelity.compare import Reference, compare, compare_ranks
+from seqray.fidelity.compare import compare, compare_ranks
+from seqray.fidelity.reference import Reference
 
 SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 20, 100
 
@@ -82,14 +83,14 @@ def network(words: Words) -> Callable[[], object] | None:
 def main() -> None:
     rng = np.random.default_rng(SEED)
     box, wide = generate(N_STATES, rng), generate(TOP_RANK, rng)
-    words = box.sample(N_WORDS, seed=rng)
+    words = box.sample(N_WORDS, seed=rng).words
     assert np.allclose(box.weights(words), loop(box, words), rtol=1e-9)
     score = network(words)
     fast, plain, *other = best_of_each(
         12, lambda: box.weights(words), lambda: loop(box, words), *([score] if score else [])
     )
     gru = other[0] if other else None
-    reference = Reference.ask(box, words)
+    reference = Reference.query(box, words)
     ranks = range(1, TOP_RANK + 1)
     # One rank is timed as long as all ranks are, so that a slow moment weighs the same on both.
     again = range(TOP_RANK // 4)
@@ -98,7 +99,7 @@ def main() -> None:
         lambda: [reference.compare(wide) for _ in again],
         lambda: [compare(box, wide, words) for _ in again],
         lambda: compare_ranks(reference, wide, ranks),
-        lambda: compare_ranks(Reference.ask(box, words), wide, ranks),
+        lambda: compare_ranks(Reference.query(box, words), wide, ranks),
     )
     alone, asking = alone / len(again), asking / len(again)
     figures = {

@@ -1,4 +1,4 @@
-"""What hardly ever comes up: triggers of a few symbols, with and without counterexamples.
+"""Rare behaviour: triggers of a few symbols, with and without counterexamples.
 
     python benchmarks/triggers.py [--seed 0] [--output TABLE.csv]
 
@@ -15,8 +15,8 @@ from common import learning_steps, report, write_table
 
 import seqray
 from seqray.automata.generators import triggered_machine
-from seqray.fidelity.compare import Reference
-from seqray.fidelity.disagreements import total_variation
+from seqray.fidelity.disagreements import prefix_distances
+from seqray.fidelity.reference import Reference
 
 TRIGGER = "abacabacba"
 LENGTHS = (4, 6, 8, 10)
@@ -34,25 +34,25 @@ def main() -> None:
         trigger = TRIGGER[:length]
         box = triggered_machine(trigger)
         rng = np.random.default_rng(options.seed + 1)
-        fronts = box.sample(200, seed=rng)
-        at_trigger = Reference.ask(box, [(*front, *trigger) for front in fronts])
+        fronts = box.sample(200, seed=rng).words
+        at_trigger = Reference.query(box, [(*front, *trigger) for front in fronts])
         for rounds in (0, ROUNDS):
             found = seqray.extract(box, counterexamples=rounds, seed=options.seed)
             best = found.best()
-            apart = total_variation(at_trigger, best)[at_trigger.tree.node_of_word].max()
+            distance = prefix_distances(at_trigger, best)[at_trigger.tree.node_of_word].max()
             rows.append(
                 {
                     "length": length,
                     "counterexamples": rounds,
                     "states": best.n_states,
-                    "apart": float(apart),
+                    "total_variation": float(distance),
                     "questions": learning_steps(found.settings),
                 }
             )
             lines.append(
                 (
                     f"{length} symbols, {rounds} rounds",
-                    f"{best.n_states} states of {length + 1}, apart {apart:.2g}, "
+                    f"{best.n_states} states of {length + 1}, total variation {distance:.2g}, "
                     f"{learning_steps(found.settings):,} steps",
                 )
             )

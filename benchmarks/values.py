@@ -21,7 +21,7 @@ from common import report, write_table
 
 import seqray
 from seqray.automata.algebra import scale
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.formats.pautomac import read_machine
 
 RANKS = (5, 10, 20, 30, 50, 70, 100)
@@ -83,7 +83,7 @@ def measure(problem: int, trained: Path, options: argparse.Namespace) -> dict[st
     else:
         box = seqray.open_black_box(f"rnn:{trained}")
         hidden = Numbers(box)
-    test = Reference.ask(box, seqray.read_words(f"{stem}.test", alphabet=box.alphabet))
+    test = Reference.query(box, seqray.read_words(f"{stem}.test", alphabet=box.alphabet))
     begin = time.process_time()
     found = seqray.extract(
         hidden, prefixes=options.size, suffixes=options.size, basis=options.basis, seed=options.seed

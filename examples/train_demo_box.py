@@ -33,7 +33,7 @@ def main() -> None:
     machine = seqray.WeightedAutomaton(
         ALPHABET, numbered.initial, numbered.transitions, numbered.final
     )
-    words = machine.sample(N_TRAIN + N_VALID, seed=rng)
+    words = machine.sample(N_TRAIN + N_VALID, seed=rng).words
     found = seqray.train(
         words[:N_TRAIN],
         validation=words[N_TRAIN:],

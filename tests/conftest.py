@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from seqray.extraction.conditional import fit as fitting
+from kinds import NoFrameworks, left_out_of_fast, mark_of
+from seqray.extraction.conditional import method
+from seqray.extraction.settings import ConditionalSettings
 
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
@@ -12,14 +14,39 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-ROOT = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="no browser, no frameworks, nothing slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("fast"):
+        NoFrameworks().install()
+        left_out = [ROOT / "src" / "seqray" / "training", *map(TESTS.joinpath, left_out_of_fast())]
+        config.option.ignore = [*(config.option.ignore or []), *map(str, left_out)]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by `kinds`, and leave the slow ones out where only fast ones are run."""
+    fast, slow = [], []
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            path = item.path.relative_to(TESTS).as_posix()
+            if mark := mark_of(f"{path}::{getattr(item, 'originalname', item.name)}"):
+                item.add_marker(getattr(pytest.mark, mark[0])(reason=mark[1]))
+        (slow if item.get_closest_marker("slow") else fast).append(item)
+    if config.getoption("fast"):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = fast
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit next to nothing, where it is not the fitted automata that are tested."""
-    monkeypatch.setattr(fitting, "EPOCHS", 1)
-    monkeypatch.setattr(fitting, "STEPS", 2)
+    monkeypatch.setattr(method, "SETTINGS", ConditionalSettings(n_epochs=1, min_steps=2))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqray import WeightedAutomaton
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 
 
 def rng(seed=0):

@@ -1,7 +1,7 @@
 """seqray: an X-ray of black boxes on sequences.
 
-Ask any model that gives numbers to sequences of symbols for its answers, and get a weighted
-automaton that computes nearly the same function.
+Query any model that gives numbers to sequences of symbols, and get a weighted automaton that
+computes nearly the same function.
 """
 
 import importlib
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
-    from seqray.automata.sampling import sample
+    from seqray.automata.sampling import Sample
+    from seqray.automata.stepper import PredictingStepper, Stepper
     from seqray.automata.words import Alphabet, Words
     from seqray.blackbox.card import Card
     from seqray.blackbox.frameworks.hf import hf_box
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.frameworks.torch import torch_box
     from seqray.blackbox.native.clipped import clipped
     from seqray.blackbox.native.function import black_box, language_model
+    from seqray.blackbox.protocol import BlackBox
     from seqray.blackbox.queries.answer_cache import AnswerStore
     from seqray.blackbox.registry import open_black_box
     from seqray.blackbox.remote.cmd import cmd_box
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from seqray.explain.naming import NamedAutomaton, name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
+    from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
     from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
@@ -40,8 +43,25 @@ if TYPE_CHECKING:
     from seqray.extraction.result import Extraction
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
-    from seqray.fidelity.compare import Fidelity, compare
+    from seqray.fidelity.compare import compare
     from seqray.fidelity.disagreements import disagreements
+    from seqray.fidelity.reference import Reference
+    from seqray.fidelity.table import Fidelity, FidelityTable
+    from seqray.formats.automaton_arguments import (
+        add,
+        approximate,
+        change_basis,
+        distance,
+        equivalent,
+        gramians,
+        inner_product,
+        minimise,
+        multiply,
+        reverse,
+        sample,
+        scale,
+        singular_values,
+    )
     from seqray.formats.words_file import read_words, write_words
     from seqray.training.loop import train
     from seqray.util.errors import (
@@ -56,6 +76,7 @@ if TYPE_CHECKING:
         RankError,
         SeqrayError,
         Stopped,
+        StopReason,
         SymbolError,
     )
 
@@ -69,10 +90,12 @@ _ROOMS = {
     "Background": "explain.background",
     "Basis": "extraction.basis",
     "BasisError": "util.errors",
+    "BlackBox": "blackbox.protocol",
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
     "Extraction": "extraction.result",
-    "Fidelity": "fidelity.compare",
+    "Fidelity": "fidelity.table",
+    "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
     "HankelBlocks": "extraction.hankel.blocks",
     "MissingExtraError": "util.errors",
@@ -80,13 +103,21 @@ _ROOMS = {
     "MissingMetricError": "util.errors",
     "MissingRankError": "util.errors",
     "NamedAutomaton": "explain.naming",
+    "PredictingStepper": "automata.stepper",
     "RankError": "util.errors",
+    "Reference": "fidelity.reference",
+    "Sample": "automata.sampling",
     "SeqrayError": "util.errors",
+    "Stepper": "automata.stepper",
+    "StopReason": "util.errors",
     "Stopped": "util.errors",
     "SymbolError": "util.errors",
     "WeightedAutomaton": "automata.automaton",
     "Words": "automata.words",
+    "add": "formats.automaton_arguments",
+    "approximate": "formats.automaton_arguments",
     "black_box": "blackbox.native.function",
+    "change_basis": "formats.automaton_arguments",
     "check": "extraction.self_check",
     "clipped": "blackbox.native.clipped",
     "cmd_box": "blackbox.remote.cmd",
@@ -94,26 +125,36 @@ _ROOMS = {
     "data_basis": "extraction.basis",
     "decompose": "extraction.hankel.decomposition",
     "disagreements": "fidelity.disagreements",
+    "distance": "formats.automaton_arguments",
+    "equivalent": "formats.automaton_arguments",
     "explain_word": "explain.word",
     "extract": "extraction.extract",
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
+    "gramians": "formats.automaton_arguments",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
+    "inner_product": "formats.automaton_arguments",
     "keras_box": "blackbox.frameworks.keras",
     "language_model": "blackbox.native.function",
+    "minimise": "formats.automaton_arguments",
+    "multiply": "formats.automaton_arguments",
     "name_states": "explain.naming",
     "onnx_box": "blackbox.frameworks.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "extraction.run_folder",
     "read_words": "formats.words_file",
     "repair": "extraction.repair",
-    "sample": "automata.sampling",
+    "reverse": "formats.automaton_arguments",
+    "sample": "formats.automaton_arguments",
     "sampled_basis": "extraction.basis",
     "save_drawing": "draw.saving",
     "save_run": "extraction.run_folder",
+    "scale": "formats.automaton_arguments",
     "shapley_values": "explain.shapley",
+    "singular_values": "formats.automaton_arguments",
     "to_dot": "draw.dot",
+    "to_html": "explore.page",
     "to_svg": "draw.svg",
     "torch_box": "blackbox.frameworks.torch",
     "train": "training.loop",
@@ -129,10 +170,12 @@ __all__ = [
     "Background",
     "Basis",
     "BasisError",
+    "BlackBox",
     "BlackBoxError",
     "Card",
     "Extraction",
     "Fidelity",
+    "FidelityTable",
     "FileError",
     "HankelBlocks",
     "MissingExtraError",
@@ -140,13 +183,21 @@ __all__ = [
     "MissingMetricError",
     "MissingRankError",
     "NamedAutomaton",
+    "PredictingStepper",
     "RankError",
+    "Reference",
+    "Sample",
     "SeqrayError",
+    "Stepper",
+    "StopReason",
     "Stopped",
     "SymbolError",
     "WeightedAutomaton",
     "Words",
+    "add",
+    "approximate",
     "black_box",
+    "change_basis",
     "check",
     "clipped",
     "cmd_box",
@@ -154,26 +205,36 @@ __all__ = [
     "data_basis",
     "decompose",
     "disagreements",
+    "distance",
+    "equivalent",
     "explain_word",
     "extract",
     "facts",
     "fill",
+    "gramians",
     "hf_box",
     "http_box",
+    "inner_product",
     "keras_box",
     "language_model",
+    "minimise",
+    "multiply",
     "name_states",
     "onnx_box",
     "open_black_box",
     "open_run",
     "read_words",
     "repair",
+    "reverse",
     "sample",
     "sampled_basis",
     "save_drawing",
     "save_run",
+    "scale",
     "shapley_values",
+    "singular_values",
     "to_dot",
+    "to_html",
     "to_svg",
     "torch_box",
     "train",

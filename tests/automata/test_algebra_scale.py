@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 
 from automata import contraction
 from seqray import WeightedAutomaton
-from seqray.automata.algebra import (
-    add,
-    approximate,
-    distance,
-    equivalent,
-    gramians,
-    inner_product,
-    minimise,
-    scale,
-    singular_values,
-)
+from seqray.automata.algebra import add, scale
+from seqray.automata.balanced import approximate, distance, gramians, inner_product, singular_values
+from seqray.automata.minimal import equivalent, minimise
 from seqray.util.errors import ArgumentError
 
 FAR = (1e-150, 1.0, 1e150)

@@ -340,6 +340,6 @@ def test_predictions_after_ten_thousand_letters_are_as_good_as_after_one():
 
 def test_sampling_is_cut_at_the_longest_length_allowed():
     wa = WeightedAutomaton("a", [1], [[[0.9]]], [0.1])
-    words = wa.sample(100, seed=np.random.default_rng(0), max_length=5)
+    words = wa.sample(100, seed=np.random.default_rng(0), max_length=5).words
     assert words.lengths.max() == 5
-    assert words == wa.sample(100, seed=np.random.default_rng(0), max_length=5)
+    assert words == wa.sample(100, seed=np.random.default_rng(0), max_length=5).words

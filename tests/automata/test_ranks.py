@@ -49,7 +49,7 @@ def test_automata_come_back_to_the_bit(fitted):
     automata = RankedAutomata(machine(), np.array([0.1, 1 / 3, 1e-17, -2]), fitted)
     opened = RankedAutomata.from_files(automata.to_files())
     assert set(opened.fitted) == set(fitted)
-    np.testing.assert_array_equal(opened.through, automata.through)
+    np.testing.assert_array_equal(opened.prefix_final, automata.prefix_final)
     for rank in range(1, 5):
         assert same(opened.automaton(rank), automata.automaton(rank))
 
@@ -57,7 +57,7 @@ def test_automata_come_back_to_the_bit(fitted):
 def test_blocks_leave_one_file():
     files = RankedAutomata(machine()).to_files()
     assert list(files) == ["automaton.npz"]
-    assert RankedAutomata.from_files(files).through is None
+    assert RankedAutomata.from_files(files).prefix_final is None
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,8 @@ from same_gru.torch import (
 from seqray import Alphabet, Words, open_black_box
 from seqray.automata.stepper import Stepper, predicts
 from seqray.automata.tree import PrefixTree, walk
-from seqray.blackbox.native.rnn import (
-    DenseLayer,
-    RecurrentLanguageModel,
-    RecurrentLayer,
-    RecurrentNetwork,
-)
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel, RecurrentNetwork
 from seqray.blackbox.protocol import BlackBox
 from seqray.util.errors import SymbolError
 

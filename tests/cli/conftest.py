@@ -1,5 +1,8 @@
 """What the tests of every command share."""
 
+import contextlib
+import shutil
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ from seqray.automata.generators import random_machine
 SMALL = ("--prefixes", "60", "--suffixes", "60", "--max-rank", "4")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def machine():
     return random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
 
@@ -21,7 +24,7 @@ def folder(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     machine.save("machine.json")
-    seqray.write_words(machine.sample(50, seed=np.random.default_rng(2)), "words.txt")
+    seqray.write_words(machine.sample(50, seed=np.random.default_rng(2)).words, "words.txt")
     return tmp_path
 
 
@@ -63,7 +66,17 @@ def fails(capsys, prefix):
     return call
 
 
+@pytest.fixture(scope="session")
+def run_folder(machine, tmp_path_factory):
+    """A run folder as `seqray extract` leaves it: made once, for `extracted` to copy."""
+    folder = tmp_path_factory.mktemp("extracted")
+    with contextlib.chdir(folder):
+        machine.save("machine.json")
+        cli.main(["extract", "wa:machine.json", "-o", "run", *SMALL])
+    return folder / "run"
+
+
 @pytest.fixture
-def extracted(folder, run):
-    run("extract", "wa:machine.json", "-o", "run", *SMALL)
+def extracted(folder, run_folder):
+    shutil.copytree(run_folder, folder / "run")
     return folder

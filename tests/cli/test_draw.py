@@ -6,7 +6,7 @@ import pytest
 from listing import names
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli import draw
-from seqray.draw import to_svg
+from seqray.draw.svg import to_svg
 from seqray.explain.naming import name_states
 
 

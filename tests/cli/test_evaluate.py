@@ -112,7 +112,7 @@ def test_evaluate_searches_for_the_worst_words(extracted, run, machine):
     assert "show what happens far from those" in text
     found = json.loads(run(*arguments, "--rank", "2", "--worst", "3", "--json"))["worst"]
     expected = seqray.disagreements(machine, open_run("run").automaton(2), n_words=3)
-    assert [each["apart"] for each in found] == [each.apart for each in expected]
+    assert [each["distance"] for each in found] == [each.distance for each in expected]
 
 
 def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, hear, machine):
@@ -127,5 +127,5 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, hea
     assert found["relative_error"] == pytest.approx(0.5)
     assert {each["found"] for each in found["worst"]} <= {"automaton", "random", "search"}
     shown = run("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2")
-    assert "apart: the difference of the two weights" in shown
+    assert "distance: the difference of the two weights" in shown
     assert "after the word" not in shown

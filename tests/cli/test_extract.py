@@ -9,7 +9,7 @@ from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.generators import triggered_machine
 from seqray.blackbox.registry import known_black_boxes
-from seqray.fidelity.compare import TOLERANCE
+from seqray.fidelity.table import TOLERANCE
 
 RUN = [
     *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
@@ -23,7 +23,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert names(folder) == ["machine.json", "run", "words.txt"]
     assert names(folder / "run") == RUN
     found = open_run("run")
-    words = machine.sample(100, seed=np.random.default_rng(3))
+    words = machine.sample(100, seed=np.random.default_rng(3)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), machine.weights(words), atol=1e-9)
     assert found.settings["box"] == "wa:machine.json"
     assert found.settings["rank"] == found.best_rank()
@@ -67,7 +67,7 @@ def test_extract_shows_where_they_disagreed(folder, run):
     assert "│ learnt" in shown
     assert "│ nothing to learn │" in shown
     assert open_run(folder / "run").best_rank() == 7
-    assert "apart" in (folder / "run" / "fidelity.csv").read_text()
+    assert "total_variation" in (folder / "run" / "fidelity.csv").read_text()
 
 
 def test_a_target_is_refused_where_nothing_predicts(folder, fails):

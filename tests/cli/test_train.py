@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     machine = random_machine("dpfa", 3, 2, seed=np.random.default_rng(1))
     for name, seed in (("words.txt", 2), ("other.txt", 3)):
-        seqray.write_words(machine.sample(80, seed=np.random.default_rng(seed)), name)
+        seqray.write_words(machine.sample(80, seed=np.random.default_rng(seed)).words, name)
     return tmp_path
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw import hidden_share, to_dot
-from seqray.draw.graph import drawn_edges, number, shown_name
+from seqray.draw.dot import to_dot
+from seqray.draw.graph import drawn_edges, hidden_share, number, shown_name
 from seqray.util.errors import ArgumentError
 
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'

@@ -8,9 +8,10 @@ import pytest
 
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw import to_dot, to_svg
+from seqray.draw.dot import to_dot
 from seqray.draw.graph import NEGATIVE, POSITIVE
 from seqray.draw.readable import OFTEN
+from seqray.draw.svg import to_svg
 from seqray.util.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,8 +10,11 @@ import pytest
 
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw import canvas, save_drawing, to_dot, to_svg
+from seqray.draw import canvas
+from seqray.draw.dot import to_dot
+from seqray.draw.saving import save_drawing
 from seqray.draw.styles import picture
+from seqray.draw.svg import to_svg
 from seqray.util.errors import ArgumentError, MissingExtraError
 
 NAMES = ["start", "after b"]

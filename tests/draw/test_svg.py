@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw import paper, to_svg
+from seqray.draw import paper
+from seqray.draw.svg import to_svg
 from seqray.util.errors import ArgumentError
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,12 +5,8 @@ import pytest
 
 import seqray
 from seqray.automata.words import Alphabet
-from seqray.blackbox.native.rnn import (
-    DenseLayer,
-    RecurrentLanguageModel,
-    RecurrentLayer,
-    RecurrentNetwork,
-)
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel, RecurrentNetwork
 from seqray.experiments import problems
 from seqray.experiments.competition import Parameters, generate_problem, write_problem
 from seqray.experiments.problems import FileSource, GeneratedSource, load, sources

@@ -20,7 +20,8 @@ from seqray.experiments.problems import FileSource, GeneratedSource, load, sourc
 from seqray.experiments.process_pool import here, processes
 from seqray.experiments.sweep import Sweep
 from seqray.experiments.table import choose, read_results
-from seqray.fidelity.compare import Reference, compare_ranks
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError, FileError
 
 SMALL = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
@@ -65,8 +66,8 @@ def test_the_automata_are_those_of_the_papers_method(swept, problem):
     rows = choose(read_results(swept.table), problem="1", prefixes=30, selection="all")
     assert [row.rank for row in choose(rows, set="test")] == list(range(1, 9))
     for words, reference in (
-        ("test", Reference.ask(problem.box, problem.test, problem.target)),
-        ("rnn", Reference.ask(problem.box, problem.rnn)),
+        ("test", Reference.query(problem.box, problem.test, problem.target)),
+        ("rnn", Reference.query(problem.box, problem.rnn)),
     ):
         for row in choose(rows, set=words, rank=(1, 5, 8)):
             fidelity = reference.compare(found.automaton(row.rank))
@@ -78,7 +79,7 @@ def test_the_automata_are_those_of_the_papers_method(swept, problem):
 def test_rows_are_selected_on_the_evaluation_words_and_on_others(swept, problem):
     results = read_results(swept.table)
     found = seqray.extract(problem.box, prefixes=30, suffixes=30, max_rank=8, method="paper")
-    reference = Reference.ask(problem.box, problem.held_out)
+    reference = Reference.query(problem.box, problem.held_out)
     table = compare_ranks(reference, found.automaton(8), range(1, 9))
     nearly = table["ndcg5"] >= table["ndcg5"].max() - 1e-3
     for words in ("test", "rnn"):
@@ -311,7 +312,7 @@ def frugal(monkeypatch, hasty):
 def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
     part = sweep.work(sweep.Job("auto", Cell(GeneratedSource(1), "", 20, SMALL)))
     found = seqray.extract(problem.box, max_rank=8, target=1.0, budget=3000)
-    reference = Reference.ask(problem.box, problem.test, problem.target)
+    reference = Reference.query(problem.box, problem.test, problem.target)
     rows = choose(part.results, set="test")
     assert [row.rank for row in choose(rows, selection="all")] == list(range(1, found.max_rank + 1))
     for row in rows:

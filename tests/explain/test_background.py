@@ -26,7 +26,7 @@ def test_an_automaton_expects_what_the_sum_over_words_says():
 
 def test_frequencies_and_bigrams_of_an_automaton_are_those_of_its_words():
     machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(2))
-    words = machine.sample(50_000, seed=np.random.default_rng(0))
+    words = machine.sample(50_000, seed=np.random.default_rng(0)).words
     for make in (Background.frequencies, Background.bigrams):
         exact, counted = make(machine), make(words)
         np.testing.assert_allclose(exact.initial, counted.initial, atol=0.01)

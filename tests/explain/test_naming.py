@@ -8,15 +8,12 @@ from hypothesis import strategies as st
 import seqray
 from automata import FIGURE_1, contraction
 from seqray import WeightedAutomaton
-from seqray.automata.algebra import add, change_basis, distance
+from seqray.automata.algebra import add, change_basis
+from seqray.automata.balanced import distance
 from seqray.automata.generators import random_automaton, random_machine
+from seqray.automata.prediction_states import states_after
 from seqray.explain.loss import checked_words, weight_loss
-from seqray.explain.naming import (
-    choose_rows,
-    continuations,
-    name_states,
-    states_after,
-)
+from seqray.explain.naming import choose_rows, continuations, name_states
 from seqray.util.errors import ArgumentError
 
 CONTAINS_ABA = WeightedAutomaton(
@@ -111,7 +108,7 @@ def test_states_of_chances_are_kept_and_ordered_by_mass():
     assert named.automaton.transitions.min() >= 0
     np.testing.assert_allclose(named.automaton.prefix_final, 1)
     # The share of steps in a state, by walking through a lot of words.
-    words = machine.sample(3000, seed=np.random.default_rng(0))
+    words = machine.sample(3000, seed=np.random.default_rng(0)).words
     tree = seqray.automata.tree.PrefixTree.of(words)
     states = states_after(named.automaton, tree.words())
     often = tree.counts().sum(axis=1)

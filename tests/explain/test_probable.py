@@ -128,7 +128,7 @@ def test_grown_prefixes_are_the_shortest_where_weights_do_not_sum():
 def test_prefixes_do_not_run_away():
     # All words sum to 1, but a prefix of b is heavier the longer it is.
     wa = WeightedAutomaton("ab", [1, 0], [[[0, 0], [0, 0]], [[2, 0], [0, 0]]], [-1, 0])
-    assert wa.is_distribution
+    assert wa.total == 1
     assert grown_prefixes(wa, 100).lengths.max() <= LONGEST_PREFIX
 
 

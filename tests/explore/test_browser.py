@@ -17,7 +17,7 @@ from explore.subjects import (
     signed,
 )
 from seqray.explain.background import Background
-from seqray.explore import to_html
+from seqray.explore.page import to_html
 
 WORDS = ["", "a", "abcd", "dddd", "abba" * 5, "cab" * 60]
 

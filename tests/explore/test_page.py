@@ -10,8 +10,8 @@ import pytest
 import seqray
 from explore.subjects import NASTY, large, machine, probabilities
 from seqray.automata.ranks import RankedAutomata
-from seqray.explore import to_html
 from seqray.explore.packing import pack, unpack
+from seqray.explore.page import to_html
 from seqray.extraction.result import ExtractionSettings
 from seqray.util.errors import ArgumentError, RankError
 
@@ -119,7 +119,7 @@ def extraction_of(automaton):
     """An extraction with ranks that are cut from an automaton, as if the box had been asked."""
     n = automaton.n_states
     automata = RankedAutomata(automaton, singular_values=np.arange(n, 0, -1.0))
-    reference = seqray.fidelity.compare.Reference.ask(
+    reference = seqray.fidelity.reference.Reference.query(
         automaton, automaton.alphabet.words([(), (0, 1)])
     )
     table = seqray.fidelity.compare.compare_ranks(reference, automaton, range(1, n + 1))

@@ -43,7 +43,7 @@ def test_every_rank_of_an_extraction_can_be_rebuilt_exactly():
     packed = pack_ranks(automata, shown, 5, 10**7)
     assert [each.rank for each in packed.ranks] == [1, 2, 3, 4, 5, 6]
     assert packed.n_bytes == 8
-    words = machine().sample(50, seed=np.random.default_rng(0))
+    words = machine().sample(50, seed=np.random.default_rng(0)).words
     for each in packed.ranks:
         a = each.automaton
         found = WeightedAutomaton(a.alphabet, a.initial, rebuilt(packed, each), a.final)

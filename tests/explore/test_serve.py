@@ -12,7 +12,8 @@ import pytest
 
 import seqray
 from explore.subjects import machine, real_box
-from seqray.explore import serve, to_html
+from seqray.explore import serve
+from seqray.explore.page import to_html
 from seqray.util.errors import ArgumentError, MissingExtraError
 
 starlette = pytest.importorskip("starlette.testclient")

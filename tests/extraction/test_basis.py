@@ -57,7 +57,7 @@ def test_prefixes_are_closed_and_so_are_suffixes(seed, sizes, split):
     for basis in (
         uniform_basis(AB, *sizes, seed=rng(seed)),
         sampled_basis(COIN, *sizes, seed=rng(seed), split=split),
-        data_basis(COIN.sample(60, seed=rng(seed)), *sizes, seed=rng(seed), split=split),
+        data_basis(COIN.sample(60, seed=rng(seed)).words, *sizes, seed=rng(seed), split=split),
     ):
         assert is_closed(set(basis.prefixes))
         assert is_suffix_closed(set(basis.suffixes))
@@ -68,7 +68,9 @@ def test_prefixes_are_closed_and_so_are_suffixes(seed, sizes, split):
     [
         lambda rng: uniform_basis(AB, 50, 40, seed=rng),
         lambda rng: sampled_basis(COIN, 50, 40, seed=rng),
-        lambda rng: data_basis(COIN.sample(99, seed=np.random.default_rng(9)), 50, 40, seed=rng),
+        lambda rng: data_basis(
+            COIN.sample(99, seed=np.random.default_rng(9)).words, 50, 40, seed=rng
+        ),
     ],
     ids=["uniform", "sampled", "data"],
 )
@@ -130,7 +132,7 @@ def test_halves_give_prefixes_of_the_front_and_suffixes_of_the_back():
 
 @pytest.mark.parametrize("split", ["whole", "halves"])
 def test_a_data_basis_uses_only_pieces_of_the_data(split):
-    data = COIN.sample(700, seed=rng(3))
+    data = COIN.sample(700, seed=rng(3)).words
     basis = data_basis(data, 120, 120, seed=rng(), split=split)
     assert set(basis.prefixes) <= {word[:n] for word in data for n in range(len(word) + 1)}
     assert set(basis.suffixes) <= {word[n:] for word in data for n in range(len(word) + 1)}

@@ -32,7 +32,7 @@ def test_every_method_recovers_a_machine(method):
     wa = machine()
     found = extract(wa, method=method, **SMALL)
     assert found.max_rank == 4
-    words = wa.sample(200, seed=rng(2))
+    words = wa.sample(200, seed=rng(2)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-10)
     assert found.best_rank() <= 4
     assert seqray.compare(wa, found.best(), words)["ndcg5"] > 0.998
@@ -91,7 +91,7 @@ def test_a_basis_of_ones_own_is_used_as_it_is():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_data_set_is_a_basis(method):
     wa = machine()
-    data = wa.sample(400, seed=rng(4))
+    data = wa.sample(400, seed=rng(4)).words
     for words in (data, list(data)):
         found = extract(wa, basis=words, method=method, max_rank=2, **SMALL)
         sources = ("from a data set", "contexts of 400 words of a data set")
@@ -216,7 +216,7 @@ def test_an_automaton_that_is_no_distribution_is_not_sampled():
     assert found.settings["basis"].startswith("uniform up to length")
     assert not found.predicts
     assert "ndcg5" not in found.fidelity.fidelities[0]
-    words = wa.sample(100, seed=rng(2))
+    words = wa.sample(100, seed=rng(2)).words
     np.testing.assert_allclose(found.automaton(4).weights(words), 3 * wa.weights(words), atol=1e-9)
     with pytest.raises(ArgumentError, match="does not predict next symbols: use 'grown'"):
         extract(scaled, basis="sampled", **SMALL)
@@ -322,7 +322,7 @@ def test_a_box_that_is_zero_gives_one_state():
 def test_a_language_model_is_extracted():
     wa = machine()
     box = seqray.language_model(wa.next_symbol, wa.alphabet)
-    words = wa.sample(50, seed=rng(8))
+    words = wa.sample(50, seed=rng(8)).words
     for method in ("auto", "weighted"):
         found = extract(box, n_prefixes=30, n_suffixes=30, max_rank=4, method=method)
         assert found.predicts

@@ -8,7 +8,7 @@ from seqray.automata.generators import random_machine
 from seqray.automata.stepper import predicts
 from seqray.blackbox.native.clipped import clipped
 from seqray.extraction.repair import repair
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 
 
@@ -66,14 +66,14 @@ def test_a_repaired_automaton_is_a_distribution_near_the_old_one(seed):
     assert new.n_states <= odd.n_states
     assert min(new.initial.min(), new.transitions.min(), new.final.min()) >= 0
     assert new.total == pytest.approx(1)
-    words = odd.sample(300, seed=np.random.default_rng(5))
+    words = odd.sample(300, seed=np.random.default_rng(5)).words
     rows = new.next_symbol(words)
     assert rows.min() >= 0
     np.testing.assert_allclose(rows.sum(axis=1), 1)
     assert found.fidelity["zeros"] == 0
     assert found.fidelity["ndcg5"] > 0.97
     assert "ndcg5" in found.fidelity.intervals
-    again = Reference.ask(clipped(odd), words).compare(new)
+    again = Reference.query(clipped(odd), words).compare(new)
     assert again["ndcg5"] > 0.96
 
 

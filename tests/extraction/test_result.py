@@ -1,11 +1,16 @@
+import json
+
 import numpy as np
 import pytest
 
 from seqray import Basis, Extraction, WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
+from seqray.extraction.conditional.parts import ConditionalRound
+from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.result import ExtractionSettings
-from seqray.fidelity.compare import TOLERANCE, Fidelity, FidelityTable
+from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
+from seqray.util.errors import StopReason
 
 
 def made_up(name, values, rank=None):
@@ -82,3 +87,23 @@ def test_what_an_old_run_folder_lacks_is_filled_in():
     assert settings.repeat == 1
     assert settings.stopped == ""
     assert settings.questions is settings.noise is None
+
+
+def test_records_come_back_typed_from_old_and_new_run_folders():
+    rounds = [
+        {"questions": 5, "prefixes": 2, "suffixes": 3, "closeness": 0.5},
+        {"questions": 9, "words": 4, "contexts": 7, "ndcg5": 0.25},
+    ]
+    search = {"questions": 9, "states": 2, "apart": 0.5, "after": "ab", "words": 3, "then": "stays"}
+    settings = ExtractionSettings.from_json(
+        {"rounds": rounds, "counterexamples": [search], "stop_reason": "budget"}
+    )
+    assert settings.rounds == [HankelRound(5, 2, 3, 0.5), ConditionalRound(9, 4, 7, 0.25)]
+    assert settings.counterexamples[0].distance == 0.5
+    assert settings.stop_reason is StopReason.BUDGET
+    again = ExtractionSettings.from_json(json.loads(json.dumps(dict(settings))))
+    assert again == settings
+    assert again.rounds == settings.rounds
+    assert again.counterexamples == settings.counterexamples
+    assert settings["rounds"][0]["score"] == 0.5
+    assert settings["counterexamples"][0]["then"] == "stays"

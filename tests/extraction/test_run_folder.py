@@ -14,8 +14,8 @@ import seqray
 from listing import names
 from seqray import Extraction, WeightedAutomaton, open_run, save_run
 from seqray.automata.generators import random_machine
-from seqray.extraction.run_folder import check_run_target
-from seqray.fidelity.compare import TOLERANCE
+from seqray.fidelity.table import TOLERANCE
+from seqray.formats.run_files import check_run_target
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
 
 FILES = [

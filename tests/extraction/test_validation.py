@@ -11,7 +11,7 @@ from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended
 from seqray.extraction.request import Job
 from seqray.extraction.validation import known_words, validation_words
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import rng
 
 BOXES = {
@@ -67,7 +67,7 @@ def test_any_part_of_the_words_is_a_mixture():
 def test_the_constant_1_is_no_copy_of_a_box_that_gives_0_to_some_words():
     box, constant = value_box("no ab"), WeightedAutomaton("ab", [1], [[[1]], [[1]]], [1])
     words = ["", "a", "b", "aa", "ab", "ba", "bb", "aab"]
-    score = Reference.ask(box, words).compare(constant).score
+    score = Reference.query(box, words).compare(constant).score
     assert score == pytest.approx((1 / 8) ** (2 / 8))
 
 

@@ -31,7 +31,7 @@ def test_the_one_place_where_they_differ_is_found():
     box, plain = trapped()
     found = disagreements(box, plain, n_drawn=30, seed=1)
     assert found[0].word[-4:] == ("a",) * 4
-    assert found[0].apart == pytest.approx(0.5)
+    assert found[0].distance == pytest.approx(0.5)
     assert (found[0].box, found[0].automaton) == pytest.approx((0.9, 0.4))
 
 
@@ -41,21 +41,21 @@ def test_distances_are_those_of_the_next_symbols_by_brute_force():
     found = disagreements(box, other, n_rounds=2)
     for each in found:
         one, two = box.next_symbol([each.word])[0], other.next_symbol([each.word])[0]
-        assert each.apart == pytest.approx(np.abs(one - two).sum() / 2)
+        assert each.distance == pytest.approx(np.abs(one - two).sum() / 2)
         most = np.abs(one - two).argmax()
         assert (each.box, each.automaton) == pytest.approx((one[most], two[most]))
-    assert [each.apart for each in found] == sorted((e.apart for e in found), reverse=True)
+    assert [each.distance for each in found] == sorted((e.distance for e in found), reverse=True)
     words = [w for n in range(7) for w in product(box.alphabet, repeat=n)]
     worst = (np.abs(box.next_symbol(words) - other.next_symbol(words)).sum(axis=1) / 2).max()
-    assert found[0].apart > 0.8 * worst
+    assert found[0].distance > 0.8 * worst
 
 
 def test_search_finds_worse_words_than_drawing_does():
     box, plain = trapped()
     still = disagreements(box, plain, n_drawn=3, n_rounds=0, seed=3)
     moved = disagreements(box, plain, n_drawn=3, n_rounds=8, seed=3)
-    assert moved[0].apart >= still[0].apart
-    assert any(each.found == "search" for each in moved)
+    assert moved[0].distance >= still[0].distance
+    assert any(each.source == "search" for each in moved)
 
 
 def test_numbers_of_words_are_compared_where_a_side_does_not_predict():
@@ -63,13 +63,13 @@ def test_numbers_of_words_are_compared_where_a_side_does_not_predict():
     count = seqray.WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]]] * 2, [0, 1])
     found = disagreements(box, count, n_drawn=50, max_length=4)
     assert found[0].word == ("b", "b")
-    assert found[0].apart == pytest.approx(100)
-    assert {each.found for each in found} <= {"random", "search"}
+    assert found[0].distance == pytest.approx(100)
+    assert {each.source for each in found} <= {"random", "search"}
 
 
 def test_equal_ones_do_not_disagree_and_the_same_seed_finds_the_same():
     found = disagreements(FIGURE_1, FIGURE_1, n_drawn=20)
-    assert max(each.apart for each in found) < 1e-12
+    assert max(each.distance for each in found) < 1e-12
     box, plain = trapped(0.6)
     assert disagreements(box, plain, seed=5) == disagreements(box, plain, seed=5)
 
@@ -77,7 +77,7 @@ def test_equal_ones_do_not_disagree_and_the_same_seed_finds_the_same():
 def test_as_many_as_asked_for_of_each_kind_and_none_too_long():
     box, plain = trapped()
     found = disagreements(box, plain, n_words=3, max_length=7)
-    kinds = [each.found for each in found]
+    kinds = [each.source for each in found]
     assert max(kinds.count(kind) for kind in kinds) == 3
     assert max(len(each.word) for each in found) <= 7
 

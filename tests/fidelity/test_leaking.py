@@ -11,10 +11,10 @@ from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import stepped_box
 from seqray.explain.facts import facts
 from seqray.explain.naming import name_states
-from seqray.extraction.conditional.blocks import fill_conditional
+from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
 from seqray.extraction.self_check import check
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from told import known_of, rng
 
 SMALL = {"prefixes": 40, "max_rank": 6, "max_length": 20}
@@ -135,7 +135,7 @@ def test_by_blocks_a_leaking_box_is_judged_by_weights(make):
 
 def test_counterexamples_are_learnt_from_a_leaking_box():
     found = extract(stepped(TWO), **SMALL, counterexamples=1)
-    assert found.settings["counterexamples"][0]["apart"] == pytest.approx(0, abs=1e-6)
+    assert found.settings["counterexamples"][0]["distance"] == pytest.approx(0, abs=1e-6)
 
 
 # What is measured ---------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_a_box_that_does_not_leak_has_no_metric_of_that():
 
 def test_disagreements_name_elsewhere():
     worst = disagreements(asked(CONSTANT), renormalised(), n_drawn=20, max_length=4)[0]
-    assert worst.apart == pytest.approx(0.2)
+    assert worst.distance == pytest.approx(0.2)
     assert (worst.next, worst.box, worst.automaton) in [
         ("elsewhere", pytest.approx(0.2), pytest.approx(0)),
         ("end", pytest.approx(0.1), pytest.approx(0.3)),

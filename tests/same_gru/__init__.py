@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 
 ALPHABET, N_HIDDEN, N_EMBEDDED = "abc", 8, 4
 START, END = 3, 3

@@ -5,7 +5,8 @@ import pytest
 
 from seqray import WeightedAutomaton, black_box, extract
 from seqray.automata.generators import random_machine
-from seqray.extraction.conditional.blocks import decompose_conditional, fill_conditional
+from seqray.extraction.conditional.decompose import decompose_conditional
+from seqray.extraction.conditional.fill import fill_conditional
 from seqray.util import memory
 from seqray.util.errors import ArgumentError, SeqrayError
 from told import known_of

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.automata.sampling import sample
+from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, rescale, scaled, too_wide
 from seqray.automata.stepper import read_each
 from seqray.automata.tree import grow, sort_codes
@@ -26,13 +26,14 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
-from seqray.util.random import Seed, random_generator
+from seqray.util.random import Seed
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
 FORMAT, VERSION = "seqray.automata.automaton", 1
 
 _TOGETHER = 2**16  # words scored at once, so that memory is bounded
+_N_SUMMED_LENGTHS = 10  # words shorter than this show whether weights are a distribution
 _FEW = 2**15  # numbers in the matrices of a step that takes one for each child
 
 
@@ -229,10 +230,33 @@ class WeightedAutomaton:
         flipped = self.transitions.transpose(0, 2, 1)
         return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
 
-    @property
+    @cached_property
     def is_distribution(self) -> bool:
-        """Whether all words, and what goes elsewhere, weigh about 1: only then can it predict."""
-        return bool(abs(float(self.initial @ self.prefix_final) - 1) < 0.1)
+        """Whether the weights of all words sum to about 1: only then can it predict.
+
+        What goes elsewhere counts, too. Where weights grow with length, their sum has no limit, and
+        its analytic continuation (see `prefix_final`) may be 1 by accident. So short words are
+        summed, too: up to no length may their weights exceed 1, or be negative, by more than 0.1.
+
+        >>> WeightedAutomaton("a", [1], [[[0.5]]], [0.5]).is_distribution
+        True
+        >>> WeightedAutomaton("a", [1], [[[3]]], [-2]).is_distribution  # -2 / (1 - 3) is 1
+        False
+        """
+        if not abs(float(self.initial @ self.prefix_final) - 1) < 0.1:
+            return False
+        state, step, total = self.initial, self.transitions.sum(axis=0), 0.0
+        for _ in range(_N_SUMMED_LENGTHS):
+            total += float(state @ self.final)
+            if not -0.1 < total < 1.1:
+                return False
+            state = state @ step
+        return True
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no entry is below 0, so that no word has a weight below 0."""
+        return all(each.min() >= 0 for each in (self.initial, self.transitions, self.final))
 
     # Scoring ------------------------------------------------------------------------------------
 
@@ -344,17 +368,14 @@ class WeightedAutomaton:
         """
         return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
-    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Words:
-        """Draw words symbol by symbol from `next_symbol`, negative entries counted as 0.
-
-        Words that have not ended after ``max_length`` symbols are cut there.
+    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Sample:
+        """Draw words symbol by symbol from `next_symbol`; see `seqray.sample`.
 
         >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
-        >>> wa.sample(4, seed=np.random.default_rng(1))
-        Words(4 words over 1 symbols: λ, λ, aaa, λ)
+        >>> wa.sample(4, seed=1)
+        Sample(words=Words(4 words over 1 symbols: λ, λ, aaa, λ), n_cut=0)
         """
-        rng = random_generator(seed)
-        return sample(self, n_words, seed=rng, max_length=max_length)[0]
+        return sample(self, n_words, seed=seed, max_length=max_length)
 
     # The stepper --------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from seqray.util.errors import ArgumentError
 DIRECT_STATES = 40
 """Up to so many states Gramians come from one dense solve; above, from Krylov iterations."""
 
-LARGEST = 1e150
+MAX_TRANSITION = 1e150
 """Transitions beyond it have squares that float64 cannot sum."""
 
 EPS = float(np.finfo(float).eps)
@@ -34,7 +34,7 @@ def solve_gramians(a: WeightedAutomaton) -> tuple[FloatArray, FloatArray] | None
     >>> solve_gramians(WeightedAutomaton("a", [1], [[[1]]], [3])) is None
     True
     """
-    if np.abs(a.transitions).max() > LARGEST:
+    if np.abs(a.transitions).max() > MAX_TRANSITION:
         return None
     solve = _solve_directly
     if a.n_states > DIRECT_STATES:

@@ -30,7 +30,7 @@ NEVER_ENDS = 1e-9
 """What a symbol leaves to the end where otherwise nothing would."""
 
 
-def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
+def ending(cut: WeightedAutomaton, prefix_final: FloatArray) -> WeightedAutomaton:
     """Give an automaton the end that makes all that can follow each state weigh what is given.
 
     The end is what no symbol takes, α∞ = (I − ΣMσ) 1̂, and all words together weigh 1. Where words
@@ -42,7 +42,7 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
     ----------
     cut
         The automaton; its own end does not count, unless something goes elsewhere.
-    through
+    prefix_final
         1̂, shape ``(n_states,)``.
 
     Examples
@@ -51,14 +51,16 @@ def ending(cut: WeightedAutomaton, through: FloatArray) -> WeightedAutomaton:
     >>> ending(wa, np.ones(1)).weight("a")
     0.125
     """
-    start = cut.initial @ through or 1.0
+    start = cut.initial @ prefix_final or 1.0
     for kept in (1.0, 1 - NEVER_ENDS):
         transitions = kept * cut.transitions
-        final, elsewhere = through - transitions.sum(axis=0) @ through, None
+        final, elsewhere = prefix_final - transitions.sum(axis=0) @ prefix_final, None
         if cut.elsewhere is not None:
             final, elsewhere = cut.final, final - cut.final
         found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final, elsewhere)
-        if np.allclose(found.prefix_final, through, rtol=1e-6, atol=1e-6 * np.abs(through).max()):
+        if np.allclose(
+            found.prefix_final, prefix_final, rtol=1e-6, atol=1e-6 * np.abs(prefix_final).max()
+        ):
             break
     return found
 
@@ -71,7 +73,7 @@ class RankedAutomata:
     ----------
     largest
         That of the largest rank.
-    through
+    prefix_final
         The weight of all that can follow each of its states, where smaller ranks need it.
     fitted
         By rank, automata that come before those that are cut from the largest.
@@ -87,7 +89,7 @@ class RankedAutomata:
     """
 
     largest: WeightedAutomaton
-    through: FloatArray | None = None
+    prefix_final: FloatArray | None = None
     fitted: Mapping[int, WeightedAutomaton] = field(default_factory=dict)
     singular_values: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -108,7 +110,7 @@ class RankedAutomata:
                 "states, for max_rank was no larger, or that many are enough for all answers"
             )
         cut = self.largest.truncate(rank)
-        return cut if self.through is None else ending(cut, self.through[:rank])
+        return cut if self.prefix_final is None else ending(cut, self.prefix_final[:rank])
 
     def __repr__(self) -> str:
         return f"RankedAutomata(ranks 1 … {self.max_rank})"
@@ -116,7 +118,7 @@ class RankedAutomata:
     def to_files(self) -> dict[str, bytes]:
         """Return the content of the two files by name, or of the one that is needed."""
         files = {LARGEST: self.largest.to_npz()}
-        if self.through is None:
+        if self.prefix_final is None:
             return files
         header = {"format": FORMAT, "version": VERSION, "ranks": sorted(self.fitted)}
         arrays = {
@@ -124,7 +126,7 @@ class RankedAutomata:
             for rank, automaton in self.fitted.items()
             for name, array in automaton.arrays.items()
         }
-        named = {"header": np.array(json.dumps(header)), "through": self.through, **arrays}
+        named = {"header": np.array(json.dumps(header)), "through": self.prefix_final, **arrays}
         return {**files, FITTED: npz_bytes(named)}
 
     @staticmethod
@@ -138,9 +140,9 @@ class RankedAutomata:
             arrays = NpzArrays(files[FITTED])
             header = json.loads(str(arrays["header"]))
             check_header(header, FORMAT, VERSION)
-            through = real_array("through", arrays["through"], (largest.n_states,))
+            prefix_final = real_array("through", arrays["through"], (largest.n_states,))
             fitted = {rank: _fitted(rank, largest, arrays) for rank in header["ranks"]}
-            return RankedAutomata(largest, through, fitted)
+            return RankedAutomata(largest, prefix_final, fitted)
 
 
 def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from seqray.automata.stepper import PredictingStepper
@@ -12,9 +14,16 @@ from seqray.util.errors import ArgumentError
 from seqray.util.random import Seed, random_generator
 
 
+class Sample(NamedTuple):
+    """Words drawn at random, and how many of them were cut because they had not ended."""
+
+    words: Words
+    n_cut: int
+
+
 def sample(
     stepper: PredictingStepper, n_words: int, *, seed: Seed, max_length: int = 1000
-) -> tuple[Words, int]:
+) -> Sample:
     """Draw words symbol by symbol from the next-symbol distributions.
 
     Equal prefixes are stepped once. Negative probabilities count as 0; where nothing is left, the
@@ -34,7 +43,7 @@ def sample(
 
     Returns
     -------
-    words, n_cut
+    Sample
         The words, and how many of them were cut.
 
     Examples
@@ -47,9 +56,8 @@ def sample(
     """
     rng = random_generator(seed)
     if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):
-        hint = ": write .best() for its automaton" if hasattr(stepper, "best") else ""
         raise ArgumentError(
-            f"stepper: expected something that predicts next symbols, got {stepper!r}{hint}"
+            f"stepper: expected something that predicts next symbols, got {stepper!r}"
         )
     for name, number in (("n_words", n_words), ("max_length", max_length)):
         if number < 0:
@@ -74,7 +82,8 @@ def sample(
     owners = np.concatenate([owner for owner, _ in drawn] or [alive[:0]])
     letters = np.concatenate([symbol for _, symbol in drawn] or [alive[:0]])
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_words))])
-    return Words(stepper.alphabet, letters[sort_codes(owners)], offsets), len(alive)
+    words = Words(stepper.alphabet, letters[sort_codes(owners)], offsets)
+    return Sample(words, len(alive))
 
 
 def uniform_words(

@@ -15,9 +15,6 @@ from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray
 
-LEAK = 1e-5
-"""A box leaks where its next-symbol probabilities sum to less than 1 by more than this."""
-
 
 @runtime_checkable
 class Stepper(Protocol):
@@ -62,44 +59,6 @@ def predicts(box: object) -> TypeGuard[PredictingStepper]:
     False
     """
     return isinstance(box, PredictingStepper) and getattr(box, "is_distribution", True)
-
-
-def leak_of(probabilities: FloatArray) -> FloatArray:
-    """Return the probability of symbols outside the alphabet: what a row lacks to sum to 1.
-
-    ``probabilities`` have one row per state, the end last; a lack of up to `LEAK` is rounding.
-
-    >>> leak_of(np.array([[0.5, 0.3, 0.2], [0.4, 0.3, 0.1], [0.7, 0.6, -0.3]])).round(6)
-    array([0. , 0.2, 0. ])
-    """
-    lack = 1 - probabilities.sum(axis=1)
-    return np.where(lack > LEAK, lack, 0.0)
-
-
-def with_elsewhere(probabilities: FloatArray) -> FloatArray:
-    """Append what a row lacks to sum to 1 as one more outcome, see `leak_of`.
-
-    >>> with_elsewhere(np.array([[0.4, 0.3, 0.1]])).round(6)
-    array([[0.4, 0.3, 0.1, 0.2]])
-    """
-    return np.column_stack([probabilities, leak_of(probabilities)])
-
-
-def as_probabilities(rows: FloatArray) -> FloatArray:
-    """Read what an automaton says comes next as probabilities: none below 0, no sum above 1.
-
-    Rows keep what they leak, see `leak_of`. A row without any positive entry becomes uniform.
-
-    >>> as_probabilities(np.array([[0.5, 0.75, -0.25], [0, 0, 0], [0.4, 0.2, -0.1]])).round(3)
-    array([[0.4  , 0.6  , 0.   ],
-           [0.333, 0.333, 0.333],
-           [0.333, 0.167, 0.   ]])
-    """
-    positive = np.maximum(rows, 0)
-    total, uniform = positive.sum(axis=1, keepdims=True), np.full(positive.shape, 1 / rows.shape[1])
-    found = np.divide(positive, total, out=uniform, where=total > 0)
-    leak = np.where(total[:, 0] > 0, leak_of(rows), 0.0)
-    return np.asarray(found * np.maximum(1 - leak, 0)[:, None])
 
 
 def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatArray]) -> FloatArray:

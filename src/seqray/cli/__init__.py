@@ -11,7 +11,7 @@ import click
 
 import seqray
 from seqray.cli.terminal import show_anything
-from seqray.util.errors import ArgumentError, SeqrayError, Stopped
+from seqray.util.errors import ArgumentError, SeqrayError, Stopped, StopReason
 
 COMMANDS = {
     "demo": "The whole job on a small network that ships with seqray.",
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
             "(seqray store info) are not asked again.",
             err=True,
         )
-        sys.exit(130 if str(stopped) == "interrupted" else 1)
+        sys.exit(130 if stopped.reason is StopReason.INTERRUPTED else 1)
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)

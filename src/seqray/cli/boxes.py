@@ -21,7 +21,7 @@ from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.registry import is_native, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.explore.heard import LONGEST, LONGEST_RANDOM
+from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
 
 
@@ -58,7 +58,7 @@ max_length_option = click.option(
     type=click.IntRange(1),
     metavar="SYMBOLS",
     help="Longest word that is drawn from the box; longer words of a file are left out.  [default: "
-    f"{LONGEST}, {LONGEST_RANDOM} at random, or the box's own limit]",
+    f"{MAX_DRAWN_LENGTH}, {MAX_RANDOM_LENGTH} at random, or the box's own limit]",
 )
 
 

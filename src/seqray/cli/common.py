@@ -22,7 +22,8 @@ from seqray.automata.words import Words
 from seqray.cli.terminal import can_show
 from seqray.explain.text import shortened
 from seqray.extraction.run_folder import open_run
-from seqray.fidelity.compare import MEANINGS, Fidelity, FidelityTable
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled, writing
@@ -145,13 +146,13 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where nothing predicts, ranks are chosen by the first of these that there is.
     errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "apart" not in table.fidelities[0]:  # there is no room for more
+    if "total_variation" not in table.fidelities[0]:  # there is no room for more
         errors.append("relative_error")
     names = [
         name
         for name in (
             "ndcg5",
-            "apart",
+            "total_variation",
             "perplexity_ratio",
             "kl_per_symbol",
             "elsewhere",
@@ -189,12 +190,12 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
 def show_searches(searches: list[dict[str, Any]]) -> None:
     """Print how far apart box and automaton were, search by search."""
     shown = titled("Where box and automaton disagree")
-    for name in ("questions", "states", "apart"):
+    for name in ("questions", "states", "distance"):
         shown.add_column(name, justify="right")
     shown.add_column("after the word", no_wrap=True)
     shown.add_column("then")
     for each in searches:
-        counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["apart"], 3)
+        counts = f"{each['questions']:,}", f"{each['states']}", show_number(each["distance"], 3)
         shown.add_row(*counts, shortened(each["after"], 24), each["then"])
     console().print(shown)
     click.echo(

@@ -28,8 +28,8 @@ from seqray.cli.common import (
 from seqray.draw.svg import to_svg
 from seqray.explain.naming import name_states
 from seqray.explore.page import to_html
-from seqray.extraction.run_folder import check_run_target
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
+from seqray.formats.run_files import check_run_target
 
 READABLE, NAME = 5, "The demo's GRU"
 
@@ -66,7 +66,7 @@ def command(output: Path, seed: int) -> None:
     show_ranks(found.fidelity, ranks, best)
     wa = found.best()
     words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
-    reference = Reference.ask(box, words)
+    reference = Reference.query(box, words)
     terminal.print()
     show_fidelity(
         reference.compare(wa, intervals=True),

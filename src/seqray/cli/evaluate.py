@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import numpy as np
 
 import seqray
 from seqray.automata.stepper import predicts
@@ -33,8 +32,8 @@ from seqray.cli.common import (
 )
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explain.text import shortened
-from seqray.explore.heard import N_WORDS, drawn_words
 from seqray.fidelity.disagreements import Disagreement
+from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
 from seqray.util.redaction import redacted
 
@@ -46,7 +45,7 @@ from seqray.util.redaction import redacted
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
+    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
 )
 @click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
 @max_length_option
@@ -96,7 +95,7 @@ def command(
         if words is not None:
             evaluated = read_box_words(words, opened, max_length)
         else:
-            evaluated, _ = drawn_words(asked, np.random.default_rng(0), max_length)
+            evaluated, _ = drawn_words(asked, seed=0, max_length=max_length)
             if not predicts(asked):
                 click.echo(
                     f"On random words of up to {evaluated.lengths.max()} symbols, for {shown_box} "
@@ -104,9 +103,9 @@ def command(
                     err=True,
                 )
         fidelity = seqray.compare(asked, copy, evaluated, target=aim)
-        apart = []
+        differ = []
         if worst:
-            apart = seqray.disagreements(asked, copy, n_words=worst, max_length=max_length)
+            differ = seqray.disagreements(asked, copy, n_words=worst, max_length=max_length)
         by_next = predicts(asked) and predicts(copy)
     if as_json:
         extra = {
@@ -116,37 +115,37 @@ def command(
             "intervals": dict(fidelity.intervals),
         }
         if worst:
-            extra["worst"] = [each._asdict() for each in apart]
+            extra["worst"] = [each._asdict() for each in differ]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
     else:
         show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {shown_box}")
         if worst:
-            _show_worst(apart, opened.alphabet, by_next=by_next)
+            _show_worst(differ, opened.alphabet, by_next=by_next)
 
 
-def _show_worst(apart: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:
+def _show_worst(differ: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:
     """Print the words on which they disagree most, by what comes next or by their weights."""
     table = titled("Where they disagree most")
     table.add_column("after the word" if by_next else "word")
-    table.add_column("apart", justify="right")
+    table.add_column("distance", justify="right")
     if by_next:
         table.add_column("next")
     for name in ("box", "automaton"):
         table.add_column(name, justify="right")
-    table.add_column("found by")
-    for each in apart:
+    table.add_column("source")
+    for each in differ:
         short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (show_number(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
-        table.add_row(short, distance, *following, box, automaton, each.found)
+        table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (
-        "apart: the total variation distance; next: the one they\n"
+        "distance: the total variation distance; next: the one they\n"
         "differ on most, and the probability that box and automaton give it."
         if by_next
-        else "apart: the difference of the two weights."
+        else "distance: the difference of the two weights."
     )
     click.echo(
-        f"{meaning} Words found by box or automaton are ones\n"
+        f"{meaning} Words from box or automaton are ones\n"
         "that it draws; random and search show what happens far from those."
     )

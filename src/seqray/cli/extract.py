@@ -29,8 +29,8 @@ from seqray.cli.common import (
 )
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.parameters import BASES
-from seqray.extraction.run_folder import check_run_target
-from seqray.util.errors import RankError
+from seqray.formats.run_files import check_run_target
+from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
 
 HELP = """Ask a black box for its answers and extract weighted automata of every rank.
@@ -226,7 +226,7 @@ def command(
             f"the answers are not lost: {output} was saved with rank {chosen}"
         )
     click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
-    if settings["stopped"] == "interrupted":
+    if found.stop_reason is StopReason.INTERRUPTED:
         again = "begins anew" if answers is None else "asks what is missing"
         click.echo(f"Interrupted: the same command {again}.", err=True)
         click.get_current_context().exit(130)

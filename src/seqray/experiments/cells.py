@@ -24,14 +24,11 @@ from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
 from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill
-from seqray.fidelity.compare import (
-    Fidelity,
-    FidelityTable,
-    Reference,
-    compare_ranks,
-    first_near_best,
-)
-from seqray.fidelity.metrics import perplexity, word_error_rate
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.next_symbol_metrics import word_error_rate
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity, FidelityTable, first_near_best
+from seqray.fidelity.word_metrics import perplexity
 
 SIZES = (300, 400, 800, 1000, 1400)
 """The paper's sizes of a basis: as many prefixes as suffixes."""
@@ -265,9 +262,9 @@ def prepared(source: Source, fingerprint: str, settings: Settings) -> Prepared:
     )
     return Prepared(
         problem,
-        Reference.ask(problem.box, problem.test, problem.target),
-        Reference.ask(problem.box, problem.rnn),
-        Reference.ask(problem.box, problem.held_out),
+        Reference.query(problem.box, problem.test, problem.target),
+        Reference.query(problem.box, problem.rnn),
+        Reference.query(problem.box, problem.held_out),
     )
 
 
@@ -296,7 +293,9 @@ def measure_box(cell: Cell) -> Part:
         against: dict[str, float] = {}
         with clock.phase("target"):
             if problem.target is not None:
-                against = Reference.ask(problem.target, problem.test).compare(problem.box).as_dict()
+                against = (
+                    Reference.query(problem.target, problem.test).compare(problem.box).as_dict()
+                )
     row = BoxRow(
         problem=problem.name,
         symbols=len(problem.alphabet),

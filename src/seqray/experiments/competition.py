@@ -124,7 +124,7 @@ def generate_problem(
     n_train = whole_number("n_train", n_train, 1)
     n_test = whole_number("n_test", n_test, 1)
     machine = _drawn_machine(parameters, rng)
-    train = machine.sample(n_train, seed=rng)
+    train = machine.sample(n_train, seed=rng).words
     return GeneratedProblem(machine, train, _distinct(machine, n_test, rng))
 
 
@@ -217,7 +217,7 @@ def mean_length(machine: WeightedAutomaton) -> float:
 def _distinct(machine: WeightedAutomaton, n_words: int, rng: np.random.Generator) -> Words:
     found: dict[tuple[object, ...], None] = {}
     for _ in range(50):
-        for word in machine.sample(2 * n_words, seed=rng):
+        for word in machine.sample(2 * n_words, seed=rng).words:
             found.setdefault(tuple(word))
             if len(found) == n_words:
                 return machine.alphabet.words(list(found))

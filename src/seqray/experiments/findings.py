@@ -123,7 +123,10 @@ class Findings:
     def rounds(self) -> dict[str, list[Round]]:
         """How far seqray's own method came with how many questions, by problem."""
         return {
-            problem: [Round(each["questions"], _number(each["ndcg5"])) for each in rounds]
+            problem: [
+                Round(each["questions"], _number(each.get("score", each.get("ndcg5"))))
+                for each in rounds
+            ]
             for about in self.about.values()
             for problem, rounds in about.get("rounds", {}).items()
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.automata.stepper import PredictingStepper, read_each
-from seqray.fidelity.metrics import ndcg
+from seqray.fidelity.next_symbol_metrics import ndcg
 from seqray.formats.spice import PLACES, Targets
 from seqray.util.errors import SymbolError
 

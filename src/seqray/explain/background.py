@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import normalised
 from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import sums
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
@@ -174,10 +175,7 @@ def expected_counts(a: WeightedAutomaton) -> FloatArray:
 
 def _positive(rows: FloatArray) -> FloatArray:
     """Make probabilities of numbers that may be a little below 0, or all 0."""
-    rows = np.maximum(rows, 0)
-    total = rows.sum(axis=-1, keepdims=True)
-    rows = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[-1]), where=total > 0)
-    rows = np.maximum(rows, LEAST)
+    rows = np.maximum(normalised(rows), LEAST)
     probabilities: FloatArray = rows / rows.sum(axis=-1, keepdims=True)
     return probabilities
 

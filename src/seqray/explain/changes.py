@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import as_probabilities
+from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Words
-from seqray.explain.probable import grown_prefixes, is_distribution
+from seqray.explain.probable import grown_prefixes
 from seqray.explain.text import Section, as_text, next_name, number, shortened
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
@@ -155,7 +155,7 @@ def what_changes(
         raise RankError(f"ranks: expected {shown}, got {chosen}")
     automata = {rank: choose(rank) for rank in chosen}
     last = automata[chosen[-1]]
-    predicting = all(is_distribution(automata[rank]) for rank in chosen)
+    predicting = all(automata[rank].is_distribution for rank in chosen)
     prefixes = grown_prefixes(last, N_PREFIXES)
     compare = _next_symbols if predicting else _weights
     steps = [
@@ -170,7 +170,7 @@ def _next_symbols(
 ) -> tuple[float, tuple[Change, ...]]:
     """Compare what comes next."""
     before, after = (as_probabilities(side.next_symbol(prefixes)) for side in (one, two))
-    apart = np.abs(before - after).sum(axis=1) / 2
+    apart = total_variation(before, after)
     weights = np.maximum(two.prefix_weights(prefixes), 0)
     mean = float(apart @ weights / (weights.sum() or 1.0))
     order = _most(apart * weights, n)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import as_probabilities
+from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
 from seqray.explain.naming import NamedAutomaton, continuations, name_states
@@ -168,7 +168,7 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
         deviation=deviation,
         counts=read_only(expected_counts(a) / a.total) if summing else None,
         after=None if after is None else read_only(after[:-1]),
-        influence=None if after is None else read_only(_apart(after)),
+        influence=None if after is None else read_only(total_variation(after[:-1], after[-1])),
         rhythms=_rhythms(a),
         parts=None if has_negative(a) else parts(leads(a, threshold=LEAST_EDGE)),
         unreached=unreached,
@@ -198,11 +198,6 @@ def _after(a: WeightedAutomaton) -> FloatArray:
     total = read.sum(axis=1, keepdims=True)
     uniform = np.full_like(read, 1 / read.shape[1])
     return as_probabilities(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
-
-
-def _apart(after: FloatArray) -> FloatArray:
-    apart: FloatArray = np.abs(after[:-1] - after[-1]).sum(axis=1) / 2
-    return apart
 
 
 def _dead(a: WeightedAutomaton) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -20,8 +20,9 @@ from itertools import product
 
 import numpy as np
 
-from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
-from seqray.automata.stepper import collect, read_each
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
+from seqray.automata.span import perpendicular, pivoted_rows
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.explain.graph import leads, reachable
@@ -31,7 +32,6 @@ from seqray.explain.probable import (
     grown_prefixes,
     has_negative,
     heaviest_words,
-    is_distribution,
     observable,
     spanning_prefixes,
     sums,
@@ -284,7 +284,7 @@ def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton
 def _attempts(a: WeightedAutomaton, words: Words, checked: Checked) -> Iterator[NamedAutomaton]:
     """Choose prefixes in several ways."""
     cloud, travelled = _Cloud.of(a, words), _travelled(a)
-    exponents = EXPONENTS if is_distribution(a) else EXPONENTS[:1]
+    exponents = EXPONENTS if a.is_distribution else EXPONENTS[:1]
     tried = []
     for exponent, tolerance in product(exponents, TOLERANCES):
         chosen = choose_rows(cloud.rows * cloud.weights[:, None] ** exponent, tolerance)
@@ -316,9 +316,9 @@ class _Cloud:
     @classmethod
     def of(cls, a: WeightedAutomaton, words: Words) -> _Cloud:
         words = Words.concatenate([a.alphabet.words([()]), words]).unique()[0]
-        read = read_each(a, words, _vectors_and_scales)
-        rows, scales = read[:, :-1], np.exp(np.clip(read[:, -1], -400, 400))
-        if is_distribution(a):  # all that can follow a state is to weigh 1
+        rows, log_scales = scaled_states(a, words)
+        scales = np.exp(np.clip(log_scales, -400, 400))
+        if a.is_distribution:  # all that can follow a state is to weigh 1
             totals = rows @ a.prefix_final
             weights, sizes = totals * scales, np.ones(len(words))
         else:
@@ -328,12 +328,6 @@ class _Cloud:
         usable = np.flatnonzero(totals > 0)
         rows = rows[usable] / totals[usable, None]
         return cls(words[usable], rows, sizes[usable], weights[usable])
-
-
-def _vectors_and_scales(states: AutomatonStates) -> FloatArray:
-    """Read states without their scales, and last the logarithms of these."""
-    read: FloatArray = np.column_stack([states.vectors, states.log_scale])[states.rows]
-    return read
 
 
 def _in_prefixes(
@@ -353,7 +347,7 @@ def _in_prefixes(
         order = np.argsort(cloud.words.lengths[chosen], kind="stable")
     chosen, mass = _shorter(cloud, chosen[order]), mass[order]
     found = _in_basis(a, cloud.rows[chosen])
-    if not is_distribution(a):  # state i is not only in the direction of its prefix's: it is that
+    if not a.is_distribution:  # state i is not only in the direction of its prefix's: it is that
         found = rescaled(found, 1 / cloud.sizes[chosen])
     return NamedAutomaton(
         found,
@@ -400,14 +394,9 @@ def choose_rows(rows: FloatArray, tolerance: float) -> IntArray:
     columns = np.abs(rows).max(axis=0)
     spread, sizes, _ = np.linalg.svd(rows / np.where(columns > 0, columns, 1), full_matrices=False)
     spread = spread[:, sizes > tolerance * sizes[0]]
-    left = spread.copy()
-    order = np.zeros(spread.shape[1], int)
-    for state in range(len(order)):
-        at = int(np.linalg.norm(left, axis=1).argmax()) if state else 0
-        direction = left[at] / (np.linalg.norm(left[at]) or 1.0)
-        for _ in range(2):  # twice, so that rounding does not matter
-            left = left - np.outer(left @ direction, direction)
-        order[state] = at
+    first = spread[:1] / (np.linalg.norm(spread[0]) or 1.0)
+    others = pivoted_rows(perpendicular(spread, first))[0]
+    order = np.concatenate([[0], others[: spread.shape[1] - 1]])
     while True:  # every exchange makes the volume larger, so this ends
         coefficients = np.abs(np.linalg.solve(spread[order].T, spread.T).T)
         coefficients[:, 0] = 0  # the first row stays
@@ -442,25 +431,10 @@ def _travelled(a: WeightedAutomaton) -> FloatArray:
 
     Shape ``(n, n_states)``; none where the automaton is no distribution.
     """
-    if not is_distribution(a):
+    if not a.is_distribution:
         return np.empty((0, a.n_states))
-    drawn = a.sample(N_DRAWN, seed=np.random.default_rng(0), max_length=50)
+    drawn = a.sample(N_DRAWN, seed=np.random.default_rng(0), max_length=50).words
     tree = PrefixTree.of(drawn)
-    states = collect(a, tree, _vectors_and_scales)[:, :-1]
-    totals, counts = states @ a.prefix_final, tree.counts().sum(axis=1).astype(int)
-    met = totals > 0
-    return np.repeat(states[met] / totals[met, None], counts[met], axis=0)
-
-
-# What both need -----------------------------------------------------------------------------------
-
-
-def states_after(a: WeightedAutomaton, words: Words) -> FloatArray:
-    """Return the state after each word, shape ``(n_words, n_states)``.
-
-    >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [2])
-    >>> states_after(wa, wa.alphabet.words(["", "aa"]))
-    array([[1.  ],
-           [0.25]])
-    """
-    return read_each(a, words, a.state_vectors)
+    states = scaled_states(a, tree.words(np.arange(len(tree)))).vectors
+    counts = tree.counts().sum(axis=1).astype(int) * (states @ a.prefix_final > 0)
+    return np.repeat(prediction_states(a, states), counts, axis=0)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.gramians import solve_gramians
+from seqray.automata.span import extended, perpendicular
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array, whole_number
 
@@ -27,9 +28,6 @@ LONGEST_PREFIX = 24
 
 MAX_GROWN_LENGTH = 400
 """Over a single symbol prefixes are not grown beyond this length: their letters add up."""
-
-LENGTHS = 10
-"""Words shorter than this tell whether an automaton is a distribution."""
 
 TOGETHER = 512
 """How many of them are looked beyond at once."""
@@ -126,27 +124,6 @@ def has_negative(a: WeightedAutomaton) -> bool:
     return any(bool((part < 0).any()) for part in (a.initial, a.transitions, a.final))
 
 
-def is_distribution(a: WeightedAutomaton) -> bool:
-    """Whether the weights of all words sum to about 1, and those of short ones to no more.
-
-    `WeightedAutomaton.is_distribution` alone may hold by accident, where weights grow and their sum
-    has no limit.
-
-    >>> wa = WeightedAutomaton("a", [1], [[[3]]], [-2])
-    >>> wa.is_distribution, is_distribution(wa)
-    (True, False)
-    """
-    if not a.is_distribution:
-        return False
-    state, step, total = a.initial, a.transitions.sum(axis=0), 0.0
-    for _ in range(LENGTHS):
-        total += float(state @ a.final)
-        if not -0.1 < total < 1.1:
-            return False
-        state = state @ step
-    return True
-
-
 def sums(a: WeightedAutomaton) -> bool:
     """Whether the weight of all that follows a prefix means something.
 
@@ -158,7 +135,7 @@ def sums(a: WeightedAutomaton) -> bool:
     >>> sums(WeightedAutomaton("a", [3], [[[-0.5]]], [1]))
     False
     """
-    if is_distribution(a):
+    if a.is_distribution:
         return True
     finite = a.spectral_radius <= 1 + 1e-9 and a.total > 0 and bool((a.prefix_final >= 0).all())
     return finite and not has_negative(a)
@@ -338,7 +315,8 @@ def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, Fl
     """Return words that span what all words reach, and an orthonormal basis of that, as rows."""
     found: list[tuple[int, ...]] = []
     words: list[tuple[int, ...]] = [()]
-    states, basis = _unit(automaton.initial[None, :]), np.empty((0, automaton.n_states))
+    states = _unit(automaton.initial[None, :])
+    basis: FloatArray = np.empty((0, automaton.n_states))
     left = states
     while words and len(found) < automaton.n_states:
         sizes = np.linalg.norm(left, axis=1)
@@ -346,14 +324,11 @@ def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, Fl
         if not sizes[best] > tolerance:
             break
         found.append(words[best])
-        direction = left[best : best + 1] / sizes[best]
-        direction = _unit(direction - (direction @ basis.T) @ basis)
-        basis = np.concatenate([basis, direction])
+        basis = extended(basis, left[best] / sizes[best])
         after = _unit(states[best] @ automaton.transitions)
         words = words + [(*words[best], code) for code in range(len(after))]
         states, left = np.concatenate([states, after]), np.concatenate([left, after])
-        for _ in range(2):  # twice, so that rounding does not matter
-            left = left - (left @ basis.T) @ basis
+        left = perpendicular(left, basis)
         del words[best]
         states, left = np.delete(states, best, axis=0), np.delete(left, best, axis=0)
     return encoded(automaton.alphabet, found), basis

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import as_probabilities, read_each
+from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
+from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import BlackBox, max_length_of
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.naming import NamedAutomaton, name_states
-from seqray.explain.probable import is_distribution
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
-from seqray.fidelity.compare import MEANINGS, Fidelity, Reference
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray, read_only, whole_number
 from seqray.util.errors import SymbolError
@@ -193,11 +195,11 @@ def explain_word(
     symbols = wa.alphabet.decode(wa.alphabet.encode(word).tolist())
     prefixes = wa.alphabet.words([symbols[:n] for n in range(len(symbols) + 1)])
     following, factors = None, np.full(len(prefixes), np.nan)
-    if is_distribution(wa):
+    if wa.is_distribution:
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
     near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
-    asked = None if box is None else Reference.ask(box, near.asked())
+    asked = None if box is None else Reference.query(box, near.asked())
     return WordExplanation(
         named=named,
         word=symbols,
@@ -215,12 +217,10 @@ def explain_word(
 
 def _path(a: WeightedAutomaton, prefixes: Words) -> FloatArray:
     """Return the state after each prefix; for distributions divided by all that can follow it."""
-    if not is_distribution(a):
+    if not a.is_distribution:
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float64: inf says so
-            return read_each(a, prefixes, a.state_vectors)
-    vectors = read_each(a, prefixes, lambda states: states.vectors[states.rows])
-    total = (vectors @ a.prefix_final)[:, None]
-    return np.divide(vectors, total, out=np.zeros_like(vectors), where=total != 0)
+            return states_after(a, prefixes)
+    return prediction_states(a, scaled_states(a, prefixes).vectors)
 
 
 def _along(asked: Reference, length: int) -> FloatArray | None:
@@ -258,13 +258,13 @@ class _Near:
         own = wa.alphabet.words([word])
         weights, probabilities = wa.weights(words), None
         shown: dict[int, str] = {}
-        if is_distribution(wa):
+        if wa.is_distribution:
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
             probabilities = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
             other = probabilities[1:].argmax(axis=1) != probabilities[0].argmax()
-            apart = np.where(other, np.abs(probabilities[1:] - probabilities[0]).sum(axis=1), 0)
+            apart = np.where(other, total_variation(probabilities[1:], probabilities[0]), 0)
             for i in np.argsort(-apart, kind="stable")[:n].tolist():
                 if apart[i] > 0:
                     shown[i] = "next"
@@ -298,7 +298,7 @@ class _Near:
         for place, (i, why) in enumerate(zip(self.shown.tolist(), self.why, strict=True)):
             apart, following = np.nan, ""
             if self.probabilities is not None:
-                apart = float(np.abs(self.probabilities[i + 1] - self.probabilities[0]).sum() / 2)
+                apart = float(total_variation(self.probabilities[i + 1], self.probabilities[0]))
                 following = next_name(alphabet, int(self.probabilities[i + 1].argmax()))
             weight, heard = np.nan, ""
             if asked is not None:
@@ -386,7 +386,7 @@ def _next_symbols(e: WordExplanation) -> Section | None:
         after = shortened(e.alphabet.show(e.word[:i]), 14)
         row = [after, likeliest(e.alphabet, probabilities)]
         if box is not None:
-            apart = np.abs(box[i] - probabilities).sum() / 2
+            apart = float(total_variation(box[i], probabilities))
             row += [likeliest(e.alphabet, box[i]), number(apart, 2)]
         rows.append(tuple(row))
     columns = ("after", "automaton", *(("box", " apart") if box is not None else ()))

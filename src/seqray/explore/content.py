@@ -18,7 +18,8 @@ from seqray.explore.heard import Heard
 from seqray.explore.ranks import PackedRanks
 from seqray.extraction.parameters import METHODS
 from seqray.extraction.result import Extraction
-from seqray.fidelity.compare import MEANINGS, Fidelity
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
 from seqray.util.files import nulled
 
 FORMAT, VERSION = "seqray.explorer", 1

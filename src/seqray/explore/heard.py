@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.sampling import sample, uniform_words
-from seqray.automata.stepper import PredictingStepper, predicts, read_each
+from seqray.automata.stepper import PredictingStepper, read_each
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.blackbox.protocol import BlackBox
 from seqray.draw.graph import counted
-from seqray.fidelity.compare import Fidelity, Reference
 from seqray.fidelity.disagreements import Disagreement, disagreements
+from seqray.fidelity.reference import Reference, drawn_words
+from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-
-N_WORDS = 2000
-"""How many words are drawn to compare on."""
 
 N_SHOWN = 1500
 """How many different words a page carries with the box's weight."""
@@ -37,12 +34,6 @@ N_NUMBERS = 12_000
 
 N_WORST = 6
 """How many disagreements are shown of each way in which they are found."""
-
-LONGEST = 100
-"""The longest word that is drawn."""
-
-LONGEST_RANDOM = 12
-"""The longest of those that are drawn at random, where the box cannot be sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +88,7 @@ class Heard:
             "worst": [
                 {
                     "word": alphabet.encode(each.word).tolist(),
-                    "found": each.found,
+                    "found": each.source,
                     "box": each.box,
                 }
                 for each in self.worst
@@ -155,8 +146,8 @@ def hear(
     source = f"{counted(0 if words is None else len(words), 'word')} of your own"
     if words is None:
         rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
-        words, source = drawn_words(box, rng, max_length)
-    reference = Reference.ask(box, words)
+        words, source = drawn_words(box, seed=rng, max_length=max_length)
+    reference = Reference.query(box, words)
     fidelity = {
         rank: reference.compare(automata(rank), intervals=rank == chosen or rank in sure)
         for rank in ranks
@@ -169,23 +160,6 @@ def hear(
         odd = box.alphabet.words([each.word for each in worst])
         worst_next = read_each(box, odd, box.state_next_symbol)
     return Heard(shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source)
-
-
-def drawn_words(
-    box: BlackBox, rng: np.random.Generator, max_length: int | None = None
-) -> tuple[Words, str]:
-    """Draw words to compare on, from the box or else at random; and say which they are.
-
-    None is longer than ``max_length``: by default 100 symbols, 12 at random, or the box's own limit
-    where that is less.
-    """
-    if predicts(box):
-        longest = allowed_length(box, max_length, LONGEST)
-        words = sample(box, N_WORDS, seed=rng, max_length=longest)[0]
-        return words, f"{len(words):,} words drawn from the box"
-    longest = allowed_length(box, max_length, LONGEST_RANDOM)
-    words = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
-    return words, f"{len(words):,} random words"
 
 
 def _shown_words(reference: Reference, seed: int) -> tuple[Words, FloatArray]:

@@ -23,7 +23,7 @@ import numpy as np
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.explore.page import page_policy
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import (
     ArgumentError,
     BlackBoxError,
@@ -101,7 +101,7 @@ class Answering:
 
     def _answer(self, words: Words) -> dict[str, Any]:
         begin = time.perf_counter()
-        said = Reference.ask(self.box, words)
+        said = Reference.query(self.box, words)
         probabilities = None if said.next_symbol is None else said.next_symbol.T.tolist()
         seconds = round(time.perf_counter() - begin, 4)
         return {"weight": float(said.weights[0]), "next": probabilities, "seconds": seconds}

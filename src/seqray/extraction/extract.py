@@ -17,12 +17,12 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended, heeding, way_of
-from seqray.extraction.conditional.method import by_contexts
+from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
 from seqray.extraction.parameters import BasisChoice, Method, Request, named_method
 from seqray.extraction.request import Job
 from seqray.extraction.result import Extraction
-from seqray.fidelity.compare import FidelityTable
+from seqray.fidelity.table import FidelityTable
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.progress import Progress
 from seqray.util.random import Seed, seed_number
@@ -96,7 +96,7 @@ def extract(
         the largest part that is complete. ``seconds`` is its old name.
     target
         Stop early once the fidelity score on held-out words reaches this value
-        (`seqray.fidelity.compare.Fidelity.score`). Queries begin with a small part. Not for a basis
+        (`seqray.fidelity.table.Fidelity.score`). Queries begin with a small part. Not for a basis
         that is given.
     counterexamples
         How many times to search for words on which box and automaton disagree, and to learn from
@@ -144,7 +144,7 @@ def extract(
         oracle = attended(box, meter, store=cache, repeat=request.repeat)
         job = _job(request, box, oracle, meter, cache, progress)
         try:
-            by_method = by_contexts if request.method is Method.CONDITIONAL else by_blocks
+            by_method = conditional_method if request.method is Method.CONDITIONAL else by_blocks
             extraction = by_method(job)
         except MemoryError as error:
             raise SeqrayError(
@@ -226,8 +226,7 @@ def _with_settings(extraction: Extraction, job: Job, queried_by: str) -> Extract
 def _warn_of_missed_target(extraction: Extraction, target: float | None) -> None:
     if target is None or not extraction.settings.rounds:
         return
-    last = extraction.settings.rounds[-1]
-    score = last["score"] if "score" in last else last["ndcg5"]
+    score = extraction.settings.rounds[-1].score
     if score < target:
         logger.warning("the target of %g was not reached: %.6g", target, score)
 

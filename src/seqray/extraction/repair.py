@@ -13,9 +13,10 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.native.clipped import clipped
-from seqray.extraction.conditional.blocks import fill_conditional
+from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
-from seqray.fidelity.compare import Fidelity, Reference
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError

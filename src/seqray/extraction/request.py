@@ -26,7 +26,7 @@ from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import SURE, Noise, measure_noise
 from seqray.blackbox.queries.oracle import NOISE, CachingBackend, KeptBlocks, MeteredBox, uncached
 from seqray.extraction.basis import Basis
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 from seqray.util.memory import memory_limit

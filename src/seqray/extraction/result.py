@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,15 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
 from seqray.extraction.basis import Basis
-from seqray.fidelity.compare import TOLERANCE, FidelityTable
+from seqray.extraction.conditional.parts import (
+    ConditionalRound,
+    CounterexampleSearch,
+    SearchOutcome,
+)
+from seqray.extraction.hankel.rounds import HankelRound
+from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray
+from seqray.util.errors import StopReason
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +65,7 @@ class ExtractionSettings(Mapping[str, Any]):
     stopped
         Why the extraction ended early, in words; empty where it did not.
     stop_reason
-        Which limit ended it: the value of a `seqray.util.errors.StopReason`.
+        Which limit ended it early.
     noise
         How much the answers of the box differ from one time to the next.
     held_out_words
@@ -96,10 +104,10 @@ class ExtractionSettings(Mapping[str, Any]):
     validation_questions: int | None = None
     queries_sent: int | None = None
     steps: int | None = None
-    rounds: Sequence[Mapping[str, Any]] | None = None
-    counterexamples: Sequence[Mapping[str, Any]] | None = None
+    rounds: Sequence[HankelRound | ConditionalRound] | None = None
+    counterexamples: Sequence[CounterexampleSearch] | None = None
     stopped: str = ""
-    stop_reason: str | None = None
+    stop_reason: StopReason | None = None
     noise: Noise | None = None
     held_out_words: int | None = None
     repeat: int = 1
@@ -120,8 +128,9 @@ class ExtractionSettings(Mapping[str, Any]):
         """
         known = {each.name for each in fields(cls)} - {"about"}
         values = {name: value for name, value in document.items() if name in known}
-        if values.get("noise") is not None:
-            values["noise"] = Noise(**values["noise"])
+        for name, read in READERS.items():
+            if values.get(name) is not None:
+                values[name] = read(values[name])
         about = {name: value for name, value in document.items() if name not in known}
         return cls(**values, about=about)
 
@@ -129,8 +138,8 @@ class ExtractionSettings(Mapping[str, Any]):
     def _document(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["about"]
-        if self.noise is not None:
-            values["noise"] = asdict(self.noise)
+        for name in ("noise", "rounds", "counterexamples", "stop_reason"):
+            values[name] = _to_json(values[name])
         shown = {k: v for k, v in values.items() if v is not None or k == "max_length"}
         return {**self.about, **shown}
 
@@ -142,6 +151,55 @@ class ExtractionSettings(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._document)
+
+
+def _to_json(value: Any) -> Any:
+    """Return a record, or several of them, as JSON holds it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, CounterexampleSearch):
+        return value.to_json()
+    if isinstance(value, tuple | list):
+        return [_to_json(each) for each in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[HankelRound | ConditionalRound]:
+    """Return the rounds of a run folder; in old ones the score has another name."""
+    records: list[HankelRound | ConditionalRound] = []
+    for each in rounds:
+        score = next(each[name] for name in ("score", "ndcg5", "closeness") if name in each)
+        if "contexts" in each:
+            sizes = each["words"], each["contexts"]
+            records.append(ConditionalRound(each["questions"], *sizes, score))
+        else:
+            sizes = each["prefixes"], each["suffixes"]
+            records.append(HankelRound(each["questions"], *sizes, score))
+    return records
+
+
+def _read_searches(searches: Sequence[Mapping[str, Any]]) -> list[CounterexampleSearch]:
+    """Return the searches of a run folder; in old ones the distance has another name."""
+    return [
+        CounterexampleSearch(
+            questions=each["questions"],
+            states=each["states"],
+            distance=each["distance"] if "distance" in each else each["apart"],
+            after=each["after"],
+            words=each["words"],
+            then=SearchOutcome(each["then"]),
+        )
+        for each in searches
+    ]
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "noise": lambda noise: Noise(**noise),
+    "rounds": _read_rounds,
+    "counterexamples": _read_searches,
+    "stop_reason": StopReason,
+}
+"""How fields that are no plain values are read from ``config.json``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,6 +265,11 @@ class Extraction:
     def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
         """Return the automaton of the `best_rank`."""
         return self.automaton(self.best_rank(tolerance=tolerance))
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Which limit ended the extraction early; None where it is complete."""
+        return self.settings.stop_reason
 
     @property
     def predicts(self) -> bool:

@@ -30,7 +30,7 @@ from seqray.automata.words import Alphabet
 from seqray.extraction.basis import Basis
 from seqray.extraction.parameters import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
-from seqray.fidelity.compare import Fidelity, FidelityTable
+from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.run_files import check_run_target, opened_run, write_run
 from seqray.util.errors import FileError, SeqrayError
 
@@ -142,7 +142,7 @@ def _read_basis(content: bytes) -> Basis:
 def _read_fidelity(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> FidelityTable:
     rows = _read_csv("fidelity.csv", contents)
     values = [{name: float(x) for name, x in row.items() if name != "rank"} for row in rows]
-    fidelities = tuple(Fidelity(v, n_words=n_words, n_prefixes=n_prefixes) for v in values)
+    fidelities = tuple(Fidelity.from_saved(v, n_words, n_prefixes) for v in values)
     return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
 
 

@@ -29,8 +29,8 @@ from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
 from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.request import N_HELD_OUT, Job, draw_within
-from seqray.fidelity.compare import Reference
-from seqray.fidelity.metrics import sizes_by_length
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import Stopped
 
@@ -64,7 +64,7 @@ class ValidationWords(NamedTuple):
         Of a box that leaks, weights alone count: automata of Hankel blocks do not know what goes
         elsewhere.
         """
-        reference = Reference.ask(box, self.words)
+        reference = Reference.query(box, self.words)
         if reference.leaks:
             reference = replace(reference, next_symbol=None)
         return _with_negligible(reference, self.typical)

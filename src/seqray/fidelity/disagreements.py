@@ -1,61 +1,59 @@
-"""Where box and automaton disagree most: a search for the words that show an automaton's limits.
+"""Words on which box and automaton disagree most: they show the limits of an automaton.
 
-Fidelity is an average over words like those that were drawn. The worst is elsewhere, and somebody
-who relies on an automaton wants to see it. Words are drawn from the box, from the automaton and at
-random; then the worst prefixes among them are varied, a symbol appended, changed or left out, as
-long as that makes them worse.
+Fidelity is an average over words like those that were drawn; it hides the worst ones. The search
+draws words from the box, from the automaton and at random. Then it varies the worst prefixes among
+them (it appends, changes or leaves out a symbol) as long as that makes them worse.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.probabilities import leak_of, total_variation, with_elsewhere
 from seqray.automata.sampling import sample, uniform_words
-from seqray.automata.stepper import (
-    PredictingStepper,
-    collect,
-    leak_of,
-    predicts,
-    read_each,
-    with_elsewhere,
-)
+from seqray.automata.stepper import PredictingStepper, collect, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.native.clipped import clipped
 from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
-from seqray.fidelity.compare import Reference
+from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.random import Seed, random_generator
 
-KEPT = 64
-"""How many of the worst are varied in each round."""
+Source: TypeAlias = Literal["box", "automaton", "random", "search"]
 
+SOURCES: tuple[Source, ...] = ("box", "automaton", "random", "search")
+"""Where disagreements come from; of a word with several sources, the first one counts."""
 
-MAX_LENGTH = 30
-"""The longest word that is looked at, where nobody says how long."""
+N_VARIED = 64
+"""How many of the worst words are varied in each round."""
+
+DEFAULT_MAX_LENGTH = 30
+"""The longest word of the search in symbols, where none is given."""
 
 
 class Disagreement(NamedTuple):
     """A word on which box and automaton disagree.
 
-    ``apart`` is, where both predict, the share of probability that they give to different next symbols
-    after the word (0 to 1), and otherwise the difference of its two weights. ``found`` says how it
-    was found: drawn from the ``box``, from the ``automaton``, at ``random``, or by ``search``. For
-    the first two the word is one that comes up; the others show what happens far from that. Where
-    both predict, ``box`` and ``automaton`` are the probabilities of the next symbol on which they are
-    furthest apart, whose name is ``next``; otherwise they are the two weights.
+    Where both predict, ``distance`` is the total variation distance of the next symbols after the
+    word; ``next`` is the next symbol on which they differ most, and ``box`` and ``automaton`` are
+    its two probabilities. Otherwise ``distance`` is the difference of the word's two weights,
+    ``box`` and ``automaton``. ``source`` says where the word comes from: drawn from the ``box``,
+    from the ``automaton``, at ``random``, or varied by the ``search``. The first two are words that
+    come up; the others show what happens far from those.
     """
 
     word: tuple[Symbol, ...]
-    apart: float
+    distance: float
     box: float
     automaton: float
-    found: str
+    source: Source
     next: str = ""
 
 
@@ -67,20 +65,20 @@ def disagreements(
     n_drawn: int = 500,
     n_rounds: int = 5,
     max_length: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> list[Disagreement]:
     """Search for words on which a box and an automaton disagree most, the worst first.
 
     Parameters
     ----------
     box, automaton
-        The two.
+        The two sides, over the same alphabet.
     n_words
-        How many to return, of each way in which they are found.
+        How many words to return of each source.
     n_drawn
         How many words to draw from each side, and at random.
     n_rounds
-        How often the worst are varied; 0: never.
+        How often the worst words are varied; 0: never.
     max_length
         The longest word: by default 30, or fewer where the box reads no longer ones.
     seed
@@ -88,14 +86,14 @@ def disagreements(
 
     Returns
     -------
-    words
-        See `Disagreement`.
+    list of Disagreement
+        The worst words first.
 
     Examples
     --------
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> off = WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
-    >>> disagreements(wa, off)[0].apart
+    >>> disagreements(wa, off)[0].distance
     0.25
     """
     for name, number, least in (
@@ -106,121 +104,138 @@ def disagreements(
         whole_number(name, number, least)
     if max_length is not None:
         whole_number("max_length", max_length, 1)
-    max_length = allowed_length(box, max_length, MAX_LENGTH)
+    max_length = allowed_length(box, max_length, DEFAULT_MAX_LENGTH)
     automaton = as_automaton(automaton)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "
             "expected the same symbols in the same order"
         )
-    rng = np.random.default_rng(seed)
-    compare = _Compare(box, automaton)
-    drawn = {"random": uniform_words(box.alphabet, n_drawn, seed=rng, max_length=max_length)}
-    for name, side in (("automaton", clipped(automaton)), ("box", box)):
-        if predicts(side) and predicts(automaton):
-            drawn[name] = sample(side, n_drawn, seed=rng, max_length=max_length)[0]
+    rng = random_generator(seed)
+    sides = _Sides(box, automaton)
+    drawn = _draw_words(sides, n_drawn, max_length, rng)
     seen: dict[tuple[Symbol, ...], Disagreement] = {}
-    for name in ("box", "automaton", "random"):
-        if name in drawn:
-            prefixes = PrefixTree.of(drawn[name]).words()
-            for each in compare.worst(prefixes, n_words + KEPT, name):
-                seen.setdefault(each.word, each)
+    for source, words in drawn.items():
+        prefixes = PrefixTree.of(words).words()
+        for each in sides.worst(prefixes, n_words + N_VARIED, source):
+            seen.setdefault(each.word, each)
     for _ in range(n_rounds):
-        front = sorted(seen.values(), key=_worst_first)[:KEPT]
+        front = sorted(seen.values(), key=_worst_first)[:N_VARIED]
         varied = _variations([each.word for each in front], box, max_length, rng)
-        new = {each.word: each for each in compare.worst(varied, KEPT, "search")}
-        new = {word: each for word, each in new.items() if word not in seen}
-        if not new or max(new.values(), key=lambda n: n.apart).apart <= front[-1].apart:
+        new = {
+            each.word: each
+            for each in sides.worst(varied, N_VARIED, "search")
+            if each.word not in seen
+        }
+        if not new or max(each.distance for each in new.values()) <= front[-1].distance:
             break
         seen |= new
     chosen = []
-    for name in ("box", "automaton", "random", "search"):
-        found = sorted((each for each in seen.values() if each.found == name), key=_worst_first)
-        chosen += found[:n_words]
+    for source in SOURCES:
+        of_source = (each for each in seen.values() if each.source == source)
+        chosen += sorted(of_source, key=_worst_first)[:n_words]
     return sorted(chosen, key=_worst_first)
 
 
-def total_variation(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
-    """Return what share of probability box and automaton give to different symbols after each prefix.
+def _draw_words(
+    sides: _Sides, n_words: int, max_length: int, rng: np.random.Generator
+) -> dict[Source, Words]:
+    """Draw words at random, and where both sides predict also from each of them, by source."""
+    alphabet = sides.automaton.alphabet
+    drawn: dict[Source, Words] = {
+        "random": uniform_words(alphabet, n_words, seed=rng, max_length=max_length)
+    }
+    candidates: tuple[tuple[Source, object], ...] = (
+        ("automaton", clipped(sides.automaton)),
+        ("box", sides.box),
+    )
+    for source, side in candidates:
+        if predicts(side) and predicts(sides.automaton):
+            drawn[source] = sample(side, n_words, seed=rng, max_length=max_length)[0]
+    return {source: drawn[source] for source in SOURCES if source in drawn}
+
+
+def prefix_distances(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:
+    """Return the total variation distance of next symbols after each prefix, ``(n_nodes,)``.
+
+    The reference is one with next symbols. The automaton is read as `seqray.clipped` reads it.
 
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> off = WeightedAutomaton("ab", [1], [[[0.25]], [[0.5]]], [0.25])
-    >>> total_variation(Reference.ask(wa, ["ab"]), off)
+    >>> prefix_distances(Reference.query(wa, ["ab"]), off)
     array([0.25, 0.25, 0.25])
     """
     assert reference.next_symbol is not None
     read = clipped(automaton)
-    said = collect(read, reference.tree, read.state_next_symbol)
-    box, said = _outcomes(reference.next_symbol.T, said)
-    apart: FloatArray = np.abs(box - said).sum(axis=1) / 2
-    return apart
+    predicted = collect(read, reference.tree, read.state_next_symbol)
+    return total_variation(*_outcomes(reference.next_symbol.T, predicted))
 
 
 def _outcomes(box: FloatArray, automaton: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what both say comes next, with the outcome elsewhere where one of them leaks."""
+    """Return the next symbols of both, with the outcome elsewhere where one of them leaks."""
     if any(leak_of(side).any() for side in (box, automaton)):
         return with_elsewhere(box), with_elsewhere(automaton)
     return box, automaton
 
 
-def mean_total_variation(reference: Reference, automaton: WeightedAutomaton) -> float:
-    """Return the mean of `total_variation` after the words themselves."""
-    return float(total_variation(reference, automaton)[reference.tree.node_of_word].mean())
+def mean_word_distance(reference: Reference, automaton: WeightedAutomaton) -> float:
+    """Return the mean of `prefix_distances` after the words themselves."""
+    return float(prefix_distances(reference, automaton)[reference.tree.node_of_word].mean())
 
 
-def beginnings(reference: Reference, automaton: WeightedAutomaton, least: float) -> Words:
-    """Return what words begin with, up to where box and automaton are first far apart; each once.
+def shortest_disagreements(
+    reference: Reference, automaton: WeightedAutomaton, min_distance: float
+) -> Words:
+    """Return the shortest prefix of each word after which box and automaton differ much, once.
 
-    Far is half as far as anywhere in them, and at least so far.
+    Much is more than half of the largest distance after any prefix, and more than ``min_distance``.
 
     >>> wa = WeightedAutomaton("ab", [1, 0], [[[0, 0.5], [0, 0]], [[0.2, 0], [0, 0.5]]], [0.3, 0.5])
     >>> off = WeightedAutomaton("ab", [1], [[[0.5]], [[0.2]]], [0.3])
-    >>> [*beginnings(Reference.ask(wa, ["bab", "abb"]), off, 0.01)]
+    >>> [*shortest_disagreements(Reference.query(wa, ["bab", "abb"]), off, 0.01)]
     [('a',), ('b', 'a')]
     """
-    tree, apart = reference.tree, total_variation(reference, automaton)
-    far = apart > max(apart.max() / 2, least)
-    before = np.zeros_like(far)  # whether they were so already
+    tree, distances = reference.tree, prefix_distances(reference, automaton)
+    differ = distances > max(distances.max() / 2, min_distance)
+    before = np.zeros_like(differ)  # whether they differ after a shorter prefix already
     for start, stop in pairwise(tree.levels[1:].tolist()):
         parents = tree.parent[start:stop]
-        before[start:stop] = before[parents] | far[parents]
-    return tree.words(np.flatnonzero(far & ~before))
+        before[start:stop] = before[parents] | differ[parents]
+    return tree.words(np.flatnonzero(differ & ~before))
 
 
 def _worst_first(each: Disagreement) -> tuple[float, int]:
-    return -each.apart, len(each.word)
+    return -each.distance, len(each.word)
 
 
-class _Compare:
-    """Asks both sides, by next symbols where both have them."""
+class _Sides:
+    """Box and automaton, compared by next symbols where both predict, else by weights."""
 
     def __init__(self, box: BlackBox, automaton: WeightedAutomaton) -> None:
         self.box, self.automaton = box, automaton
         self.by_next = predicts(box) and predicts(automaton)
 
-    def worst(self, words: Words, n_words: int, found: str) -> list[Disagreement]:
-        """Return the words on which they are furthest apart."""
+    def worst(self, words: Words, n_words: int, source: Source) -> list[Disagreement]:
+        """Return the words on which the two sides disagree most."""
         if not len(words):
             return []
         if self.by_next:
             sides = self.box, clipped(self.automaton)
             one, other = _outcomes(*(_next(side, words) for side in sides))
-            apart = np.abs(one - other).sum(axis=1) / 2
+            distances = total_variation(one, other)
             most = np.abs(one - other).argmax(axis=1)[:, None]
             values = [np.take_along_axis(each, most, 1)[:, 0] for each in (one, other)]
-            every = [*map(str, words.alphabet.symbols), "end", "elsewhere"]
-            names = [every[code] for code in most[:, 0].tolist()]
+            outcomes = [*map(str, words.alphabet.symbols), "end", "elsewhere"]
+            names = [outcomes[code] for code in most[:, 0].tolist()]
         else:
             names = [""] * len(words)
             values = [query_weights(self.box, words), self.automaton.weights(words)]
-            apart = np.abs(values[0] - values[1])
-        order = np.lexsort((words.lengths, -apart))[:n_words]
-        first, second = values
+            distances = np.abs(values[0] - values[1])
+        order = np.lexsort((words.lengths, -distances))[:n_words].tolist()
+        box, automaton = (each.tolist() for each in values)
         return [
-            Disagreement(
-                words[i], float(apart[i]), float(first[i]), float(second[i]), found, names[i]
-            )
-            for i in order.tolist()
+            Disagreement(words[i], float(distances[i]), box[i], automaton[i], source, names[i])
+            for i in order
         ]
 
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from seqray.automata.tree_batches import TreeBatch
 from seqray.automata.words import Alphabet, Symbol
-from seqray.blackbox.native.cells import check_name
-from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer, check_name
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.training.recurrence import GruOnTree, LstmOnTree, TanhOnTree
 
 CELLS: dict[str, tuple[Callable[..., nn.RNNBase], Callable[..., Any]]] = {

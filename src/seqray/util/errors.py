@@ -16,6 +16,8 @@
     └── Stopped                     a limit was reached, or somebody said stop
 """
 
+import enum
+
 
 class SeqrayError(Exception):
     """Root of every error that seqray raises on purpose."""
@@ -65,8 +67,31 @@ class MissingExtraError(SeqrayError):
     """A package that this part of seqray needs is not installed."""
 
 
-class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be asked
-    """Asking has to end: a budget is used up, time is over, or somebody said stop."""
+class StopReason(enum.Enum):
+    """Why queries end before all is known."""
+
+    BUDGET = "budget"
+    TIME = "time"
+    INTERRUPTED = "interrupted"
+
+
+class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be queried
+    """Queries have to end: a budget is used up, time is over, or somebody said stop.
+
+    Parameters
+    ----------
+    reason
+        Which limit was reached.
+    message
+        What to tell people.
+    """
+
+    def __init__(self, reason: StopReason, message: str) -> None:
+        super().__init__(reason, message)
+        self.reason, self.message = reason, message
+
+    def __str__(self) -> str:
+        return self.message
 
 
 # Users import them from `seqray`, so that is what a traceback shows.

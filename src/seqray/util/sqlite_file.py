@@ -1,4 +1,9 @@
-"""A SQLite file that several threads, processes and forks of a process may use at once."""
+"""A SQLite file that several threads, processes and forks of a process may use at once.
+
+A connection must not be used on both sides of a fork. So no connection is in use while a process
+forks, and the forked process opens its own. It first closes its copy of the old connection:
+otherwise SQLite would believe that it holds locks which only the other process holds.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +20,22 @@ from types import TracebackType
 from typing import Self
 
 from seqray.util.errors import FileError
+from seqray.util.forks import reset_in_forks
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
+MAX_LOCK_WAIT_SECONDS = 60.0
+"""How long to wait for another process that is writing."""
 
 AWAY = "move it away, and a new one will be made"
-"""What to do with a file that cannot be mended."""
+"""Advice in errors about a file that cannot be repaired."""
 
 
 class SqliteFile(ABC):
-    """A database with one connection a process, which threads use one after the other.
+    """A database with one connection per process, which threads use one after the other.
 
     Parameters
     ----------
     path
-        The file, made where there is none. None: a temporary one, gone when it is closed.
+        The file; it is created if it does not exist. None: a temporary file, deleted on closing.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -38,15 +44,18 @@ class SqliteFile(ABC):
         self._db: sqlite3.Connection | None = None
         self._closing: weakref.finalize[..., SqliteFile] | None = None
         self._is_open = True
-        self._is_foreign = False  # it was inherited by a fork
+        self._is_forked = False
         with self._using():
             pass
-        _OPEN.add(self)
+        reset_in_forks(self, self._lock)
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file, and make or bring up to date its tables."""
+        """Open the file, and create or update its tables."""
         db = sqlite3.connect(
-            self.path or "", timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            self.path or "",
+            timeout=MAX_LOCK_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             self._prepare(db)
@@ -59,11 +68,11 @@ class SqliteFile(ABC):
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection of this process, to one thread at a time."""
-        with self._lock, self._telling():
+        with self._lock, self._translated_errors():
             if self._db is None:
                 if not self._is_open:
                     raise sqlite3.ProgrammingError("Cannot operate on a closed store.")
-                if self.path is None and self._is_foreign:
+                if self.path is None and self._is_forked:
                     raise FileError(
                         "a temporary store belongs to the process that made it: give the store a "
                         "path to use it after a fork"
@@ -73,7 +82,7 @@ class SqliteFile(ABC):
 
     @abstractmethod
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """Make the tables, or bring them up to date."""
+        """Create the tables, or update those of an older version."""
 
     def close(self) -> None:
         """Close the file."""
@@ -86,10 +95,9 @@ class SqliteFile(ABC):
             self._closing()
         self._db = self._closing = None
 
-    def _leave_behind(self) -> None:
-        """In a forked process: let go of the connection, which is the parent's."""
-        self._lock = threading.RLock()
-        self._is_foreign = True
+    def reset_after_fork(self) -> None:
+        """Close, in a forked process, the connection of the process before the fork."""
+        self._is_forked = True
         self._disconnect()
 
     def __enter__(self) -> Self:
@@ -104,22 +112,22 @@ class SqliteFile(ABC):
         self.close()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Say in a `FileError` what is wrong with the file."""
+    def _translated_errors(self) -> Iterator[None]:
+        """Turn errors of SQLite into a `FileError` that says what is wrong with the file."""
         where = self.path or "the temporary store"
         try:
             yield
         except sqlite3.OperationalError as error:
             hint = {
-                "unable to open database file": "; is there such a folder, may you write there?",
+                "unable to open database file": "; does the folder exist, and may you write there?",
                 "attempt to write a readonly database": "; may you write there?",
-                "database or disk is full": "; make room, or keep answers elsewhere",
-                "database is locked": "; another process holds it",
+                "database or disk is full": "; free some space, or choose another file",
+                "database is locked": "; another process is writing: try again later",
             }.get(str(error), f"; if nothing else helps, {AWAY}")
             raise FileError(f"{where}: cannot be used as a store: {error}{hint}") from error
         except sqlite3.IntegrityError as error:
             raise FileError(
-                f"{where}: another process has forgotten this box meanwhile: start again"
+                f"{where}: another process deleted this box's answers: run the command again"
             ) from error
         except sqlite3.ProgrammingError:  # closed already
             raise
@@ -131,14 +139,14 @@ class SqliteFile(ABC):
             raise FileError(f"{where}: cannot be used as a store: {error.strerror}") from error
 
 
-def number(db: sqlite3.Connection, query: str) -> int:
-    """Return the one number that a query answers."""
-    return int(db.execute(query).fetchone()[0])
+def number(db: sqlite3.Connection, statement: str) -> int:
+    """Return the one number that a statement selects."""
+    return int(db.execute(statement).fetchone()[0])
 
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Do what a block does as a whole, or not at all."""
+    """Make the changes of a block all together, or none of them."""
     try:
         db.execute("BEGIN IMMEDIATE")
         yield
@@ -149,52 +157,14 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def write_ahead(db: sqlite3.Connection) -> None:
-    """Choose the journal; where another process does so right now, SQLite does not wait."""
-    until = time.monotonic() + PATIENCE
+    """Turn on the write-ahead log; wait where another process does so at the same time."""
+    deadline = time.monotonic() + MAX_LOCK_WAIT_SECONDS
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
+            if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
-            time.sleep(0.02)
+            time.sleep(0.02)  # SQLite itself does not wait for this
         else:
             return
-
-
-# A connection must not be used on both sides of a fork. So nothing is under way while a process
-# forks, and the child opens a connection of its own. It closes its copy of the parent's first:
-# otherwise SQLite would believe to hold locks that only the parent holds.
-
-_OPEN: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
-_FORKING = threading.Lock()
-_held: list[SqliteFile] = []
-
-
-def _before_fork() -> None:
-    _FORKING.acquire()
-    _held[:] = _OPEN
-    for file in _held:
-        file._lock.acquire()
-
-
-def _after_fork_in_parent() -> None:
-    for file in _held:
-        file._lock.release()
-    _held.clear()
-    _FORKING.release()
-
-
-def _after_fork_in_child() -> None:
-    for file in _held:
-        file._leave_behind()
-    _held.clear()
-    _FORKING.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )

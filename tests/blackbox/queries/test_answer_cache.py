@@ -460,7 +460,9 @@ def test_a_temporary_store_says_that_it_cannot_be_used_after_a_fork():
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileError, match=r"nowhere.*cannot be used as a store.*such a folder"):
+    with pytest.raises(
+        FileError, match=r"nowhere.*cannot be used as a store.*does the folder exist"
+    ):
         AnswerStore(tmp_path / "nowhere" / "answers.sqlite")
 
 

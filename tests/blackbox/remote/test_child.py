@@ -30,9 +30,9 @@ def child(tmp_path):
 # What it says -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("when", ["opened", "asked"])
+@pytest.mark.parametrize("when", ["opened", "queried"])
 def test_a_line_without_end_is_not_read_to_it(child, monkeypatch, when):
-    monkeypatch.setattr("seqray.blackbox.remote.cmd.DESCRIPTION_SIZE", 2**20)
+    monkeypatch.setattr("seqray.blackbox.remote.cmd.MAX_DESCRIPTION_BYTES", 2**20)
     endless = "while True: sys.stdout.write('x' * 65536)"
     command = child(before=endless) if when == "opened" else child(endless)
 
@@ -48,9 +48,9 @@ def test_lines_that_nobody_wants_are_not_collected(child):
     command = child(before="say(about); [print('spam') for _ in range(100_000)]")
     box = cmd_box(command)
     deadline = time.monotonic() + 5
-    while box.backend.seat.child.lives and time.monotonic() < deadline:
+    while box.backend.supervisor.child.lives and time.monotonic() < deadline:
         time.sleep(0.01)
-    with pytest.raises(BlackBoxError, match="'spam' is one of many that answer nothing; expected"):
+    with pytest.raises(BlackBoxError, match="'spam' is one of many that answer no query; expected"):
         box.weights(["a"])
 
 
@@ -139,7 +139,7 @@ def test_a_child_that_hangs_ends_with_a_process_that_is_killed(child, number):
     command = child("print(os.getppid(), file=log); time.sleep(60)")
     code = (
         "from seqray.blackbox.remote import child, cmd\n"
-        "child.GRACE = 0.1\n"
+        "child.GRACE_SECONDS = 0.1\n"
         f"cmd.cmd_box({command!r}).weights(['a'])"
     )
     asking = subprocess.Popen([sys.executable, "-c", code])

@@ -112,7 +112,7 @@ def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
     command = child(f"answer(words) if not bad else ({fate.replace('; ', ') or (')})")
     one, other = (cmd_box([*command, "--api-key", key]) for key in ("k3y-one", "k3y-two"))
     assert one.backend.fingerprint == other.backend.fingerprint
-    with pytest.raises(BlackBoxError, match=r"it said last: 'bad key \*\*\*'") as caught:
+    with pytest.raises(BlackBoxError, match=r"its last error output: 'bad key \*\*\*'") as caught:
         cmd_box([*command, "--api-key", "k3y-one"], restarts=0).weights(["aaaaaa"])
     backend = one.backend
     assert "k3y" not in f"{caught.value} {backend.fingerprint} {backend.who} {one!r}"
@@ -140,9 +140,12 @@ def test_a_child_that_is_killed_between_questions_is_started_again(child):
 @pytest.mark.parametrize(
     ("fate", "message"),
     [
-        ("sys.exit('out of luck')", "it ended with exit status 1; it said last: 'out of luck'"),
+        (
+            "sys.exit('out of luck')",
+            "it ended with exit status 1; its last error output: 'out of luck'",
+        ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "it was killed by SIGSEGV"),
-        ("say({'error': 'no sixes'})", "it said 'no sixes'"),
+        ("say({'error': 'no sixes'})", "it answered the error 'no sixes'"),
         ("sys.stdout.close() or os.close(1) or time.sleep(3)", "it closed its output"),
     ],
 )
@@ -187,7 +190,8 @@ def test_a_child_that_hangs_is_ended_and_named_with_the_batch(child):
     box = cmd_box(command, timeout=1.2, batch_size=5)
     begin = time.monotonic()
     with pytest.raises(
-        BlackBoxError, match=r"no answer in 1.2 s to 5 words that begin with 'aaaaa', and was ended"
+        BlackBoxError,
+        match=r"no answer in 1.2 s to 5 words that begin with 'aaaaa', and was killed",
     ):
         box.weights(WORDS)
     assert time.monotonic() - begin < 10
@@ -210,7 +214,7 @@ def test_a_child_that_reads_nothing_is_ended_in_time(child):
         ("say({'answers': [1] * (len(words) - 1)})", r"returned shape \(1,\): expected \(2,\)"),
         ("say({'answers': [float('nan'), 1]})", "returned nan for the word 'a'"),
         ("say({'answers': ['1', '2']})", "returned strings"),
-        ("answer(words); answer(words)", r"a line .*\{\"answers.* answers nothing; expected"),
+        ("answer(words); answer(words)", r"a line .*\{\"answers.* answers no query; expected"),
     ],
 )
 def test_answers_that_cannot_be_used_are_refused(child, each, message):
@@ -230,12 +234,12 @@ def test_answers_that_cannot_be_used_are_refused(child, each, message):
     [
         (
             "sys.exit('no model')",
-            "ended with exit status 1; it said last: 'no model': expected",
+            "ended with exit status 1; its last error output: 'no model': expected",
         ),
         ("print('hello', flush=True)", "wrote a line that cannot be used: 'hello' is no JSON"),
         ("say({'seqray': 7})", "speaks version 7 of the protocol"),
         ("say({})", 'that is no JSON object with "seqray": 1'),
-        ("time.sleep(60)", r"said nothing in 1.2 s: expected its description as a line of JSON"),
+        ("time.sleep(60)", r"wrote nothing in 1.2 s: expected its description as a line of JSON"),
     ],
 )
 def test_a_child_that_does_not_describe_itself_is_not_opened(child, before, message):

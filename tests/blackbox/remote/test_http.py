@@ -289,7 +289,7 @@ def test_a_server_that_hangs_is_given_up_with_the_batch_named():
         (400, "failed on the word 'aaaaaa'"),
         (413, "failed on the word 'aaaaaa'"),
         (0, r"failed on the word 'aaaaaa': it cut the connection .* \(3 times\)"),
-        (200, "failed on the word 'aaaaaa': it said 'bad word'"),
+        (200, "failed on the word 'aaaaaa': it answered the error 'bad word'"),
     ],
 )
 def test_a_word_that_fails_is_named_and_the_others_are_answered_first(status, message):

@@ -9,7 +9,7 @@ import pytest
 import seqray
 from same_gru import native
 from same_gru.server import serving
-from seqray.blackbox.remote.wire import OPTIONAL, VERSION, Description, words_message
+from seqray.blackbox.remote.wire import OPTIONAL_FIELDS, VERSION, Description, words_message
 
 DOCUMENT = json.loads((Path(__file__).parents[3] / "docs" / "openapi.json").read_text("utf-8"))
 TYPES = {"string": str, "object": dict, "array": list, "boolean": bool, "integer": int}
@@ -95,7 +95,7 @@ def test_the_documents_examples_are_as_it_says_and_are_understood():
 def test_the_document_knows_what_the_code_knows():
     description = DOCUMENT["components"]["schemas"]["Description"]
     assert description["properties"]["seqray"]["const"] == VERSION
-    assert description["properties"].keys() - set(description["required"]) == OPTIONAL.keys()
+    assert description["properties"].keys() - set(description["required"]) == OPTIONAL_FIELDS.keys()
 
 
 @pytest.mark.parametrize(

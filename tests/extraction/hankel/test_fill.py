@@ -19,6 +19,7 @@ from seqray.automata import tree
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
+from seqray.blackbox import protocol
 from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.fill import Plan
 from seqray.util.errors import BlackBoxError, SymbolError
@@ -193,6 +194,11 @@ def test_progress_rises_to_the_number_of_questions(kind, draw):
     assert done[-1] == blocks.n_questions == Plan.of(basis).n_questions
 
 
+def set_words_per_query(monkeypatch, n_words):
+    for module in (filling, protocol):
+        monkeypatch.setattr(module, "WORDS_PER_QUERY", n_words)
+
+
 @pytest.mark.parametrize("kind", BOXES)
 @pytest.mark.parametrize("draw", [closed_basis, open_basis])
 def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
@@ -200,7 +206,7 @@ def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
     expected = fill(kind(wa), basis)
     for lanes, questions, batch in [(1, 100, 5), (7, 1, 33), (10**6, 10**6, 10**6)]:
         monkeypatch.setattr(filling, "LANES", lanes)
-        monkeypatch.setattr(filling, "QUESTIONS", questions)
+        set_words_per_query(monkeypatch, questions)
         monkeypatch.setattr(tree.walk, "__kwdefaults__", {"width": 1, "batch": batch})
         blocks = fill(kind(wa), basis)
         np.testing.assert_allclose(blocks.values, expected.values, rtol=1e-13)
@@ -209,7 +215,7 @@ def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
 
 
 def test_a_function_is_asked_in_batches(monkeypatch):
-    monkeypatch.setattr(filling, "QUESTIONS", 100)
+    set_words_per_query(monkeypatch, 100)
     box = as_function(machine())
     fill(box, closed_basis(0, sizes=(50, 40)))
     assert max(box.backend.function.batches) <= 100

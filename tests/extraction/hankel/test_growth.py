@@ -64,7 +64,7 @@ def test_states_that_uniform_words_hardly_reach_are_found():
         extract(box, n_prefixes=120, n_suffixes=120, basis=basis) for basis in (None, "uniform")
     )
     assert found.settings["basis"] == "grown"
-    words = machine.sample(200, seed=rng(4))
+    words = machine.sample(200, seed=rng(4)).words
     np.testing.assert_allclose(found.best().weights(words), machine.weights(words), atol=1e-8)
     assert found.max_rank == machine.n_states > uniform.max_rank
 
@@ -162,7 +162,7 @@ def test_asking_ends_when_there_is_enough(steps):
     assert rounds[-1]["questions"] <= some.settings[cost] < whole.settings[cost] / 2
     assert len(whole.settings["rounds"]) == 1
     assert some.settings["stopped"] == whole.settings["stopped"] == ""
-    words = machine.sample(99, seed=rng(4))
+    words = machine.sample(99, seed=rng(4)).words
     np.testing.assert_allclose(some.best().weights(words), machine.weights(words), rtol=1e-6)
 
 
@@ -198,7 +198,7 @@ def test_somebody_who_says_stop_while_the_basis_grows_gets_what_is_known(n_asked
     assert found.settings["stopped"] == "interrupted"
     assert found.settings["prefixes"] in ([50] if n_asked == 9000 else range(51, 101))
     assert found.settings["questions"] <= len(asked) < n_asked + 300
-    words = machine.sample(99, seed=rng(4))
+    words = machine.sample(99, seed=rng(4)).words
     np.testing.assert_allclose(found.best().weights(words), machine.weights(words), rtol=1e-6)
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
+from seqray.automata.probabilities import as_probabilities
 from seqray.automata.reading import ReadsPredictions
-from seqray.automata.stepper import as_probabilities
 from seqray.automata.words import Alphabet
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray

@@ -1,8 +1,8 @@
 """Recurrent networks as black boxes, in plain NumPy.
 
 A network reads a word symbol by symbol through a stack of recurrent layers; dense layers then turn
-the last one's hidden state into an answer. Two kinds: a `RecurrentNetwork` answers one number a
-word, a `RecurrentLanguageModel` also says what comes next.
+the last one's hidden state into an answer. There are two kinds: a `RecurrentNetwork` answers one
+number per word, a `RecurrentLanguageModel` also predicts the next symbol.
 """
 
 from __future__ import annotations
@@ -21,20 +21,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
 from seqray.automata.reading import ReadsPredictions, ReadsWords
-from seqray.automata.tree import States, distinct_keys
+from seqray.automata.tree import States
 from seqray.automata.words import Alphabet
 from seqray.blackbox.native.cells import (
-    ACTIVATIONS,
     GATES,
     RECURRENT_ARRAYS,
     DenseLayer,
-    Kernel,
     RecurrentLayer,
     check_name,
     keep_float32,
-    prepare,
-    tanh_of,
 )
+from seqray.blackbox.native.kernels import CompiledNetwork
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 from seqray.util.files import check_header, read_bytes, reading, writing
@@ -43,19 +40,16 @@ __all__ = ["DenseLayer", "RecurrentLanguageModel", "RecurrentLayer", "RecurrentN
 
 FORMAT, VERSION = "seqray.rnn", 1
 
-BLOCK = 1024
-"""How many children are worked on at once, so that the work on them stays in the cache."""
 
-
-class ValueStates(NamedTuple):
-    """A batch of states: what the layers remember, and the answer there, shape ``(n,)``."""
+class RecurrentStates(NamedTuple):
+    """A batch of states: the hidden states of the layers, and the value there, shape ``(n,)``."""
 
     hidden: tuple[FloatArray, ...]
     value: FloatArray
 
 
-class PredictingStates(NamedTuple):
-    """A batch of states: what the layers remember, and logarithms of probabilities.
+class RecurrentModelStates(NamedTuple):
+    """A batch of states: the hidden states of the layers, and logarithms of probabilities.
 
     ``log_weight`` is that of the symbols so far, shape ``(n,)``; ``log_next`` that of each next
     symbol, the end last, shape ``(n, n_symbols + 1)``.
@@ -79,7 +73,7 @@ class RecurrentNetwork(ReadsWords):
     dense
         The dense layers behind them, at least one; the last one has a single output.
     embedding
-        What each input id shows to the first layer, shape ``(n_ids, n_inputs)``. None: one-hot.
+        The first layer's input for each input id, shape ``(n_ids, n_inputs)``. None: one-hot.
     input_ids
         The input id of each symbol; None: its code.
     start_id
@@ -142,7 +136,7 @@ class RecurrentNetwork(ReadsWords):
 
     @property
     def n_ids(self) -> int:
-        """How many input ids the network knows."""
+        """How many input ids the network has."""
         return self.layers[0].n_inputs if self.embedding is None else len(self.embedding)
 
     def __repr__(self) -> str:
@@ -153,7 +147,7 @@ class RecurrentNetwork(ReadsWords):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all its weights: what its answers are kept under."""
+        """A digest of all its weights: the key of its cached answers."""
         digest = hashlib.sha256(json.dumps(self._config()).encode())
         for name, tensor in self._tensors().items():
             digest.update(name.encode() + tensor.tobytes())
@@ -161,102 +155,32 @@ class RecurrentNetwork(ReadsWords):
 
     def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
-        hidden, outputs = self._begin()
-        return ValueStates(hidden, outputs[0].astype(np.float64))
+        hidden, outputs = self._compiled.begin()
+        return RecurrentStates(hidden, outputs[0].astype(np.float64))
 
     def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        hidden, outputs = self._advance(states.hidden, parents, symbols)
-        return ValueStates(hidden, outputs[0].astype(np.float64))
+        hidden, outputs = self._compiled.advance(states.hidden, parents, symbols)
+        return RecurrentStates(hidden, outputs[0].astype(np.float64))
 
     @cached_property
-    def _kernels(self) -> list[Kernel]:
+    def _compiled(self) -> CompiledNetwork:
         ids = [*(self.input_ids or ()), *([] if self.start_id is None else [self.start_id])]
         shown = np.array(ids) if self.embedding is None else self.embedding[ids]
-        first, *others = self.layers
-        return [prepare(first, shown), *(prepare(layer, None) for layer in others)]
-
-    @cached_property
-    def _head(self) -> list[tuple[FloatArray, FloatArray, str]]:
-        scaled = [(layer, ACTIVATIONS[layer.activation]) for layer in self.dense]
-        head = [(f * d.weight, f * d.bias[:, None], d.activation) for d, f in scaled]
-        weight, bias, activation = head[-1]
-        return [*head[:-1], (weight[self._order()], bias[self._order()], activation)]
+        start = None if self.start_id is None else len(self.alphabet)
+        return CompiledNetwork(self.layers, self.dense, shown, self._order(), start)
 
     def _order(self) -> list[int]:
         """Return the order in which the outputs are wanted."""
         return [0]
-
-    @cached_property
-    def _slots(self) -> list[slice]:
-        """Where each layer's arrays stand among the hidden ones: h, and for an LSTM also c."""
-        ends = np.cumsum([2 if layer.cell == "lstm" else 1 for layer in self.layers]).tolist()
-        return [slice(begin, end) for begin, end in pairwise([0, *ends])]
-
-    def _begin(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        """Return the hidden state before the first symbol, and the outputs there."""
-        zero = tuple(
-            np.zeros((1, layer.n_outputs), np.float32)
-            for layer, slot in zip(self.layers, self._slots, strict=True)
-            for _ in range(slot.start, slot.stop)
-        )
-        if self.start_id is None:
-            with np.errstate(over="ignore"):
-                return zero, self._outputs(zero[self._slots[-1]][0])
-        return self._advance(zero, np.zeros(1, np.int64), np.array([len(self.alphabet)]))
-
-    def _advance(
-        self, hidden: tuple[FloatArray, ...], parents: IntArray, symbols: IntArray
-    ) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        """Return the children's hidden states, and the network's outputs, one a column."""
-        kernels, slots = self._kernels, self._slots
-        after = tuple(np.empty((len(parents), h.shape[1]), np.float32) for h in hidden)
-        outputs = np.empty((self.dense[-1].n_outputs, len(parents)), np.float32)
-        used, of_child = distinct_keys(parents, len(hidden[0]))
-        with np.errstate(over="ignore"):
-            parts = [
-                kernel.of_parents(hidden[slot][0].take(used, axis=0, mode="clip"))
-                for kernel, slot in zip(kernels, slots, strict=True)
-            ]
-            for begin in range(0, len(parents), BLOCK):
-                here = slice(begin, begin + BLOCK)
-                below: FloatArray | None = None
-                for kernel, part, slot in zip(kernels, parts, slots, strict=True):
-                    state = [array[here] for array in after[slot]]
-                    for old, new in zip(hidden[slot], state, strict=True):
-                        old.take(parents[here], axis=0, out=new, mode="clip")
-                    inputs = kernel.of_inputs(below, symbols[here])
-                    kernel.advance(inputs, part.take(of_child[here], axis=1, mode="clip"), state)
-                    below = state[0]
-                assert below is not None
-                outputs[:, here] = self._outputs(below)
-        return after, outputs
-
-    def _outputs(self, hidden: FloatArray) -> FloatArray:
-        """Return what the dense layers make of the last layer's state, one column a state."""
-        x = hidden.T  # states as columns: biases add, and softmax sums, along whole rows
-        for weight, bias, activation in self._head:
-            x = weight @ x
-            x += bias
-            if activation == "relu":
-                # NumPy takes the maximum with a row four times as fast as with a single number.
-                np.maximum(x, np.zeros(x.shape[1], np.float32), out=x)
-            elif activation != "identity":
-                np.exp(x, out=x)
-                x += 1
-                if activation == "tanh":
-                    tanh_of(x, x)
-                else:
-                    np.divide(1, x, out=x)
-        return x
 
     # Files --------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, half: bool = False) -> None:
         """Write to a ``.safetensors`` file, with PyTorch's names and layouts.
 
-        With ``half``, weights are rounded to half precision: the file is half as large, and what
-        is read back is the rounded network.
+        With ``half``, weights are rounded to half precision: the file is half as large, and `load`
+        returns the rounded network.
         """
         config = {"format": FORMAT, "version": VERSION, **self._config()}
         kind = np.float16 if half else np.float32
@@ -270,8 +194,8 @@ class RecurrentNetwork(ReadsWords):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RecurrentNetwork:
-        """Read a file that `save` wrote, of either kind. No file can make it run code."""
-        read_bytes(path, 1)  # says what is wrong where there is no file to read
+        """Read a file that `save` wrote, of either kind. No file can run code."""
+        read_bytes(path, 1)  # its error says why there is no file to read
         with reading(path, "a network of seqray"):
             try:
                 with safe_open(os.fspath(path), framework="numpy") as file:
@@ -314,12 +238,12 @@ class RecurrentLanguageModel(ReadsPredictions, RecurrentNetwork):
     Parameters
     ----------
     alphabet, layers, dense, embedding, input_ids, start_id
-        As for `RecurrentNetwork`, but the last dense layer has an output a next symbol.
+        As for `RecurrentNetwork`, but the last dense layer has one output per next symbol.
     output_columns
         The output of each symbol; None: its code. Where the network has more outputs than symbols
-        and the end (padding, say), what it predicts sums to less than one.
+        and the end (padding, say), next-symbol probabilities sum to less than one.
     end_column
-        The output that says the word ends; None: the one after the last code.
+        The output of the end of the word; None: the one after the last code.
 
     Examples
     --------
@@ -354,18 +278,18 @@ class RecurrentLanguageModel(ReadsPredictions, RecurrentNetwork):
         others = set(range(self.dense[-1].n_outputs)) - set(self._columns)
         return [*self._columns, *sorted(others)]
 
-    def start(self) -> PredictingStates:
+    def start(self) -> RecurrentModelStates:
         """Return a batch of one: the state before the first symbol."""
-        hidden, outputs = self._begin()
-        return PredictingStates(hidden, np.zeros(1), self._log_softmax(outputs))
+        hidden, outputs = self._compiled.begin()
+        return RecurrentModelStates(hidden, np.zeros(1), self._log_softmax(outputs))
 
     def step(
-        self, states: PredictingStates, parents: IntArray, symbols: IntArray
-    ) -> PredictingStates:
+        self, states: RecurrentModelStates, parents: IntArray, symbols: IntArray
+    ) -> RecurrentModelStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        hidden, outputs = self._advance(states.hidden, parents, symbols)
+        hidden, outputs = self._compiled.advance(states.hidden, parents, symbols)
         log_weight = states.log_weight[parents] + states.log_next[parents, symbols]
-        return PredictingStates(hidden, log_weight, self._log_softmax(outputs))
+        return RecurrentModelStates(hidden, log_weight, self._log_softmax(outputs))
 
     def _log_softmax(self, outputs: FloatArray) -> FloatArray:
         outputs -= outputs.max(axis=0)
@@ -388,7 +312,7 @@ def _check_ids(name: str, ids: Iterable[int], limit: int, what: str) -> None:
 
 
 def _tensors(config: dict[str, Any], file: Any) -> dict[str, FloatArray]:
-    """Return the tensors of the network that a file describes, if they are what it promises."""
+    """Return the tensors of the network that a file describes; check their names and shapes."""
     check_name("output", config["output"], ("value", "softmax"))
     shapes: dict[str, tuple[int, ...]] = {}
     width = config["n_ids"]
@@ -410,8 +334,8 @@ def _tensors(config: dict[str, Any], file: Any) -> dict[str, FloatArray]:
     for name, shape in shapes.items():
         if name not in names:
             raise KeyError(name)
-        if (found := tuple(file.get_slice(name).get_shape())) != shape:
-            raise ValueError(f"{name} has shape {found}, its header says {shape}")
+        if (actual := tuple(file.get_slice(name).get_shape())) != shape:
+            raise ValueError(f"{name} has shape {actual}, its header says {shape}")
     return {name: file.get_tensor(name) for name in shapes}
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from seqray.automata.words import Alphabet
-from seqray.blackbox.native.cells import RECURRENT_ARRAYS, check_name
-from seqray.blackbox.native.rnn import DenseLayer, RecurrentLanguageModel, RecurrentLayer
+from seqray.blackbox.native.cells import RECURRENT_ARRAYS, DenseLayer, RecurrentLayer, check_name
+from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.util.files import read_bytes, read_text, reading
 from seqray.util.npz import NpzArrays
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from seqray.util.arrays import whole_number
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 
 @dataclass
@@ -124,14 +124,18 @@ class Meter:
 
     def refuse(self) -> NoReturn:
         """Raise `Stopped`: more was asked than is left."""
-        raise Stopped(f"the budget of {self.budget:,} questions is used up")
+        raise Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} questions is used up")
+
+    def no_more(self) -> Stopped:
+        """Return why no more is planned: the budget does not allow it."""
+        return Stopped(StopReason.BUDGET, f"the budget of {self.budget:,} questions allows no more")
 
     def check(self) -> None:
         """Raise `Stopped` where time is over, or somebody said stop."""
         if self.stop is not None and self.stop.is_set():
-            raise Stopped("interrupted")
+            raise Stopped(StopReason.INTERRUPTED, "interrupted")
         if self.seconds is not None and self.elapsed > self.seconds:
-            raise Stopped(f"the time of {self.seconds:g} s is over")
+            raise Stopped(StopReason.TIME, f"the time of {self.seconds:g} s is over")
 
     def counts(self) -> dict[str, int]:
         """Return what was counted, as run folders keep it."""

@@ -81,7 +81,7 @@ def heeding(box: BlackBox, meter: Meter) -> BlackBox:
     Boxes that are computed here are never waited for.
     """
     if isinstance(box, QueriedBox | QueriedModel) and isinstance(box.backend, WaitingBackend):
-        return dataclasses.replace(box, backend=box.backend.heeding(meter.check))
+        return dataclasses.replace(box, backend=box.backend.with_check(meter.check))
     return box
 
 

@@ -1,4 +1,4 @@
-"""A child process that answers lines by lines, and never holds up or outlives the one who asks."""
+"""A child process that answers each line with a line, and never blocks or outlives seqray."""
 
 from __future__ import annotations
 
@@ -12,44 +12,47 @@ from contextlib import suppress
 from typing import IO
 
 from seqray.blackbox.remote.waiting import FINISHING_SECONDS, TICK_SECONDS, Check
-from seqray.blackbox.remote.wire import DESCRIPTION_SIZE, Hide, UnreadableError, shown
+from seqray.blackbox.remote.wire import MAX_DESCRIPTION_BYTES, Hide, UnreadableError, shown
 from seqray.util.errors import ArgumentError, Stopped
 
-LAST_WORDS = 5
-"""Lines of standard error that are shown when a child fails."""
+SHOWN_ERROR_LINES = 5
+"""How many of the last lines of standard error are shown when a child fails."""
 
-TAIL_SIZE = 2**12
-"""Bytes of standard error that are remembered."""
+MAX_ERROR_BYTES = 2**12
+"""How many of the last bytes of standard error are stored."""
 
 MAX_UNREAD_LINES = 16
-"""A child that has written more lines than these before they are wanted does not wait for any."""
+"""A child that writes more lines than these before they are read does not follow the protocol."""
 
-GRACE, SETTLING = 2.0, 0.5
-"""Seconds that a child has to end after its input has, and after its output has."""
+GRACE_SECONDS, SETTLING_SECONDS = 2.0, 0.5
+"""How long a child has to end after its input has ended, and after its output has."""
 
-GUARD = "read line || {{ sleep {grace:g}; kill -KILL -{group}; }}"
-"""Ends a group of processes when its own input ends without a line: nobody is left who would."""
+GUARD_SCRIPT = "read line || {{ sleep {grace:g}; kill -KILL -{group}; }}"
+"""A script that kills a group of processes when its input ends without a line.
+
+That happens when seqray is killed and cannot end the child itself.
+"""
 
 
 class DeadError(Exception):
-    """The child ended; the message says how, and what it said last."""
+    """The child ended; the message says how, and shows its last lines of standard error."""
 
 
 class HungError(Exception):
-    """The child said nothing for too long, and was ended."""
+    """The child wrote nothing for too long, and was killed."""
 
 
 class Child:
-    """A process, the threads that read what it says, and its guard.
+    """A child process, the threads that read its output, and its guard.
 
     Parameters
     ----------
     arguments
         The program and its arguments.
     who
-        What to call it.
+        The name of the child in messages.
     hide
-        Takes secrets out of what it says.
+        Removes secrets from its output.
     """
 
     def __init__(self, arguments: tuple[str, ...], who: str, hide: Hide) -> None:
@@ -69,21 +72,21 @@ class Child:
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.guard = _guard(self.process.pid)
-        self.hide, self.limit = hide, DESCRIPTION_SIZE
+        self.hide, self.limit = hide, MAX_DESCRIPTION_BYTES
         self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.tail = b""
+        self.error_tail = b""
         self.hung = self.over = False
         self.stopped: Stopped | None = None
         self.flooded: UnreadableError | None = None
         self.readers = [
             threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True),
-            threading.Thread(target=self._overhear, args=(self.process.stderr,), daemon=True),
+            threading.Thread(target=self._read_errors, args=(self.process.stderr,), daemon=True),
         ]
         for reader in self.readers:
             reader.start()
 
     def _read(self, output: IO[bytes]) -> None:
-        """Hand on lines, but no more and no longer ones than anybody can want."""
+        """Put lines into the queue; stop at a line that is too long, or at too many lines."""
         begun, line = bytearray(), b""
         with output, suppress(OSError, ValueError):
             while self.flooded is None and (chunk := output.read(2**16)):
@@ -96,7 +99,7 @@ class Child:
                 if len(begun) > self.limit:
                     self._flood(f"{self._shown(begun)} goes on for more than {self.limit:,} bytes")
                 elif self.lines.qsize() > MAX_UNREAD_LINES:
-                    self._flood(f"{self._shown(line)} is one of many that answer nothing")
+                    self._flood(f"{self._shown(line)} is one of many that answer no query")
         if begun and self.flooded is None:
             self.lines.put(bytes(begun))
         self.over = True
@@ -109,18 +112,18 @@ class Child:
     def _shown(self, line: bytes | bytearray) -> str:
         return shown(bytes(line[: 2**16]), self.hide)
 
-    def _overhear(self, errors: IO[bytes]) -> None:
+    def _read_errors(self, errors: IO[bytes]) -> None:
         with errors, suppress(OSError, ValueError):
             while chunk := errors.read(2**16):
-                self.tail = (self.tail + chunk)[-TAIL_SIZE:]
+                self.error_tail = (self.error_tail + chunk)[-MAX_ERROR_BYTES:]
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it can be queried."""
         return self.process.poll() is None and not self.hung and not self.over
 
-    def unasked(self) -> bytes:
-        """Return what it said without being asked."""
+    def unexpected_line(self) -> bytes:
+        """Return a line that answers no query; empty if there is none."""
         with suppress(queue.Empty):
             line = self.lines.get_nowait()
             if line is not None:
@@ -129,13 +132,13 @@ class Child:
         return b""
 
     def exchange(self, message: bytes, limit: int, timeout: float, check: Check) -> bytes:
-        """Write a line, if there is one, and return the next that comes back."""
+        """Write a line, unless it is empty, and return the next line that comes back."""
         self.limit = limit
         done = threading.Event()
         threading.Thread(target=self._watch, args=(done, timeout, check), daemon=True).start()
         try:
             if message:
-                with suppress(OSError):  # it died: reading tells
+                with suppress(OSError):  # it died: reading shows how
                     self._write(message)
             line = self.lines.get()
         finally:
@@ -157,7 +160,7 @@ class Child:
             rest = rest[self.process.stdin.write(rest) :]
 
     def _watch(self, done: threading.Event, timeout: float, check: Check) -> None:
-        """End the child when time is over, its own or that of whoever asks."""
+        """Kill the child when its time is over, or when the check ends the query."""
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
             if done.wait(min(left, TICK_SECONDS)):
@@ -175,33 +178,33 @@ class Child:
 
     def _how_it_ended(self) -> str:
         try:
-            status = self.process.wait(SETTLING)
+            status = self.process.wait(SETTLING_SECONDS)
         except subprocess.TimeoutExpired:
-            return f"closed its output{self.last_words()}"
+            return f"closed its output{self.last_errors()}"
         if status < 0:
             with suppress(ValueError):
-                return f"was killed by {signal.Signals(-status).name}{self.last_words()}"
-        return f"ended with exit status {status}{self.last_words()}"
+                return f"was killed by {signal.Signals(-status).name}{self.last_errors()}"
+        return f"ended with exit status {status}{self.last_errors()}"
 
-    def last_words(self) -> str:
-        """Return the end of what it wrote to standard error, for a message."""
-        self.readers[1].join(0.0 if self.process.poll() is None else SETTLING)
-        text = self.hide(self.tail.decode("utf-8", errors="replace"))
-        lines = [line for line in text.splitlines() if line.strip()][-LAST_WORDS:]
-        return f"; it said last: {shown(chr(10).join(lines)[-150:])}" if lines else ""
+    def last_errors(self) -> str:
+        """Return the end of its standard error, for a message."""
+        self.readers[1].join(0.0 if self.process.poll() is None else SETTLING_SECONDS)
+        text = self.hide(self.error_tail.decode("utf-8", errors="replace"))
+        lines = [line for line in text.splitlines() if line.strip()][-SHOWN_ERROR_LINES:]
+        return f"; its last error output: {shown(chr(10).join(lines)[-150:])}" if lines else ""
 
     def _kill(self) -> None:
-        """Kill it with all that it has started."""
+        """Kill the child and every process that it started."""
         with suppress(OSError):
             if self.process.poll() is not None:
-                return  # its number may be another's by now
+                return  # its process id may belong to another process by now
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.kill()
 
     def end(self, grace: float) -> None:
-        """Close its input, which asks it to end, and kill it where it does not."""
+        """Close its input, which asks it to end; kill it if it does not end in time."""
         assert self.process.stdin is not None
         if self.lives and grace:
             with suppress(OSError, subprocess.TimeoutExpired):
@@ -215,24 +218,24 @@ class Child:
             with suppress(OSError):
                 self.guard.communicate(b"\n")
 
-    def forget(self) -> None:
-        """Let go of pipes that a fork has copied: the child is another process's."""
+    def reset_after_fork(self) -> None:
+        """Close the pipes that a fork has copied: the child belongs to the process before it."""
         for process in (self.process, self.guard):
             if process is None:
                 continue
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
                     pipe.close()
-            process.returncode = 0  # nobody here waits for it
+            process.returncode = 0  # this process does not wait for it
 
 
 def _guard(group: int) -> subprocess.Popen[bytes] | None:
-    """Start what ends the child when this process is killed, and the child does not see to it."""
+    """Start a process that kills the child's group when this process is killed."""
     if os.name != "posix":
         return None
     with suppress(OSError):
         return subprocess.Popen(
-            ["/bin/sh", "-c", GUARD.format(grace=GRACE, group=group)],
+            ["/bin/sh", "-c", GUARD_SCRIPT.format(grace=GRACE_SECONDS, group=group)],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

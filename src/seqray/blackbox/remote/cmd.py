@@ -1,7 +1,7 @@
 """Black boxes in a child process, which reads words and writes answers as lines of JSON.
 
-A child that dies is started again; what it was asked is asked again, or in halves, until the word
-is found that it dies of. docs/boxes/cmd.md says what a child has to do.
+A child that dies is started again and gets the same words again, or halves of them, until the word
+that kills it is known. docs/boxes/cmd.md says what a child has to do.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel, halving
-from seqray.blackbox.remote.child import GRACE, Child, DeadError, HungError
+from seqray.blackbox.remote.child import GRACE_SECONDS, Child, DeadError, HungError
 from seqray.blackbox.remote.waiting import Check, always
 from seqray.blackbox.remote.wire import (
-    DESCRIPTION_SIZE,
+    MAX_DESCRIPTION_BYTES,
     DescribedBackend,
     Description,
     Hide,
@@ -35,7 +35,7 @@ from seqray.blackbox.remote.wire import (
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 from seqray.util.files import fingerprint
-from seqray.util.forks import forget_in_forks
+from seqray.util.forks import reset_in_forks
 from seqray.util.redaction import (
     environment_secrets,
     hidden,
@@ -45,8 +45,8 @@ from seqray.util.redaction import (
     secrets_in_arguments,
 )
 
-LINE_ROOM = 2**20
-"""Bytes of a line that may be no answer, such as spaces."""
+EXTRA_LINE_BYTES = 2**20
+"""How many bytes of a line may be something else than an answer, such as spaces."""
 
 
 def cmd_box(
@@ -68,7 +68,7 @@ def cmd_box(
     batch_size
         The most words in one line. Where the child takes fewer, it says so itself.
     restarts
-        How often a child that dies of a word is started again to be asked about it.
+        How often a child that dies of a word is started again to get that word again.
 
     Returns
     -------
@@ -93,15 +93,15 @@ def cmd_box(
         raise ArgumentError(f"timeout: expected seconds, more than 0, got {timeout!r}")
     batch_size = whole_number("batch_size", batch_size, 1)
     restarts = whole_number("restarts", restarts, 0)
-    seat = Seat(arguments, timeout)
-    forget_in_forks(seat)
-    weakref.finalize(seat, _end_all, seat.children)
+    supervisor = ChildSupervisor(arguments, timeout)
+    reset_in_forks(supervisor)
+    weakref.finalize(supervisor, _end_all, supervisor.children)
     try:
-        description = seat.describe(always)
+        description = supervisor.describe(always)
     except DeadError as error:
-        raise BlackBoxError(f"{seat.who} {error}: expected its description") from error
-    batch_size = description.batch(batch_size)
-    return description.box(CmdBackend(seat, batch_size, restarts, description=description))
+        raise BlackBoxError(f"{supervisor.who} {error}: expected its description") from error
+    batch_size = description.words_per_request(batch_size)
+    return description.box(CmdBackend(supervisor, batch_size, restarts, description=description))
 
 
 def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
@@ -117,83 +117,83 @@ def _arguments(command: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class CmdBackend(DescribedBackend):
-    """Asks a child process; see `cmd_box`."""
+    """Queries a child process; see `cmd_box`."""
 
-    seat: Seat
+    supervisor: ChildSupervisor
     batch_size: int
     restarts: int
 
     @property
     def who(self) -> str:
         """The command."""
-        return self.seat.who
+        return self.supervisor.who
 
     @property
     def fingerprint(self) -> str:
-        """The command, and a digest of it, of how the child describes itself, and of its files.
+        """The command, and a digest of it, of the child's description, and of its files.
 
         The files that the command names, scripts or models, count where the child has no
         fingerprint of its own. Keys in the command do not count, see `hides_secrets`.
         """
-        files = [] if self.description.fingerprint else filter(_is_file, self.seat.arguments)
-        arguments = tuple(redacted_arguments(self.seat.arguments))
+        files = [] if self.description.fingerprint else filter(_is_file, self.supervisor.arguments)
+        arguments = tuple(redacted_arguments(self.supervisor.arguments))
         about = repr([arguments, self.description.digest(), fingerprint(*files)])
         return f"cmd:{joined(arguments)} {hashlib.sha256(about.encode()).hexdigest()}"
 
     @property
     def hides_secrets(self) -> bool:
         """Whether the fingerprint leaves something out that may matter."""
-        return bool(secrets_in_arguments(self.seat.arguments))
+        return bool(secrets_in_arguments(self.supervisor.arguments))
 
     def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers batch by batch."""
         self.description.check_lengths(words, self.who)
 
-        def ask(which: IntArray) -> Any:
+        def query(which: IntArray) -> Any:
             return self._answers(words[which])
 
         for begin in range(0, len(words), self.batch_size):
             which = np.arange(begin, min(begin + self.batch_size, len(words)))
-            yield from halving(ask, words, which, self.who)
+            yield from halving(query, words, which, self.who)
 
     def _answers(self, words: Words) -> list[Any]:
-        """Ask about words, and again where the child dies: only once more if they are many."""
+        """Send words, and again if the child dies: only once more where there are several."""
         message = words_message(words) + b"\n"
-        limit = LINE_ROOM + self.description.answer_size(words)
+        limit = EXTRA_LINE_BYTES + self.description.answer_size(words)
         tries = min(self.restarts, 1) if len(words) > 1 else self.restarts
         for attempt in range(tries + 1):
             try:
-                line = self.seat.ask(message, limit, self.description, self.check)
-                return read_answers(line, self.who, self.seat.hide)
+                line = self.supervisor.exchange(message, limit, self.description, self.check)
+                return read_answers(line, self.who, self.supervisor.hide)
             except DeadError as error:
                 if attempt == tries:
                     times = f" ({attempt + 1} times)" if attempt else ""
                     raise FailedError(f"it {error}{times}") from error
             except HungError as error:
                 raise BlackBoxError(
-                    f"{self.who} gave no answer in {self.seat.timeout:g} s to {len(words)} words "
-                    f"that begin with {words.alphabet.show(words[0])!r}, and was ended: expected a "
-                    "line of JSON, flushed, in that time; ask about fewer words at once "
+                    f"{self.who} gave no answer in {self.supervisor.timeout:g} s to {len(words)} "
+                    f"words that begin with {words.alphabet.show(words[0])!r}, and was killed: "
+                    "expected a line of JSON, flushed, in that time; send fewer words at once "
                     "(batch_size) or wait longer (timeout)"
                 ) from error
             except UnreadableError as error:
-                raise self.seat.junk(error) from error
+                raise self.supervisor.unusable(error) from error
         raise AssertionError  # the last attempt returns or raises
 
 
 @dataclass(eq=False)
-class Seat:
-    """Where a child sits: started when it is needed, and again when it has died."""
+class ChildSupervisor:
+    """Starts a child when it is needed, and again when it has died."""
 
     arguments: tuple[str, ...]
     timeout: float
     children: list[Child] = field(default_factory=list, repr=False)
-    """The one that sits there, if any."""
+    """The child, if there is one: at most one entry."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def who(self) -> str:
-        """Who answers."""
+        """The command's name in messages."""
         return f"the command {shown(joined(redacted_arguments(self.arguments)))}"
 
     @property
@@ -203,76 +203,77 @@ class Seat:
 
     @property
     def hide(self) -> Hide:
-        """What takes the keys in the command and in the environment out of what a child says."""
-        keys = secrets_in_arguments(self.arguments)  # the child must not hold on to its seat
+        """A function that removes the keys in the command and the environment from a text."""
+        keys = secrets_in_arguments(
+            self.arguments
+        )  # not self: the child must not keep its supervisor alive
         return lambda text: hidden(text, [*keys, *environment_secrets()])
 
     def describe(self, check: Check) -> Description:
-        """Start a child and read how it describes itself."""
+        """Start a child and read its description."""
         self.close()
         child = Child(self.arguments, self.who, self.hide)
         self.children.append(child)
         try:
-            line = child.exchange(b"", DESCRIPTION_SIZE, self.timeout, check)
+            line = child.exchange(b"", MAX_DESCRIPTION_BYTES, self.timeout, check)
             return Description.read(read_json(line, self.hide), self.who, self.hide)
         except BaseException as error:
-            said = child.last_words()
+            errors = child.last_errors()
             self.close(grace=0)
             if isinstance(error, HungError):
                 raise BlackBoxError(
-                    f"{self.who} said nothing in {self.timeout:g} s: expected its description as "
-                    f"a line of JSON, flushed{said}"
+                    f"{self.who} wrote nothing in {self.timeout:g} s: expected its description as "
+                    f"a line of JSON, flushed{errors}"
                 ) from error
             if isinstance(error, UnreadableError):
-                raise self._junk(error, said) from error
+                raise self._unusable(error, errors) from error
             raise
 
-    def ask(self, message: bytes, limit: int, expected: Description, check: Check) -> bytes:
-        """Send a line and return the one that answers it; a child that is gone is replaced."""
+    def exchange(self, message: bytes, limit: int, expected: Description, check: Check) -> bytes:
+        """Send a line and return the line that answers it; replace a child that has died."""
         with self.lock:
             if self.child is not None and self.child.flooded is not None:
-                raise self.junk(self.child.flooded)
-            if self.child is None or not self.child.lives:
-                found = self.describe(check)
-                if found != expected:
-                    self.close()
-                    raise BlackBoxError(
-                        f"{self.who} was started again and describes itself differently: expected "
-                        "the same box as before"
-                    )
+                raise self.unusable(self.child.flooded)
+            is_alive = self.child is not None and self.child.lives
+            if not is_alive and self.describe(check) != expected:
+                self.close()
+                raise BlackBoxError(
+                    f"{self.who} was started again and describes itself differently: expected "
+                    "the same description as before"
+                )
             assert self.child is not None
-            if line := self.child.unasked():
-                raise self.junk(UnreadableError(f"{shown(line, self.hide)} answers nothing"))
+            if line := self.child.unexpected_line():
+                raise self.unusable(UnreadableError(f"{shown(line, self.hide)} answers no query"))
             try:
                 return self.child.exchange(message, limit, self.timeout, check)
             except BaseException:
                 self.close(grace=0)  # it may be in the middle of an answer
                 raise
 
-    def junk(self, error: UnreadableError) -> BlackBoxError:
-        """End a child that says what is no answer, and say so."""
-        said = self.child.last_words() if self.child else ""
+    def unusable(self, error: UnreadableError) -> BlackBoxError:
+        """End a child that wrote a line that is no answer; return the error to raise."""
+        errors = self.child.last_errors() if self.child else ""
         self.close(grace=0)
-        return self._junk(error, said)
+        return self._unusable(error, errors)
 
-    def _junk(self, error: UnreadableError, said: str) -> BlackBoxError:
+    def _unusable(self, error: UnreadableError, errors: str) -> BlackBoxError:
         return BlackBoxError(
             f"{self.who} wrote a line that cannot be used: {error}; expected nothing but answers "
-            f"on standard output: print everything else to standard error{said}"
+            f"on standard output: print everything else to standard error{errors}"
         )
 
-    def close(self, grace: float = GRACE) -> None:
+    def close(self, grace: float = GRACE_SECONDS) -> None:
         """End the child, if there is one."""
         _end_all(self.children, grace)
 
-    def forget(self) -> None:
-        """Leave the child to the process that this one was forked from; the next is its own."""
+    def reset_after_fork(self) -> None:
+        """Leave the child to the process before a fork; this process starts its own."""
         self.lock = threading.Lock()
         while self.children:
-            self.children.pop().forget()
+            self.children.pop().reset_after_fork()
 
 
-def _end_all(children: list[Child], grace: float = GRACE) -> None:
+def _end_all(children: list[Child], grace: float = GRACE_SECONDS) -> None:
     while children:
         children.pop().end(grace)
 

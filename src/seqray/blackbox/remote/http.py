@@ -1,7 +1,7 @@
 """Black boxes behind HTTP: words go out as JSON, answers come back.
 
-Several requests are under way at once, each on a connection that is kept. What fails is asked again
-after a while, or in halves. docs/boxes/http.md says what a server has to do.
+Several requests are under way at once, each on a connection that stays open. A request that fails
+is sent again after a while, or in halves. docs/boxes/http.md says what a server has to do.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel, halving
-from seqray.blackbox.remote.http_request import Address, Line, RetryError, Turn
+from seqray.blackbox.remote.http_request import HttpClient, RequestGroup
+from seqray.blackbox.remote.http_server import Address, RetryError, Server
 from seqray.blackbox.remote.waiting import awaited
 from seqray.blackbox.remote.wire import (
-    DESCRIPTION_SIZE,
+    MAX_DESCRIPTION_BYTES,
     DescribedBackend,
     Description,
     UnreadableError,
@@ -34,19 +35,19 @@ from seqray.blackbox.remote.wire import (
 )
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
-from seqray.util.forks import forget_in_forks
+from seqray.util.forks import reset_in_forks
 from seqray.util.redaction import redacted
 
 logger = logging.getLogger(__name__)
 
-OPENING_RETRIES = 3
-"""While somebody waits for a box to open, no more is tried than this."""
+MAX_OPENING_RETRIES = 3
+"""How often a request is sent again at most while a box is opened."""
 
-LONG = 10.0
-"""A wait of more seconds than this is told."""
+WARNING_WAIT_SECONDS = 10.0
+"""A longer wait than this is logged as a warning."""
 
-Mail: TypeAlias = queue.SimpleQueue[Any]
-"""Between those who ask and the one who hands on answers."""
+Mailbox: TypeAlias = queue.SimpleQueue[Any]
+"""Carries batches to the threads that send requests, and answers back."""
 
 
 def http_box(
@@ -72,9 +73,9 @@ def http_box(
     timeout
         The most seconds that an answer may take, from the first byte sent to the last received.
     retries
-        How often a question is asked again while the server fails, is busy or not there.
+        How often a request is sent again while the server fails, is busy or cannot be reached.
     backoff
-        Seconds to wait before that, about, and twice as many each time. A server may ask for more.
+        About how many seconds to wait before that, doubled each time. A server may ask for more.
     token_variable
         The environment variable with the token that is sent as ``Authorization: Bearer …``. It is
         not sent to another machine without TLS, and never written anywhere.
@@ -90,23 +91,24 @@ def http_box(
     batch_size = whole_number("batch_size", batch_size, 1)
     concurrency = whole_number("concurrency", concurrency, 1)
     retries = whole_number("retries", retries, 0)
-    line = Line(Address.of(url), timeout, token_variable)
-    forget_in_forks(line)
-    if line.token() and not line.address.is_private:
+    server = Server(Address.of(url), token_variable)
+    client = HttpClient(server, timeout)
+    reset_in_forks(client)
+    if server.token() and not server.address.is_private:
         logger.warning(
             "%s: the token in %s is not sent, since everybody on the way could read it: use "
             "https://",
-            line.address.shown,
+            server.address.shown,
             token_variable,
         )
     try:
-        description = _describe(line, min(retries, OPENING_RETRIES), backoff)
+        description = _describe(client, min(retries, MAX_OPENING_RETRIES), backoff)
     except BaseException:
-        line.close()
+        client.close()
         raise
-    sizes = (description.batch(batch_size), concurrency)
-    backend = HttpBackend(line, *sizes, retries, backoff, description=description)
-    weakref.finalize(line, _close_all, line.idle)
+    sizes = (description.words_per_request(batch_size), concurrency)
+    backend = HttpBackend(client, *sizes, retries, backoff, description=description)
+    weakref.finalize(client, _close_all, client.idle)
     return description.box(backend)
 
 
@@ -115,40 +117,41 @@ def _close_all(connections: deque[HTTPConnection]) -> None:
         connections.pop().close()
 
 
-def _describe(line: Line, retries: int, backoff: float) -> Description:
-    """Ask a server what it is."""
-    attempt, turn = 0, Turn(opening=True)
+def _describe(client: HttpClient, retries: int, backoff: float) -> Description:
+    """Request a server's description of itself."""
+    who, hide = client.server.who, client.server.hide
+    attempt, group = 0, RequestGroup(opening=True)
     while True:
         try:
-            content = line.ask(b"", DESCRIPTION_SIZE, turn)
-            return Description.read(read_json(content, line.hide), line.who, line.hide)
+            content = client.request(b"", MAX_DESCRIPTION_BYTES, group)
+            return Description.read(read_json(content, hide), who, hide)
         except RetryError as failure:
             if attempt == retries:
-                raise BlackBoxError(f"{line.who} {failure} ({attempt + 1} times)") from failure
-            _wait(failure, backoff, attempt, line, turn)
+                raise BlackBoxError(f"{who} {failure} ({attempt + 1} times)") from failure
+            _wait(failure, backoff, attempt, who, group)
             attempt += 1
         except FailedError as failure:
-            raise BlackBoxError(f"{line.who} cannot be opened: {failure}") from failure
+            raise BlackBoxError(f"{who} cannot be opened: {failure}") from failure
         except UnreadableError as error:
             raise BlackBoxError(
-                f"{line.who} does not describe itself: {error}; is this the address of a box? "
+                f"{who} does not describe itself: {error}; is this the address of a box? "
                 "docs/boxes/http.md says what it answers"
             ) from error
 
 
-def _wait(failure: RetryError, backoff: float, attempt: int, line: Line, turn: Turn) -> bool:
-    """Wait before the next attempt; return whether somebody said stop."""
+def _wait(failure: RetryError, backoff: float, attempt: int, who: str, group: RequestGroup) -> bool:
+    """Wait before the next attempt; return whether to stop instead."""
     delay = failure.delay(backoff, attempt)
-    level = logging.WARNING if delay > LONG else logging.DEBUG
-    logger.log(level, "%s %s: asking again in %.1f s", line.who, failure, delay)
-    return turn.stop.wait(delay)
+    level = logging.WARNING if delay > WARNING_WAIT_SECONDS else logging.DEBUG
+    logger.log(level, "%s %s: trying again in %.1f s", who, failure, delay)
+    return group.stop.wait(delay)
 
 
 @dataclass(frozen=True, eq=False)
 class HttpBackend(DescribedBackend):
-    """Asks a server; see `http_box`."""
+    """Queries a server; see `http_box`."""
 
-    line: Line
+    client: HttpClient
     batch_size: int
     concurrency: int
     retries: int
@@ -157,41 +160,42 @@ class HttpBackend(DescribedBackend):
     @property
     def who(self) -> str:
         """The server, by its address."""
-        return self.line.who
+        return self.client.server.who
 
     @property
     def fingerprint(self) -> str:
         """The address, and a digest of it without its keys and of how the server describes itself.
 
-        Another key is no other box; that it answers the same is asked, see `hides_secrets`.
+        With another key it is the same box; cached answers are then checked, see `hides_secrets`.
         """
-        about = f"{redacted(self.line.address.target)} {self.description.digest()}"
-        return f"{self.line.address.shown} {hashlib.sha256(about.encode()).hexdigest()}"
+        address = self.client.server.address
+        about = f"{redacted(address.target)} {self.description.digest()}"
+        return f"{address.shown} {hashlib.sha256(about.encode()).hexdigest()}"
 
     @property
     def hides_secrets(self) -> bool:
         """Whether the fingerprint leaves something out that may matter."""
-        return bool(self.line.address.secrets)
+        return bool(self.client.server.address.secrets)
 
     def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield answers as they come.
 
-        A worker gets new words only after its answers have been taken: when all is stopped, no
-        more than ``concurrency`` batches are lost.
+        A worker gets new words only after its answers have been yielded: when a query is stopped,
+        no more than ``concurrency`` batches are lost.
         """
         self.description.check_lengths(words, self.who)
         begins = range(0, len(words), self.batch_size)
         batches = [np.arange(b, min(b + self.batch_size, len(words))) for b in begins]
-        turn, todo, done = Turn(), Mail(), Mail()
+        group, todo, done = RequestGroup(), Mailbox(), Mailbox()
         working = n_workers = min(self.concurrency, len(batches))
         failure: BaseException | None = None
         try:
             for _ in range(n_workers):
                 todo.put(batches.pop(0))
-                arguments = (words, turn, todo, done)
+                arguments = (words, group, todo, done)
                 threading.Thread(None, self._work, "seqray-http", arguments, daemon=True).start()
             while working:
-                turn.check_process(self.who)
+                group.check_process(self.who)
                 answer = awaited(done, self.check)
                 if isinstance(answer, tuple):
                     yield answer
@@ -199,57 +203,59 @@ class HttpBackend(DescribedBackend):
                 working -= 1
                 if answer is not None:
                     failure = failure or answer
-                    turn.stop.set()  # what is under way may end, but nothing is asked again
+                    group.stop.set()  # requests under way may end, but none is sent again
                 elif failure is None and batches:
                     todo.put(batches.pop(0))
                     working += 1
         finally:
-            turn.end()
+            group.end()
             for _ in range(n_workers):
                 todo.put(None)
         if failure is not None:
             raise failure
 
-    def _work(self, words: Words, turn: Turn, todo: Mail, done: Mail) -> None:
-        """Ask about batches until there are none; say after each how it ended."""
+    def _work(self, words: Words, group: RequestGroup, todo: Mailbox, done: Mailbox) -> None:
+        """Query batches until there are none; report after each how it ended."""
 
-        def ask(which: IntArray) -> Any:
-            return self._answers(words[which], turn)
+        def query(which: IntArray) -> Any:
+            return self._answers(words[which], group)
 
         while (which := todo.get()) is not None:
             try:
-                for piece in halving(ask, words, which, self.who):
+                for piece in halving(query, words, which, self.who):
                     done.put(piece)
                 done.put(None)
             except BaseException as error:
                 done.put(error)
 
-    def _answers(self, words: Words, turn: Turn) -> list[Any]:
-        """Ask until there are answers, or no hope for any.
+    def _answers(self, words: Words, group: RequestGroup) -> list[Any]:
+        """Send a request until there are answers, or no hope for any.
 
-        A failure that may be due to a word is not waited for long where there are several: halves
-        of them are asked next.
+        A failure that may be due to one of several words is not retried often: halves of the words
+        are sent next.
         """
         message, limit = words_message(words), self.description.answer_size(words)
-        attempt, seen = 0, turn.n_answered
+        attempt, seen = 0, group.n_answered
         while True:
             try:
-                content = self.line.ask(message, limit, turn)
-                answers = read_answers(content, self.who, self.line.hide)
+                content = self.client.request(message, limit, group)
+                answers = read_answers(content, self.who, self.client.server.hide)
             except UnreadableError as error:  # cut short on its way, maybe
                 failure = RetryError(f"answered what cannot be read: {error}")
             except RetryError as error:
                 failure = error
             else:
-                turn.answered()
+                group.answered()
                 return answers
-            if turn.n_answered != seen and not failure.halve:  # others get on: it is only busy
-                attempt, seen = 0, turn.n_answered
-            silent = failure.silent and turn.n_silent > self.retries
+            if (
+                group.n_answered != seen and not failure.halve
+            ):  # others are answered: it is only busy
+                attempt, seen = 0, group.n_answered
+            silent = failure.silent and group.n_silent > self.retries
             tries = 1 if failure.halve and len(words) > 1 else self.retries
-            if attempt >= tries or silent or _wait(failure, self.backoff, attempt, self.line, turn):
+            if attempt >= tries or silent or _wait(failure, self.backoff, attempt, self.who, group):
                 text = f"{failure} ({'once' if not attempt else f'{attempt + 1} times'})"
-                if failure.halve and not silent and not turn.stop.is_set():
+                if failure.halve and not silent and not group.stop.is_set():
                     raise FailedError(f"it {text}") from failure
                 raise BlackBoxError(f"{self.who} {text}{_advice(words, failure)}") from failure
             attempt += 1
@@ -259,6 +265,6 @@ def _advice(words: Words, failure: RetryError) -> str:
     if not failure.silent:
         return ""
     return (
-        f", last to {len(words)} words that begin with {words.alphabet.show(words[0])!r}: ask "
-        "about fewer words at once (batch_size) or wait longer (timeout)"
+        f", last to {len(words)} words that begin with {words.alphabet.show(words[0])!r}: send "
+        "fewer words at once (batch_size) or wait longer (timeout)"
     )

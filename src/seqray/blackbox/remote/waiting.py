@@ -1,4 +1,4 @@
-"""Waiting for an answer no longer than somebody wants to."""
+"""Waiting for an answer, with a check that can end the wait."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from seqray.blackbox.protocol import Backend
 from seqray.util.errors import Stopped
 
 TICK_SECONDS = 0.1
-"""How often one who waits looks whether to go on."""
+"""How often the check is called during a wait."""
 
 FINISHING_SECONDS = 1.0
-"""What is under way when asking has to end may still take this long: then nothing is lost."""
+"""How long a request under way may still take once the check has ended the query."""
 
 Check: TypeAlias = Callable[[], None]
-"""Raises `Stopped` when asking has to end; called from any thread."""
+"""Raises `Stopped` when the query has to end; called from any thread."""
 
 
 def always() -> None:
-    """Go on: the `Check` where there is no limit."""
+    """Do nothing: the `Check` where there is no limit."""
 
 
 @runtime_checkable
 class WaitingBackend(Protocol):
-    """An backend that may have to wait, and can be told when to stop that."""
+    """A backend that may have to wait for answers, and can be stopped while it does."""
 
-    def heeding(self, check: Check) -> Backend:
-        """Return an backend of the same model that calls ``check`` while it waits."""
+    def with_check(self, check: Check) -> Backend:
+        """Return a backend of the same model that calls ``check`` while it waits."""
 
 
-def awaited(mail: queue.SimpleQueue[Any], check: Check) -> Any:
-    """Return what comes next; raise what ``check`` raises, a moment later.
+def awaited(mailbox: queue.SimpleQueue[Any], check: Check) -> Any:
+    """Return the next item; raise what ``check`` raises, after `FINISHING_SECONDS`.
 
     Examples
     --------
-    >>> mail = queue.SimpleQueue()
-    >>> mail.put("answer")
-    >>> awaited(mail, always)
+    >>> mailbox = queue.SimpleQueue()
+    >>> mailbox.put("answer")
+    >>> awaited(mailbox, always)
     'answer'
     """
     while True:
         try:
-            return mail.get(timeout=TICK_SECONDS)
+            return mailbox.get(timeout=TICK_SECONDS)
         except queue.Empty:
             pass
         try:
             check()
         except Stopped:
             try:
-                return mail.get(timeout=FINISHING_SECONDS)
+                return mailbox.get(timeout=FINISHING_SECONDS)
             except queue.Empty:
                 pass
             raise

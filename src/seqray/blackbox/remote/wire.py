@@ -1,7 +1,7 @@
-"""What is said between seqray and a box in another process: JSON, over HTTP or a pipe.
+"""The messages between seqray and a box in another process: JSON, over HTTP or a pipe.
 
-The box describes itself once, then gets words and gives answers. docs/boxes/http.md and
-docs/openapi.json say it for those who write the other side.
+The box describes itself once, then gets words and returns answers. docs/boxes/http.md and
+docs/openapi.json specify the messages for those who write the other side.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from seqray.blackbox.remote.waiting import Check, always
 from seqray.util.errors import BlackBoxError, SymbolError
 
 VERSION = 1
-"""Of the protocol; a description carries it as ``seqray``."""
+"""Version of the protocol; a description holds it as ``seqray``."""
 
-SHOWN = 200
-"""The most characters of somebody else's text in an error message."""
+MAX_SHOWN_CHARACTERS = 200
+"""How many characters of a box's text an error message shows."""
 
-DESCRIPTION_SIZE = 2**26
-"""The most bytes of a description."""
+MAX_DESCRIPTION_BYTES = 2**26
+"""How long a description may be."""
 
-ROOM, NUMBER_SIZE = 2**16, 64
-"""The most bytes of an answer: some, and for each number more than any takes."""
+EXTRA_ANSWER_BYTES, MAX_NUMBER_BYTES = 2**16, 64
+"""How long an answer may be: these bytes, and so many for each number."""
 
-READ = 2**16
-"""The most bytes of such a text that are looked at."""
+MAX_TEXT_BYTES = 2**16
+"""How many bytes of a box's text are read for an error message."""
 
 Hide: TypeAlias = Callable[[str], str]
 """Returns a text without the secrets in it."""
 
-OPTIONAL = {
+OPTIONAL_FIELDS = {
     "name": (str, "a string"),
     "fingerprint": (str, "a string"),
     "deterministic": (bool, "true or false"),
@@ -45,7 +45,7 @@ OPTIONAL = {
     "batch_size": (int, "a whole number from 1"),
     "max_length": (int, "a whole number from 0"),
 }
-LEAST = {"batch_size": 1, "max_length": 0}
+MIN_VALUES = {"batch_size": 1, "max_length": 0}
 
 
 class UnreadableError(Exception):
@@ -54,18 +54,18 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Description:
-    """What a box says of itself.
+    """A box's description of itself.
 
     Parameters
     ----------
     alphabet
         The symbols of its words.
     answers
-        ``"value"``: a number a word; ``"next"``: what follows a prefix, a row each.
+        ``"value"``: one number per word; ``"next"``: a row of next-symbol probabilities per prefix.
     name, fingerprint
-        What people call it, and what changes when its answers do.
+        Its name for people, and a text that changes when its answers do.
     deterministic
-        Whether it always answers the same.
+        Whether it always gives the same answer to the same word.
     leaks
         Whether its probabilities may sum to less than 1.
     batch_size, max_length
@@ -73,14 +73,13 @@ class Description:
 
     Examples
     --------
-    >>> said = {"seqray": 1, "alphabet": ["a", "b"], "answers": "value", "max_length": 2}
-    >>> description = Description.read(said, "the box")
+    >>> document = {"seqray": 1, "alphabet": ["a", "b"], "answers": "value", "max_length": 2}
+    >>> description = Description.read(document, "the box")
     >>> description.alphabet, description.answers
     (Alphabet(['a', 'b']), 'value')
     >>> description.check_lengths(description.alphabet.words(["ab", "aba"]), "the box")
     Traceback (most recent call last):
-    seqray.BlackBoxError: the box reads words of at most 2 symbols, and 'aba' has 3: \
-ask about shorter words (max_length)
+    seqray.BlackBoxError: the box reads words of at most 2 symbols, and 'aba' has 3: ...
     """
 
     alphabet: Alphabet
@@ -94,11 +93,14 @@ ask about shorter words (max_length)
 
     @classmethod
     def read(cls, document: object, who: str, hide: Hide = str) -> Description:
-        """Make a description of JSON, or say what is wrong with it; unknown fields are ignored."""
-        wrong = _wrong(document, hide)
-        if wrong:
+        """Read a description from JSON; raise an error that says what is wrong with it.
+
+        Unknown fields are ignored.
+        """
+        fault = _fault(document, hide)
+        if fault:
             raise BlackBoxError(
-                f"{who} describes itself by {shown(document, hide)}: {wrong}; expected "
+                f"{who} describes itself by {shown(document, hide)}: {fault}; expected "
                 '{"seqray": 1, "alphabet": [symbols], "answers": "value" or "next"}'
             )
         assert isinstance(document, Mapping)
@@ -108,49 +110,49 @@ ask about shorter words (max_length)
         except SymbolError as error:
             text = hide(str(error))
             raise BlackBoxError(f"{who} describes itself with an alphabet: {text}") from error
-        given = {name: document[name] for name in OPTIONAL if document.get(name) is not None}
+        given = {name: document[name] for name in OPTIONAL_FIELDS if document.get(name) is not None}
         return cls(alphabet, document["answers"], **given)
 
     def digest(self) -> str:
-        """Return what changes when the box says that it has."""
+        """Return a digest that changes when the box describes itself as another one."""
         about = [self.alphabet.to_json(), self.answers, self.name, self.fingerprint, self.leaks]
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     def box(self, backend: Backend) -> QueriedBox | QueriedModel:
-        """Return a black box that asks as described."""
+        """Return the black box that a backend and this description make."""
         if self.answers == "value":
             return QueriedBox(backend, self.alphabet)
         return QueriedModel(backend, self.alphabet, self.leaks)
 
-    def batch(self, batch_size: int) -> int:
-        """Return how many words to ask about at once."""
+    def words_per_request(self, batch_size: int) -> int:
+        """Return how many words to send at once: no more than the box takes."""
         return min(batch_size, self.batch_size or batch_size)
 
     def answer_size(self, words: Words) -> int:
-        """Return the most bytes that an answer about words may have."""
+        """Return how many bytes the answer to words may have."""
         n_numbers = len(self.alphabet) + 1 if self.answers == "next" else 1
-        return ROOM + len(words) * n_numbers * NUMBER_SIZE
+        return EXTRA_ANSWER_BYTES + len(words) * n_numbers * MAX_NUMBER_BYTES
 
     def check_lengths(self, words: Words, who: str) -> None:
-        """Refuse words that the box cannot read, before anything is asked."""
+        """Refuse words that the box cannot read, before any is sent."""
         check_lengths(words, self.max_length, who)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescribedBackend:
-    """What every backend has whose box describes itself."""
+    """The part of a backend that comes from its box's description."""
 
     description: Description
     check: Check = always
 
     @property
     def deterministic(self) -> bool:
-        """Whether the box says so."""
+        """Whether the box says that its answers never change."""
         return self.description.deterministic
 
     @property
     def max_length(self) -> int | None:
-        """The length of the longest word that it says it can read."""
+        """The length of the longest word that the box says it can read."""
         return self.description.max_length
 
     @property
@@ -158,34 +160,34 @@ class DescribedBackend:
         """Whether the box has a fingerprint of its own, which changes when its answers do."""
         return self.description.fingerprint is not None
 
-    def heeding(self, check: Check) -> Self:
-        """Return an backend of the same box that stops waiting when ``check`` says so."""
+    def with_check(self, check: Check) -> Self:
+        """Return a backend of the same box that calls ``check`` while it waits."""
         return dataclasses.replace(self, check=check)
 
 
-def _wrong(document: object, hide: Hide) -> str:
-    """Say what is wrong with a description; nothing where nothing is."""
+def _fault(document: object, hide: Hide) -> str:
+    """Return what is wrong with a description; an empty text if nothing is."""
     if not isinstance(document, Mapping) or type(document.get("seqray")) is not int:
         return 'that is no JSON object with "seqray": 1'
     if document["seqray"] != VERSION:
         return (
             f"it speaks version {document['seqray']} of the protocol, this seqray version "
-            f"{VERSION}: pip install --upgrade seqray"
+            f"{VERSION}: install a newer seqray, or let the box speak version {VERSION}"
         )
     if not isinstance(document.get("alphabet"), list):
         return '"alphabet" is no list of symbols'
     if document.get("answers") not in ("value", "next"):
         return '"answers" is neither "value" nor "next"'
-    for name, (kind, expected) in OPTIONAL.items():
+    for name, (kind, expected) in OPTIONAL_FIELDS.items():
         value = document.get(name)
-        too_low = name in LEAST and isinstance(value, int) and value < LEAST[name]
+        too_low = name in MIN_VALUES and isinstance(value, int) and value < MIN_VALUES[name]
         if value is not None and (type(value) is not kind or too_low):
             return f'"{name}" is {shown(value, hide)}, not {expected}'
     return ""
 
 
 def words_message(words: Words) -> bytes:
-    """Return words as JSON: each a list of symbols, as they stand in the description's alphabet.
+    """Return words as JSON: each is a list of symbols of the description's alphabet.
 
     >>> words_message(Alphabet("ab").words(["", "ab"]))
     b'{"words":[[],["a","b"]]}'
@@ -194,9 +196,9 @@ def words_message(words: Words) -> bytes:
 
 
 def read_json(text: bytes, hide: Hide = str) -> Any:
-    """Return what JSON says. Numbers that JSON does not know, such as NaN, are read too.
+    """Return what JSON holds. Numbers that are not part of JSON, such as NaN, are read too.
 
-    They are refused later, together with the word that they belong to.
+    They are refused later, in an error that names their word.
     """
     try:
         return json.loads(text)
@@ -205,26 +207,26 @@ def read_json(text: bytes, hide: Hide = str) -> Any:
 
 
 def read_answers(text: bytes, who: str, hide: Hide = str) -> list[Any]:
-    """Return the answers in a message, which are not checked yet."""
+    """Return the answers in a message, not checked yet."""
     document = read_json(text, hide)
     if isinstance(document, Mapping) and isinstance(document.get("answers"), list):
         answers: list[Any] = document["answers"]
         return answers
     if isinstance(document, Mapping) and "error" in document:
-        raise FailedError(f"it said {shown(document['error'], hide)}")
+        raise FailedError(f"it answered the error {shown(document['error'], hide)}")
     raise BlackBoxError(f'{who} answered {shown(document, hide)}: expected {{"answers": [...]}}')
 
 
 def shown(thing: object, hide: Hide = str) -> str:
-    """Return somebody else's text or JSON on one line, not too long and without secrets.
+    """Return a box's text or JSON for an error message: one short line without secrets.
 
     >>> shown(b"<html>     busy"), shown({"a": [1, "b"]})
     ("'<html> busy'", '{"a": [1, "b"]}')
     """
     if isinstance(thing, bytes):
-        thing = thing[:READ].decode("utf-8", errors="replace")
+        thing = thing[:MAX_TEXT_BYTES].decode("utf-8", errors="replace")
     if isinstance(thing, str):
-        text = repr(" ".join(hide(thing[:READ]).split()))
+        text = repr(" ".join(hide(thing[:MAX_TEXT_BYTES]).split()))
     else:
-        text = hide(json.dumps(thing)[:READ])
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+        text = hide(json.dumps(thing)[:MAX_TEXT_BYTES])
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 1]}…"

@@ -48,7 +48,7 @@ class Arrows {
     });
     this.total = this.sums[sizes.length];
     // Probabilities: weights that sum to one along every way through, none of them negative.
-    this.areChances = automaton.through !== null && least > -1e-9 && this.largest < 1 + 1e-6;
+    this.areChances = automaton.prefixFinal !== null && least > -1e-9 && this.largest < 1 + 1e-6;
   }
 
   /** Position 0 of the slider hides nothing; the others are spread by logarithm. */

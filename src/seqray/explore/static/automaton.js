@@ -7,20 +7,20 @@ const LARGE = 2 ** 400;
 class Automaton {
   /**
    * `block` holds the matrices, `stride` numbers a row; where the automaton is cut from a larger
-   * one, its matrices are the leading parts of those. `through` is the weight of all that can
+   * one, its matrices are the leading parts of those. `prefixFinal` is the weight of all that can
    * follow each state, or null where weights do not sum to one. Where it `leaks`, that is more
    * than symbols and end together: the rest goes elsewhere, to symbols outside the alphabet.
    */
-  constructor({ symbols, states, initial, final, through, block, stride, kept = 1, leaks }) {
-    Object.assign(this, { symbols, states, initial, final, through, block, stride, kept, leaks });
-    this.readers = through ? this.#readers() : null;
+  constructor({ symbols, states, initial, final, prefixFinal, block, stride, kept = 1, leaks }) {
+    Object.assign(this, { symbols, states, initial, final, prefixFinal, block, stride, kept, leaks });
+    this.readers = prefixFinal ? this.#readers() : null;
   }
 
   /** Rows that read a state: the weight of what begins with each symbol, and of the end. */
   #readers() {
     const readers = [];
     for (let symbol = 0; symbol < this.symbols; symbol += 1) {
-      readers.push(this.back(symbol, this.through));
+      readers.push(this.back(symbol, this.prefixFinal));
     }
     readers.push(this.final);
     return readers;
@@ -84,15 +84,15 @@ class Automaton {
     if (!this.readers) return null;
     const read = this.readers.map((reader) => dot(reader, state));
     const sum = read.reduce((before, value) => before + value, 0);
-    const total = this.leaks ? dot(this.through, state) : sum;
+    const total = this.leaks ? dot(this.prefixFinal, state) : sum;
     if (!(Math.abs(total) > 0) || !Number.isFinite(total)) return read.map(() => 1 / read.length);
     return read.map((value) => value / total);
   }
 
   /** The share of each state after some symbols: signed, summing to one where weights sum. */
   shares(state) {
-    const weighed = Array.from(state, (value, at) => value * (this.through ? this.through[at] : 1));
-    const total = this.through
+    const weighed = Array.from(state, (value, at) => value * (this.prefixFinal ? this.prefixFinal[at] : 1));
+    const total = this.prefixFinal
       ? weighed.reduce((sum, value) => sum + value, 0)
       : Math.max(...weighed.map(Math.abs));
     return weighed.map((value) => (total ? value / total : 0));
@@ -214,7 +214,7 @@ function meanSymbol(automaton, frequencies) {
     states,
     initial,
     final,
-    through: null,
+    prefixFinal: null,
     block,
     stride: states,
   });

@@ -49,7 +49,7 @@ class Content {
     for (const entry of this.ranks) {
       entry.initial = take(entry.states);
       entry.final = take(entry.states);
-      entry.through = take(entry.states);
+      entry.prefixFinal = take(entry.states);
     }
     for (const entry of this.ranks) {
       if (!entry.drawn) continue;
@@ -70,7 +70,7 @@ class Content {
           states: entry.states,
           initial: entry.initial,
           final: entry.final,
-          through: entry.sums ? entry.through : null,
+          prefixFinal: entry.sums ? entry.prefixFinal : null,
           block: own ?? this.arrays.block,
           stride: own
             ? entry.states
@@ -95,7 +95,7 @@ class Content {
           initial: entry.drawnInitial,
           final: entry.drawnFinal,
           // Named states are scaled so that all that can follow one weighs 1.
-          through: entry.sums ? new Float64Array(states).fill(1) : null,
+          prefixFinal: entry.sums ? new Float64Array(states).fill(1) : null,
           block: this.arrays[`drawn_${rank}`],
           stride: states,
           leaks: entry.leaks,

@@ -1,8 +1,7 @@
 """What the conditional method costs with its default sizes."""
 
-from seqray.extraction.conditional.blocks import N_COLUMNS, N_CONTEXTS
-from seqray.extraction.conditional.method import WORDS_A_CONTEXT
 from seqray.extraction.cost import DefaultCost
+from seqray.extraction.settings import CONDITIONAL
 
 
 def default_cost(mean_length: float) -> DefaultCost:
@@ -13,7 +12,8 @@ def default_cost(mean_length: float) -> DefaultCost:
     >>> default_cost(9).n_steps
     575000
     """
-    n_words = round(WORDS_A_CONTEXT * N_CONTEXTS)
-    n_steps = round(n_words * (1 + mean_length) + N_CONTEXTS * N_COLUMNS)
+    n_words = round(CONDITIONAL.words_per_context * CONDITIONAL.n_contexts)
+    n_cells = CONDITIONAL.n_contexts * CONDITIONAL.n_columns
+    n_steps = round(n_words * (1 + mean_length) + n_cells)
     what = f"contexts of {n_words:,} words take up to {n_steps:,} prefixes"
     return DefaultCost(n_words, n_steps, what)

@@ -32,7 +32,7 @@ from seqray.blackbox.queries.oracle import KeptBlocks, MeteredBox
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks, row_tree
 from seqray.util.arrays import FloatArray, IntArray
-from seqray.util.errors import BlackBoxError, Stopped
+from seqray.util.errors import BlackBoxError, Stopped, StopReason
 from seqray.util.progress import Progress
 
 LANES = 64
@@ -213,7 +213,7 @@ def fill_within(
     *,
     progress: Progress | None = None,
     kept: KeptBlocks | None = None,
-) -> tuple[HankelBlocks, str]:
+) -> tuple[HankelBlocks, Stopped | None]:
     """Fill the blocks of a basis, or of as large a part of it as the limits allow.
 
     Parameters
@@ -228,14 +228,14 @@ def fill_within(
 
     Returns
     -------
-    blocks, reason
-        What was filled, and why it is not all; empty where it is.
+    blocks, stopped
+        What was filled, and why it is not all; None where it is.
     """
     asked = isinstance(box, QueriedBox | QueriedModel)
     patient = meter.seconds is None and not (asked and meter.stop)
     stages = (1,) if patient else STAGES["words" if asked else "states"]
     again = 1.0 if asked else sum(stage**2 for stage in stages)
-    plan, reason = _affordable(box, basis, meter, again)
+    plan, cut = _affordable(box, basis, meter, again)
     filled: HankelBlocks | None = None
     n_questions, furthest, cost = plan.n_questions, 0, 0
 
@@ -256,17 +256,17 @@ def fill_within(
             except Stopped as stopped:
                 if filled is None:
                     raise
-                return filled, str(stopped)
-        if not (reason and asked):
+                return filled, stopped
+        if cut is None or not asked:
             break
-        plan, reason = _affordable(box, basis, meter, again, cost)  # much may have been known
+        plan, cut = _affordable(box, basis, meter, again, cost)  # much may have been known
     assert filled is not None
-    return filled, reason
+    return filled, cut
 
 
 def _affordable(
     box: BlackBox, basis: Basis, meter: Meter, again: float, known: int = 0
-) -> tuple[Plan, str]:
+) -> tuple[Plan, Stopped | None]:
     """Return the plan for the largest share of a basis that the budget allows, and why not all.
 
     All its stages together cost ``again`` times as much as the last one; so many questions as are
@@ -274,13 +274,13 @@ def _affordable(
     """
     whole = Plan.of(basis)
     if meter.budget is None or isinstance(box, WeightedAutomaton):
-        return whole, ""
+        return whole, None
 
     def fits(plan: Plan) -> bool:
         return again * (plan.cost(box) - known) <= meter.left
 
     if fits(whole):
-        return whole, ""
+        return whole, None
     largest: Plan | None = None
     low, high = 0.0, 1.0
     while (high - low) * max(len(basis.prefixes), len(basis.suffixes)) > 1:
@@ -291,8 +291,11 @@ def _affordable(
         else:
             high = middle
     if largest is None:
-        raise Stopped(f"the budget of {meter.budget} questions is too small to fill any block")
-    return largest, f"the budget of {meter.budget:,} questions allows no more"
+        raise Stopped(
+            StopReason.BUDGET,
+            f"the budget of {meter.budget} questions is too small to fill any block",
+        )
+    return largest, meter.no_more()
 
 
 def _fill_by_product(

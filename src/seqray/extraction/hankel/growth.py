@@ -18,6 +18,7 @@ from itertools import islice
 import numpy as np
 
 from seqray.automata.sampling import uniform_words
+from seqray.automata.span import pivoted_rows
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.extraction.basis import Basis, basis_from, piece_lengths
@@ -198,18 +199,14 @@ def independent_rows(block: FloatArray) -> IntArray:
     >>> independent_rows(np.array([[4.0, 0.0], [8.0, 0.0], [8.0, 1.0]]))
     array([2, 1])
     """
-    from scipy.linalg import qr  # noqa: PLC0415 - loads slowly
-
     scaled = block / (np.abs(block).max() or 1.0)
     weight = np.abs(scaled).sum(axis=1, keepdims=True)
     rows = np.divide(scaled, np.sqrt(weight), out=np.zeros_like(scaled), where=weight > 0)
     spread = np.sqrt((rows**2).mean(axis=0))
     rows = np.divide(rows, spread, out=np.zeros_like(rows), where=spread > 0)
-    triangle, order = qr(rows.T, mode="r", pivoting=True)
-    left = np.abs(np.diag(triangle))
+    order, left = pivoted_rows(rows)
     n = int((left > HANKEL.rank_tolerance * max(left[0], 1e-300)).sum())
-    rows_taken: IntArray = order[: max(1, min(n, HANKEL.max_independent_rows))].astype(np.int64)
-    return rows_taken
+    return order[: max(1, min(n, HANKEL.max_independent_rows))]
 
 
 def _heavy_basis(

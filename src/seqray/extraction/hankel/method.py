@@ -22,6 +22,7 @@ from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill_within
 from seqray.extraction.hankel.growth import counterexamples, grown_basis, sizes_up_to
+from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.request import (
     N_HELD_OUT,
@@ -40,8 +41,10 @@ from seqray.extraction.validation import (
     warn_of_equal_weights,
     warn_of_lost_digits,
 )
-from seqray.fidelity.compare import TOLERANCE, FidelityTable, Reference, compare_ranks
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import TOLERANCE, FidelityTable
+from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
 
@@ -64,27 +67,24 @@ CHOICES = ("balanced", "soft", "softer")
 """Weights for rows and columns; that which comes nearest to the box is taken."""
 
 
-class Round(NamedTuple):
-    """Blocks that were filled: what was asked until then, and how near automata of them came."""
-
-    questions: int
-    prefixes: int
-    suffixes: int
-    score: float
-
-
 class _Way(NamedTuple):
     """A basis to fill, and how it was grown: the largest blocks before it, and the rounds.
 
     The sizes that were ``planned`` for it are smaller than those wanted if the budget is. Where
-    the blocks are to be the last, ``why`` says what ended the growth.
+    the blocks are to be the last, the target was ``reached``, or growth was ``stopped``.
     """
 
     basis: Basis
     planned: tuple[int, int]
     known: HankelBlocks | None = None
-    rounds: tuple[Round, ...] = ()
-    why: str | None = None
+    rounds: tuple[HankelRound, ...] = ()
+    reached: bool = False
+    stopped: Stopped | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the known blocks are the last."""
+        return self.reached or self.stopped is not None
 
 
 def by_blocks(job: Job) -> Extraction:
@@ -109,13 +109,13 @@ def by_blocks(job: Job) -> Extraction:
     except Stopped as stopped:
         if way.known is None:
             raise _enough(stopped, job) from None
-        blocks, cut = way.known, way.why or str(stopped)
-    if way.why is None and way.planned != _wanted_sizes(job):
-        cut = cut or _no_more(meter)
+        blocks, cut = way.known, way.stopped or stopped
+    if not way.ended and way.planned != _wanted_sizes(job):
+        cut = cut or meter.no_more()
     if cut:
         sizes = (*_sizes(blocks.basis), *_wanted_sizes(job))
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were asked", cut, *sizes)
-    elif way.why is None:
+    elif not way.ended:
         note_unused(meter, "{} × {} prefixes and suffixes".format(*_sizes(blocks.basis)))
     if not blocks.values.any():
         logger.warning("the box gave 0 to every word it was asked: nothing can be learnt from that")
@@ -126,7 +126,7 @@ def by_blocks(job: Job) -> Extraction:
         warn_of_equal_weights(reference.weights)
     reference = above_noise(reference, _heard(noise, job.repeat))
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    rounds = way.rounds if way.why == "" else (*way.rounds, _round(job, blocks, table))
+    rounds = way.rounds if way.reached else (*way.rounds, _round(job, blocks, table))
     counts = _counts(job, blocks)
     settings = ExtractionSettings(
         weighting=weighting,
@@ -134,9 +134,10 @@ def by_blocks(job: Job) -> Extraction:
         validation_questions=counts["validation_questions"],
         queries_sent=counts["queries_sent"],
         steps=counts["steps"],
-        stopped=cut,
+        stopped=str(cut or ""),
+        stop_reason=None if cut is None else cut.reason,
         noise=noise,
-        rounds=[each._asdict() for each in rounds] if grows else None,
+        rounds=rounds if grows else None,
     )
     return Extraction(decomposition, blocks.basis, table, settings)
 
@@ -159,16 +160,16 @@ def _says_nothing(reference: Reference, blocks: HankelBlocks) -> bool:
 
 def _enough(stopped: Stopped, job: Job) -> Stopped:
     """Say what would be enough, where a budget was too small for anything."""
-    if not (str(stopped).startswith("the budget") and isinstance(job.asked, QueriedBox)):
+    if stopped.reason is not StopReason.BUDGET or not isinstance(job.asked, QueriedBox):
         return stopped
     least = max(20 + 5 * (1 + len(job.asked.alphabet)), 2 * (job.meter.budget or 0))
-    return Stopped(f"{stopped}: about {least} are enough")
+    return Stopped(stopped.reason, f"{stopped}: about {least} are enough")
 
 
-def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, str]:
+def _filled(job: Job, way: _Way, kept: KeptBlocks | None) -> tuple[HankelBlocks, Stopped | None]:
     """Fill the blocks of the basis, or take those that led to it; and say why they are not all."""
-    if way.why is not None and way.known is not None:
-        return way.known, way.why
+    if way.ended and way.known is not None:
+        return way.known, way.stopped
     job.begin("asking the box", "answers")
     blocks, cut = fill_within(job.asked, way.basis, job.meter, progress=job.progress, kept=kept)
     if cut and way.known is not None and blocks.values.size < way.known.values.size:
@@ -202,9 +203,9 @@ def _decomposed(
     return best
 
 
-def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> Round:
+def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> HankelRound:
     nearest = max(each.score for each in table.fidelities)
-    return Round(_counts(job, blocks)["questions"], *_sizes(blocks.basis), nearest)
+    return HankelRound(_counts(job, blocks)["questions"], *_sizes(blocks.basis), nearest)
 
 
 # Which words to ask about -------------------------------------------------------------------------
@@ -263,19 +264,19 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
     limit, alphabet = job.limit, job.asked.alphabet
     size, *larger = _sizes_to_come(job)
     basis = uniform_basis(alphabet, *size, seed=rng, max_length=job.max_length, limit=limit)
-    rounds: list[Round] = []
-    why: str | None = None
+    rounds: list[HankelRound] = []
+    reached, stopped = False, None
     dearer = 1.0  # than expected, to find the last basis
     while larger:
         job.begin(f"looking for words that weigh much, {len(basis.prefixes)} prefixes", "answers")
         try:
             known, cut = fill_within(job.asked, basis, meter, progress=job.progress)
             if cut:
-                why = cut
+                stopped = cut
                 break
             larger = _sizes_to_come(job, size, dearer)
             if not larger:
-                why = _no_more(meter)
+                stopped = meter.no_more()
                 break
             if job.target is None:
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
@@ -285,7 +286,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.score for r in rounds[-2:]) >= job.target:
-                    why = ""
+                    reached = True
                     break
             size, *larger = larger
             n_before = meter.n_asked
@@ -300,14 +301,13 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 limit=limit,
             )
             dearer = (meter.n_asked - n_before) / _growth_cost(job, size)
-        except Stopped as stopped:
+        except Stopped as reason:
             if known is None:
                 raise
-            why = str(stopped)
+            stopped = reason
             break
-    if known is not None and why is not None:
-        basis = known.basis
-    return _Way(basis, size, known, tuple(rounds), why)
+    way = _Way(basis, size, known, tuple(rounds), reached, stopped)
+    return way._replace(basis=known.basis) if known is not None and way.ended else way
 
 
 def _sizes_to_come(
@@ -395,10 +395,6 @@ def _affordable_sizes(job: Job) -> tuple[int, int]:
 
 def _scaled(size: tuple[int, int], share: float) -> tuple[int, int]:
     return max(1, math.ceil(share * size[0])), max(1, math.ceil(share * size[1]))
-
-
-def _no_more(meter: Meter) -> str:
-    return f"the budget of {meter.budget:,} questions allows no more"
 
 
 def _wanted_sizes(job: Job) -> tuple[int, int]:

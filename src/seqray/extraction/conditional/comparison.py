@@ -1,0 +1,45 @@
+"""How near automata are to the box: on held-out words, and on counterexamples."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.extraction.conditional.parts import LearntPart
+from seqray.fidelity.disagreements import mean_word_distance
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
+
+EXACT_TOLERANCE = 1e-6
+"""An automaton whose fidelity score is as near to 1 counts as exact."""
+
+
+def compare(
+    automaton: WeightedAutomaton, held_out: Reference, counterexamples: Reference | None
+) -> Fidelity:
+    """Compare an automaton with the box on held-out words, and on counterexamples, if any."""
+    return with_counterexamples(held_out.compare(automaton), automaton, counterexamples)
+
+
+def with_counterexamples(
+    fidelity: Fidelity, automaton: WeightedAutomaton, counterexamples: Reference | None
+) -> Fidelity:
+    """Return a fidelity with the mean total variation distance after counterexamples."""
+    if counterexamples is None:
+        return fidelity
+    distance = mean_word_distance(counterexamples, automaton)
+    return dataclasses.replace(fidelity, metrics={**fidelity, "total_variation": distance})
+
+
+def nearest(
+    part: LearntPart, held_out: Reference, counterexamples: Reference | None
+) -> tuple[WeightedAutomaton, Fidelity]:
+    """Return the nearer automaton of the largest rank, SVD or fitted, and its fidelity."""
+    automata = [part.largest] if part.fitted is None else [part.largest, part.fitted]
+    compared = [(each, compare(each, held_out, counterexamples)) for each in automata]
+    return max(compared, key=lambda each: each[1].score)
+
+
+def is_exact(fidelity: Fidelity) -> bool:
+    """Whether nothing is left to fit."""
+    return fidelity.score > 1 - EXACT_TOLERANCE

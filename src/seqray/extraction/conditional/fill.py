@@ -1,0 +1,266 @@
+"""Filling conditional blocks: query a box how contexts and their children go on."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqray.automata.probabilities import leak_of, with_elsewhere
+from seqray.automata.stepper import PredictingStepper
+from seqray.automata.tree import PrefixTree, States, walk
+from seqray.automata.words import Words
+from seqray.blackbox.protocol import max_length_of
+from seqray.extraction.basis import piece_lengths
+from seqray.extraction.conditional.blocks import RARE_PROBABILITY, ConditionalBlocks, is_frequent
+from seqray.extraction.conditional.outcomes import Outcomes
+from seqray.extraction.conditional.suffixes import (
+    MAX_SUFFIX_LENGTH,
+    MIN_SUFFIXES,
+    first_words,
+    suffixes_of,
+)
+from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
+from seqray.fidelity.reference import Reference
+from seqray.util.arrays import FloatArray, IntArray, read_only
+from seqray.util.memory import memory_limit
+from seqray.util.progress import Progress
+
+logger = logging.getLogger(__name__)
+
+N_COPIES_IN_MEMORY = 3
+"""How many times as much memory as the blocks themselves is needed to work with them."""
+
+MAX_ROWS_AT_ONCE = 256
+"""Rows whose suffixes are read together, so that memory is bounded."""
+
+
+def fill_conditional(
+    box: PredictingStepper,
+    reference: Reference,
+    *,
+    n_contexts: int = CONDITIONAL.n_contexts,
+    n_columns: int = CONDITIONAL.n_columns,
+    extra_words: Reference | None = None,
+    extra_suffixes: Words | None = None,
+    progress: Progress | None = None,
+    settings: ConditionalSettings = CONDITIONAL,
+) -> ConditionalBlocks:
+    """Query a box how the prefixes of some words go on.
+
+    Parameters
+    ----------
+    box
+        What to query.
+    reference
+        What the box predicts for words, best drawn from the box itself. The prefixes of the first
+        of them become the contexts, and the most frequent parts of all of them the suffixes.
+    n_contexts, n_columns
+        How many contexts at most, and about how many columns.
+    extra_words
+        What the box predicts for words that matter, however rare they are: their prefixes are
+        contexts too.
+    extra_suffixes
+        More suffixes, which are read however rare they are.
+    progress
+        Called with how many rows are filled, and how many there are.
+    settings
+        How much the extra words count.
+    """
+    max_context, max_suffix = _max_lengths(max_length_of(box))
+    n_contexts = _contexts_that_fit(reference, n_contexts, n_columns)
+    first = first_words(reference.words.cut(max_context), n_contexts)
+    others = first[:0] if extra_words is None else extra_words.words.cut(max_context)
+    if extra_words is not None:
+        reference = Reference.joined([reference, extra_words])
+    contexts = PrefixTree.of(Words.concatenate([first, others]))
+    rows = _rows(contexts, reference)
+    extra = first[:0] if extra_suffixes is None else extra_suffixes
+    forced = PrefixTree.of(extra.cut(max_suffix))
+    frequent = suffixes_of(reference.words, n_columns)
+    suffixes = PrefixTree.of(Words.concatenate([frequent, forced.words()]).cut(max_suffix))
+    rare = np.full(len(suffixes), RARE_PROBABILITY)
+    rare[suffixes.find(forced)] = 0
+    outcomes = Outcomes.of(reference.words, _n_outcomes(n_columns), suffixes.symbol[1:])
+    reader = _Reader.of(box, reference, outcomes)
+    nodes = rows.node_of_word[: len(contexts)]
+    values, after, n_steps = _fill(reader, rows, nodes, suffixes, rare, progress)
+    return ConditionalBlocks(
+        rows,
+        nodes,
+        _visits(contexts, first, others, settings.counterexample_share),
+        suffixes.words(),
+        read_only(values),
+        read_only(after),
+        n_steps,
+        reader.max_stay,
+    )
+
+
+def _rows(contexts: PrefixTree, reference: Reference) -> PrefixTree:
+    """Return the contexts, which come first as words, and their children that are not rare."""
+    assert reference.next_symbol is not None
+    words = contexts.words()
+    probabilities = reference.next_symbol[:, reference.tree.find(contexts)].T
+    parents, symbols = np.nonzero(is_frequent(probabilities))
+    return PrefixTree.of(Words.concatenate([words, words[parents].extended(symbols)]))
+
+
+def _fill(
+    reader: _Reader,
+    rows: PrefixTree,
+    contexts: IntArray,
+    suffixes: PrefixTree,
+    rare: FloatArray,
+    progress: Progress | None,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return the values of all rows, what comes next after contexts, and how many steps it took.
+
+    ``rare`` holds for each suffix up to which probability it counts as rare.
+    """
+    box, outcomes = reader.box, reader.outcomes
+    values = np.zeros((len(rows), len(suffixes), outcomes.n_columns + 1 + reader.leaks))
+    place = np.full(len(rows), -1)
+    place[contexts] = np.arange(len(contexts))
+    after = np.empty((len(contexts), len(box.alphabet) + 1 + reader.leaks))
+    n_steps, n_filled = len(rows) - 1, 0
+    at_once = _rows_at_once(box, suffixes)
+    for nodes, states in walk(box, rows, box.start()):
+        read, at = reader.read(states), place[nodes]
+        values[nodes, 0] = outcomes.grouped(read)
+        after[at[at >= 0]] = read[at >= 0]
+        for begin in range(nodes.start, nodes.stop, at_once):
+            here: IntArray = np.arange(begin, min(begin + at_once, nodes.stop))
+            lanes = here - nodes.start
+            n_steps += _read_suffixes(reader, states, lanes, here, suffixes, rare, values)
+            n_filled += len(here)
+            if progress is not None:
+                progress(n_filled, len(rows))
+    return values, after, n_steps
+
+
+def _rows_at_once(box: PredictingStepper, suffixes: PrefixTree) -> int:
+    """Return after how many rows suffixes are read together; some boxes limit their states."""
+    widest = int(np.diff(suffixes.levels).max())
+    max_states = getattr(box, "max_states", None) or MAX_ROWS_AT_ONCE * widest
+    return max(1, min(MAX_ROWS_AT_ONCE, max_states // widest))
+
+
+def _max_lengths(limit: int | None) -> tuple[int, int]:
+    """Return how long contexts and suffixes may be: with a symbol between them they must fit."""
+    if limit is None:
+        return sys.maxsize, MAX_SUFFIX_LENGTH
+    _, max_suffix = piece_lengths(limit)
+    max_suffix = min(MAX_SUFFIX_LENGTH, max_suffix)
+    return limit - 1 - max_suffix, max_suffix
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.max_stay`."""
+
+    box: PredictingStepper
+    outcomes: Outcomes
+    max_stay: float
+    leaks: bool
+
+    @classmethod
+    def of(cls, box: PredictingStepper, reference: Reference, outcomes: Outcomes) -> _Reader:
+        assert reference.next_symbol is not None
+        if not reference.leaks:
+            return cls(box, outcomes, 1.0, leaks=False)
+        max_stay = float(1 - leak_of(reference.next_symbol.T).min())
+        return cls(box, outcomes, max(max_stay, np.finfo(float).tiny), leaks=True)
+
+    def read(self, states: States) -> FloatArray:
+        """Return the outcomes of each state."""
+        probabilities = self.box.state_next_symbol(states)
+        return with_elsewhere(probabilities / self.max_stay) if self.leaks else probabilities
+
+    def stay(self, outcomes: FloatArray) -> FloatArray | float:
+        """Return the probability to stay within the alphabet, relative to `max_stay`."""
+        return outcomes[:, :-1].sum(axis=1) if self.leaks else 1.0
+
+
+def _n_outcomes(n_columns: int) -> int:
+    """Return how many columns the symbols after each suffix may have; there may be fewer."""
+    return max(CONDITIONAL.n_columns, n_columns) // MIN_SUFFIXES - 1
+
+
+def _contexts_that_fit(reference: Reference, n_contexts: int, n_columns: int) -> int:
+    """Return how many of the contexts have blocks that fit into half of the memory limit."""
+    assert reference.next_symbol is not None
+    n_symbols, limit = len(reference.tree.alphabet), memory_limit() // 2
+    n_suffixes = len(PrefixTree.of(suffixes_of(reference.words, n_columns)))
+    n_numbers = n_suffixes * (min(n_symbols, _n_outcomes(n_columns)) + 2)
+    row_bytes = 8 * N_COPIES_IN_MEMORY * n_numbers
+    n_children = (reference.next_symbol[:n_symbols] > RARE_PROBABILITY).sum(axis=0)
+    n_fit = n_contexts
+    while True:
+        chosen = reference.tree.find(PrefixTree.of(first_words(reference.words, n_fit)))
+        n_rows = len(chosen) + int(n_children[chosen].sum())
+        n_bytes = row_bytes * n_rows
+        if n_bytes <= limit or n_fit == 1:
+            break
+        n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
+    logger.info(
+        "up to %s prefixes are queried; blocks of %s rows take up to %.2g GB",
+        *(f"{n_rows * n_suffixes:,}", f"{n_rows:,}", n_bytes / 1e9),
+    )
+    if n_fit < n_contexts:
+        logger.warning(
+            "only %d contexts of %d fit into %.2g GB of memory with %d symbols",
+            *(n_fit, n_contexts, limit / 1e9, n_symbols),
+        )
+    return n_fit
+
+
+def _visits(contexts: PrefixTree, first: Words, others: Words, share: float) -> FloatArray:
+    """Return how often each context is met; the other words count this share of the first ones."""
+    visits = _count_visits(contexts, first)
+    if not len(others):
+        return visits
+    more = _count_visits(contexts, others)
+    more *= share * visits.sum() / more.sum()
+    return visits + more
+
+
+def _count_visits(contexts: PrefixTree, words: Words) -> FloatArray:
+    tree = PrefixTree.of(words)
+    visits = np.zeros(len(contexts))
+    visits[contexts.find(tree)] = tree.counts().sum(axis=1)
+    return visits
+
+
+def _read_suffixes(
+    reader: _Reader,
+    states: States,
+    lanes: IntArray,
+    rows: IntArray,
+    suffixes: PrefixTree,
+    rare: FloatArray,
+    values: FloatArray,
+) -> int:
+    """Read all suffixes that are not rare after some rows; return how many steps that took."""
+    n_steps = 0
+    stay = reader.stay(values[rows, 0]) * np.ones(len(rows))
+    at: IntArray = np.zeros(len(rows), np.int64)  # the suffix that each state has read
+    while True:
+        n_children = np.diff(suffixes.first_child)[at]
+        parents = np.repeat(np.arange(len(at)), n_children)
+        first = suffixes.first_child[at] - np.cumsum(n_children) + n_children
+        child = np.repeat(first, n_children) + np.arange(len(parents))
+        symbols = suffixes.symbol[child]
+        reach = values[rows[parents], at[parents], reader.outcomes.column[symbols]]
+        goes_on = reach > rare[child] * stay[parents]
+        if not goes_on.any():
+            return n_steps
+        parents, at, reach = parents[goes_on], child[goes_on], reach[goes_on]
+        states = reader.box.step(states, lanes[parents], symbols[goes_on])
+        rows, lanes = rows[parents], np.arange(len(parents))
+        outcomes = reader.read(states)
+        stay = stay[parents] * reader.stay(outcomes)
+        values[rows, at] = reach[:, None] * reader.outcomes.grouped(outcomes)
+        n_steps += len(parents)

@@ -1,0 +1,70 @@
+"""The first guess of a fit: contexts that go on alike share a state (k-means on their blocks)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.extraction.conditional.blocks import ConditionalBlocks
+from seqray.extraction.conditional.gradient import LogParameters
+from seqray.util.arrays import FloatArray, IntArray
+
+MIN_PROBABILITY = 1e-7
+"""The smallest probability of the first guess: a probability of 0 would never change."""
+
+
+def first_guess(
+    blocks: ConditionalBlocks, n_states: int, rng: np.random.Generator
+) -> LogParameters:
+    """Put contexts that go on alike into one state, and count where they go on to."""
+    features, contexts, visits = blocks.features, blocks.contexts, blocks.visits
+    centres = cluster(features[contexts], visits, n_states, rng)
+    state = _nearest(features, centres)
+    n, n_symbols = len(centres), len(blocks.rows.alphabet)
+    origin = state[contexts]
+    goes_on = np.zeros((n, n_symbols, n))
+    context, symbol = np.nonzero(blocks.children >= 0)
+    target = state[blocks.children[context, symbol]]
+    flow = visits[:, None] * blocks.probabilities
+    np.add.at(goes_on, (origin[context], symbol, target), flow[context, symbol])
+    ends, symbols = np.zeros((n, flow.shape[1] - n_symbols)), np.zeros((n, n_symbols))
+    np.add.at(ends, origin, flow[:, n_symbols:])
+    np.add.at(symbols, origin, flow[:, :n_symbols])
+    # A little of every symbol goes everywhere, so that every transition can be learnt.
+    mass = np.bincount(origin, visits, n) / visits.sum()
+    goes_on += 0.05 * symbols[:, :, None] * (mass + 1 / n) / 2
+    goes_on *= rng.uniform(0.9, 1.1, goes_on.shape)
+    every = np.column_stack([goes_on.reshape(n, -1), ends])
+    every = np.maximum(every / every.sum(axis=1, keepdims=True), MIN_PROBABILITY)
+    begin = np.full(n, 1e-3)
+    begin[origin[0]] = 1
+    return np.log(begin).astype(np.float32), np.log(every).astype(np.float32)
+
+
+def cluster(
+    points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return the centres of weighted k-means (begun by k-means++), shape ``(n_clusters, …)``.
+
+    There are fewer where there are not as many different points.
+    """
+    centres = points[:1]
+    far = np.full(len(points), np.inf)
+    for _ in range(n_clusters - 1):
+        far = np.minimum(far, ((points - centres[-1]) ** 2).sum(axis=1))
+        probability = weights * far
+        if probability.sum() <= 1e-12 * weights.sum():
+            break
+        another = rng.choice(len(points), p=probability / probability.sum())
+        centres = np.concatenate([centres, points[another : another + 1]])
+    for _ in range(20):
+        nearest = _nearest(points, centres)
+        members = (nearest == np.arange(len(centres))[:, None]) * weights
+        size = members.sum(axis=1, keepdims=True)
+        centres = np.where(size > 0, members @ points / np.maximum(size, 1e-300), centres)
+    return centres[np.unique(_nearest(points, centres))]
+
+
+def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
+    """Return the nearest centre of each point."""
+    nearest: IntArray = ((centres**2).sum(axis=1) - points @ (2 * centres.T)).argmin(axis=1)
+    return nearest

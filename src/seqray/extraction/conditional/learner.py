@@ -1,0 +1,256 @@
+"""The learner: queries a part of all words and contexts, and makes automata of the answers."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.words import Symbol, Words
+from seqray.blackbox.queried import QueriedModel
+from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.oracle import MeteredModel
+from seqray.extraction.conditional.answer_count import counted_answers
+from seqray.extraction.conditional.comparison import compare, is_exact, nearest
+from seqray.extraction.conditional.decompose import decompose_conditional
+from seqray.extraction.conditional.fill import fill_conditional
+from seqray.extraction.conditional.fit import fit
+from seqray.extraction.conditional.pacer import Pacer
+from seqray.extraction.conditional.parts import (
+    ConditionalRound,
+    Counterexamples,
+    Learning,
+    LearntPart,
+    PartSizes,
+)
+from seqray.extraction.request import Job, note_unused
+from seqray.extraction.settings import ConditionalSettings
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
+from seqray.util.errors import Stopped
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedBox:
+    """A box whose queries are counted; ``caches``: a query that was sent before costs nothing."""
+
+    box: QueriedModel | MeteredModel
+    meter: Meter
+    caches: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalLearner:
+    """Learns from parts of all queries.
+
+    Parameters
+    ----------
+    job
+        The extraction.
+    counted
+        The box to query.
+    held_out
+        What the box predicts for the words on which automata are compared.
+    data_set
+        The words to learn from; None: words drawn from the box.
+    rng
+        The random generator of words that are drawn.
+    sizes
+        The sizes of the whole.
+    settings
+        The settings of the method.
+    """
+
+    job: Job
+    counted: CountedBox
+    held_out: Reference
+    data_set: Words | None
+    rng: np.random.Generator
+    sizes: PartSizes
+    settings: ConditionalSettings
+
+    @property
+    def box(self) -> QueriedModel | MeteredModel:
+        """The box to query."""
+        return self.counted.box
+
+    @property
+    def meter(self) -> Meter:
+        """What counts queries and time."""
+        return self.counted.meter
+
+    @property
+    def word_length(self) -> float:
+        """The mean number of prefixes of a word."""
+        return mean_word_length(self.held_out)
+
+    def learn(
+        self,
+        share: float,
+        before: LearntPart | None = None,
+        counterexamples: Counterexamples | None = None,
+    ) -> LearntPart:
+        """Query words and their contexts, and decompose the blocks.
+
+        Parameters
+        ----------
+        share
+            Which share of all queries to send.
+        before
+            The part before: its words are words of this part too.
+        counterexamples
+            Those to use; by default those of the part before.
+        """
+        if counterexamples is None:
+            counterexamples = Counterexamples() if before is None else before.counterexamples
+        sizes = self.sizes.share(share, self.settings)
+        with self.job.timing("fill"):
+            reference = self._words(sizes.words, None if before is None else before.reference)
+            n_before, total = self.meter.n_asked, sizes.contexts * sizes.columns // 2
+            with counted_answers(self.job, self.meter, "following contexts", total) as count:
+                blocks = fill_conditional(
+                    self.box,
+                    reference,
+                    n_contexts=sizes.contexts,
+                    n_columns=sizes.columns,
+                    extra_words=counterexamples.to_learn,
+                    extra_suffixes=counterexamples.suffixes,
+                    progress=count.expect,
+                    settings=self.settings,
+                )
+            n_queries = self.meter.n_asked - n_before
+            if self.counted.caches and before is not None:
+                n_queries += before.n_block_queries
+        with self.job.timing("svd"):
+            svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
+        fitted = None if before is None else before.fitted
+        return LearntPart(share, reference, blocks, svd, n_queries, counterexamples, fitted)
+
+    def fit(
+        self, part: LearntPart, rank: int, *, n_words: int | None = None, warn: bool = True
+    ) -> WeightedAutomaton:
+        """Fit a probabilistic automaton; raise `Stopped`, after a warning, at a limit."""
+        job = self.job
+        job.begin(f"fitting {rank} states", "steps")
+
+        def step(done: int, total: int) -> None:
+            if job.progress is not None:
+                job.progress(done, total)
+            self.meter.check()
+
+        try:
+            self.meter.check()
+            with job.timing("fit"):
+                return fit(
+                    part.blocks,
+                    part.reference,
+                    rank,
+                    n_words=n_words,
+                    extra_words=part.counterexamples.to_learn,
+                    seed=job.seed,
+                    progress=step,
+                    settings=self.settings,
+                )
+        except Stopped as stopped:
+            if warn:
+                logger.warning("%s: no automaton of %d states was fitted", stopped, rank)
+            raise
+
+    def fit_largest(
+        self, part: LearntPart, stopped: Stopped | None
+    ) -> tuple[LearntPart, Stopped | None]:
+        """Fit an automaton of the largest rank, unless that of the SVD is exact.
+
+        Return the part with it, or with that of the part before where a limit was reached; and
+        which limit was reached.
+        """
+        if is_exact(compare(part.largest, self.held_out, part.counterexamples.to_validate)):
+            return replace(part, fitted=None), stopped
+        try:
+            fitted = self.fit(part, part.svd.max_rank, warn=stopped is None)
+        except Stopped as limit:
+            return part, limit
+        return replace(part, fitted=fitted), stopped
+
+    def nearest(
+        self, part: LearntPart, counterexamples: Reference | None
+    ) -> tuple[WeightedAutomaton, Fidelity]:
+        """Return the nearer of a part's two automata of the largest rank, and its fidelity."""
+        return nearest(part, self.held_out, counterexamples)
+
+    def query(self, words: list[tuple[Symbol, ...]], before: Reference | None) -> Reference:
+        """Query some more words."""
+        with self.job.timing("fill"):
+            return joined(before, Reference.query(self.box, words))
+
+    def _words(self, n_words: int, reference: Reference | None) -> Reference:
+        """Return what the box predicts for so many words: those from before, and new ones.
+
+        They are drawn in the same portions at any pace, so that they are always the same words.
+        """
+        shares = self.settings.part_shares
+        bounds = [self.sizes.share(each, self.settings).words for each in shares]
+        n_words = min(n_words, bounds[-1] if self.data_set is None else len(self.data_set))
+        n_known = 0 if reference is None else len(reference.weights)
+        total = int((n_words - n_known) * self.word_length)
+        with counted_answers(self.job, self.meter, "drawing words", total):
+            while n_known < n_words:
+                end = min(n_words, *(bound for bound in bounds if bound > n_known))
+                reference = joined(reference, self._new_words(n_known, end))
+                n_known = end
+        assert reference is not None
+        return reference
+
+    def _new_words(self, begin: int, end: int) -> Reference:
+        if self.data_set is not None:
+            return Reference.query(self.box, self.data_set[begin:end])
+        max_length = self.job.longest
+        return Reference.draw(self.box, end - begin, seed=self.rng, max_length=max_length)
+
+
+def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
+    """Learn from ever larger parts, until the target or a limit is reached or all is learnt."""
+    meter, target = learner.meter, learner.job.target or math.inf
+    share, began = pacer.first_share, meter.elapsed
+    learning = Learning(learner.learn(share))
+    while True:
+        if pacer.scores_each_part:
+            learning = _scored(learner, learning)
+        reached = bool(learning.rounds) and learning.rounds[-1].score >= target
+        if reached or share == 1 or learning.stopped:
+            break
+        try:
+            share, began = pacer.next_share(learning.part, meter.elapsed - began), meter.elapsed
+            learning = replace(learning, part=learner.learn(share, learning.part))
+        except Stopped as stopped:
+            n_contexts = len(learning.part.blocks.contexts), learner.sizes.contexts
+            logger.warning("%s: %d contexts of %d were queried", stopped, *n_contexts)
+            learning = replace(learning, stopped=stopped)
+            break
+    if share == 1 and not (reached or learning.stopped):
+        note_unused(meter, f"{learner.sizes.contexts:,} contexts")
+    return learning if learning.rounds else _scored(learner, learning)
+
+
+def _scored(learner: ConditionalLearner, learning: Learning) -> Learning:
+    """Fit an automaton of the largest rank, and add a round with its fidelity score."""
+    part, stopped = learner.fit_largest(learning.part, learning.stopped)
+    _, fidelity = learner.nearest(part, part.counterexamples.to_validate)
+    sizes = len(part.reference.weights), len(part.blocks.contexts)
+    a_round = ConditionalRound(learner.meter.n_questions, *sizes, fidelity.score)
+    return replace(learning, part=part, rounds=(*learning.rounds, a_round), stopped=stopped)
+
+
+def mean_word_length(reference: Reference) -> float:
+    """Return the mean number of prefixes of a word, itself included."""
+    return reference.n_prefixes / len(reference.weights)
+
+
+def joined(before: Reference | None, new: Reference) -> Reference:
+    """Return what was known before and what is new as one reference."""
+    return new if before is None else Reference.joined([before, new])

@@ -1,0 +1,139 @@
+"""How large the next part of all queries is, within budget and time.
+
+Where there is a limit or a target, a small part is queried first, and then ever larger ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+
+from seqray.automata.words import Words
+from seqray.blackbox.queries.meter import Meter
+from seqray.extraction.conditional.parts import LearntPart, PartSizes
+from seqray.extraction.request import FEWEST, Job, words_that_fit
+from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
+from seqray.util.errors import Stopped, StopReason
+
+logger = logging.getLogger(__name__)
+
+MIN_SHARE = 1e-6
+"""The share of the smallest part: a few words and one context."""
+
+SAFE_SHARE_OF_BUDGET, SAFE_SHARE_OF_TIME = 0.9, 0.7
+"""How much of what is left the next part may be expected to take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pacer:
+    """Says how large the first part is, and the next.
+
+    Parameters
+    ----------
+    meter
+        What counts queries and time; it is only read.
+    sizes
+        The sizes of the whole.
+    n_symbols, word_length
+        How many symbols there are, and the mean number of prefixes of a word.
+    caches
+        Whether a query that was sent before costs nothing.
+    has_target
+        Whether learning may end early.
+    share_of_limits
+        Which share of budget and time may be used; the rest is for counterexamples.
+    settings
+        The shares of the parts.
+    """
+
+    meter: Meter
+    sizes: PartSizes
+    n_symbols: int
+    word_length: float
+    caches: bool = False
+    has_target: bool = False
+    share_of_limits: float = 1.0
+    settings: ConditionalSettings = CONDITIONAL
+
+    @property
+    def scores_each_part(self) -> bool:
+        """Whether the fidelity of every part is of interest, and not only that of the last one."""
+        meter = self.meter
+        return self.has_target or meter.budget is not None or meter.seconds is not None
+
+    @property
+    def first_share(self) -> float:
+        """The share of the first part."""
+        start, _ = self._pace
+        cost = self.sizes.words * self.word_length + max_block_queries(self.n_symbols, self.sizes)
+        affordable = self._queries_left / cost
+        return start if affordable >= 1 else max(MIN_SHARE, min(start, affordable / 4))
+
+    def next_share(self, part: LearntPart, seconds: float) -> float:
+        """Return the share of the next part; raise `Stopped` where no larger part is affordable.
+
+        ``seconds`` is how long ``part`` took.
+        """
+        meter, n_word_queries = self.meter, len(part.reference.tree)
+        n_queries = n_word_queries + part.n_block_queries
+        _, growth = self._pace
+        limit = Stopped(StopReason.BUDGET, "")
+        if meter.budget is not None:
+            n_free = n_queries if self.caches else n_word_queries
+            affordable = (SAFE_SHARE_OF_BUDGET * self._queries_left + n_free) / n_queries
+            growth = min(growth, affordable)
+            limit = meter.no_more()
+        if meter.seconds is not None:
+            seconds_left = self.share_of_limits * meter.seconds - meter.elapsed
+            in_time = SAFE_SHARE_OF_TIME * seconds_left / seconds
+            if in_time < growth:
+                message = f"the time of {meter.seconds:g} s allows no more"
+                growth, limit = in_time, Stopped(StopReason.TIME, message)
+        if growth * part.share < min(1, self.settings.min_growth * part.share):
+            raise limit
+        return min(1, growth * part.share)
+
+    @property
+    def _pace(self) -> tuple[float, float]:
+        """The share of the first part, and how many times as large the next one is at most."""
+        shares = self.settings.part_shares
+        hurries = self.has_target or self.meter.seconds is not None
+        if hurries or (self.meter.limits and self.caches):
+            return shares[0], 4
+        return (shares[1], 16) if self.meter.stop is not None else (1.0, math.inf)
+
+    @property
+    def _queries_left(self) -> float:
+        return self.meter.left - (1 - self.share_of_limits) * (self.meter.allowance or 0)
+
+
+def whole_sizes(
+    job: Job, word_length: float, data_set: Words | None, settings: ConditionalSettings
+) -> PartSizes:
+    """Return the sizes of the whole: those wanted, or as many words as there are or fit."""
+    n_contexts = job.n_prefixes or settings.n_contexts
+    n_words = math.ceil(settings.words_per_context * n_contexts)
+    if data_set is not None:
+        n_words = min(n_words, len(data_set))
+    if n_words > (n_fit := words_that_fit(len(job.box.alphabet), word_length)):
+        logger.warning("only %d words of %d to learn from fit into memory", n_fit, n_words)
+        n_words = n_fit
+    return PartSizes(n_words, n_contexts, job.n_suffixes or settings.n_columns)
+
+
+def max_block_queries(n_symbols: int, sizes: PartSizes) -> int:
+    """Return how many queries blocks take if nothing is rare: mostly there are far fewer."""
+    n_rows = sizes.contexts * (1 + n_symbols)
+    return n_rows * (1 + n_symbols + max(1, sizes.columns // (1 + n_symbols)))
+
+
+def sufficient_budget(n_symbols: int, max_length: int, settings: ConditionalSettings) -> int:
+    """Return a budget that is enough for the smallest part.
+
+    >>> sufficient_budget(4, 10, ConditionalSettings())
+    360
+    """
+    n_words = FEWEST + settings.min_words
+    smallest = PartSizes(1, 1, settings.n_columns).share(MIN_SHARE, settings)
+    return n_words * (1 + max_length) + max_block_queries(n_symbols, smallest)

@@ -1,0 +1,86 @@
+"""Settings of the methods of extraction: what experts may tune, with the values that are used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ConditionalSettings:
+    """Settings of the conditional method; the defaults are what `seqray.extract` uses.
+
+    Parameters
+    ----------
+    n_contexts, n_columns
+        How many contexts, and columns of their conditional blocks, to query unless the caller says
+        so: enough for most boxes.
+    words_per_context
+        How many words to learn from per context: 20,000 words for 1,500 contexts.
+    min_words
+        How many words to learn from at least, however small the budget is.
+    part_shares
+        Which share of all queries is sent first, and next, where there is a limit or a target.
+    min_growth
+        The next part has to be at least this many times as large as the one before.
+    first_share_of_limits
+        Which share of budget and time the first learning gets where counterexamples follow.
+    fitted_ranks
+        The ranks at which a probabilistic automaton is fitted, besides the largest rank.
+    words_per_state, min_fitted_words
+        How many words an automaton of one of these ranks is fitted to.
+    batch_size
+        How many words one step of the fit reads at most.
+    n_epochs, min_steps
+        How often the fit reads all words, and how many steps it takes at least.
+    learning_rate
+        The largest learning rate of the fit.
+    n_counterexamples
+        How many words a search for counterexamples returns per method to find them.
+    max_counterexample_length
+        The length of the longest counterexample, in symbols.
+    min_distance
+        A counterexample has at least this total variation distance.
+    contexts_per_counterexample, min_counterexamples
+        One counterexample is learnt from per this many contexts, and at least so many.
+    n_endings
+        How many endings of the words that lead to a disagreement become suffixes.
+    counterexample_share
+        How much counterexamples count in the SVD and in the fit, relative to all other words.
+    max_ndcg_loss
+        How much of NDCG₅ on held-out words learning from counterexamples may cost.
+    max_learnt_distance
+        Above this total variation distance a behaviour counts as not learnt.
+
+    Examples
+    --------
+    >>> ConditionalSettings(n_contexts=100).n_columns
+    250
+    """
+
+    n_contexts: int = 1500
+    n_columns: int = 250
+    words_per_context: float = 40 / 3
+    min_words: int = 20
+    part_shares: tuple[float, ...] = (1 / 64, 1 / 16, 1 / 4, 1.0)
+    min_growth: float = 1.5
+    first_share_of_limits: float = 1 / 6
+    fitted_ranks: tuple[int, ...] = (2, 3, 5, 10, 20, 30, 50, 100)
+    words_per_state: int = 200
+    min_fitted_words: int = 1000
+    batch_size: int = 512
+    n_epochs: int = 6
+    min_steps: int = 200
+    learning_rate: float = 0.4
+    n_counterexamples: int = 20
+    max_counterexample_length: int = 30
+    min_distance: float = 0.01
+    contexts_per_counterexample: int = 10
+    min_counterexamples: int = 8
+    n_endings: int = 12
+    counterexample_share: float = 0.1
+    max_ndcg_loss: float = 1e-3
+    max_learnt_distance: float = 0.1
+
+
+CONDITIONAL = ConditionalSettings()
+"""The settings that `seqray.extract` uses."""

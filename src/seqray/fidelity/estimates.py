@@ -1,0 +1,110 @@
+"""How each metric is measured again on drawn words, for its confidence interval.
+
+An estimate takes how often each word was drawn and returns the metric of every sample; see
+`seqray.fidelity.bootstrap`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqray.automata.probabilities import leak_of
+from seqray.automata.tree import PrefixTree
+from seqray.fidelity import next_symbol_metrics as next_metrics
+from seqray.fidelity.bootstrap import Estimate
+from seqray.fidelity.word_metrics import log_distribution
+from seqray.util.arrays import FloatArray
+
+
+def ratio(above: FloatArray, below: FloatArray) -> Estimate:
+    """Return the estimate of a sum over words divided by another sum."""
+    return lambda drawn: (drawn @ above) / (drawn @ below)
+
+
+def along_words(tree: PrefixTree, values: FloatArray) -> FloatArray:
+    """Return the sums of one value per node over the prefixes of each word, ``(n_words,)``.
+
+    >>> from seqray.automata.words import Alphabet
+    >>> tree = PrefixTree.of(Alphabet("ab").words(["ab", "", "a"]))
+    >>> along_words(tree, np.array([1.0, 10.0, 100.0]))
+    array([111.,   1.,  11.])
+    """
+    sums = np.array(values, float)
+    for begin, end in zip(tree.levels[1:-1], tree.levels[2:], strict=True):
+        sums[begin:end] += sums[tree.parent[begin:end]]
+    return sums[tree.node_of_word]
+
+
+def next_estimates(
+    tree: PrefixTree, probabilities: FloatArray, predicted: FloatArray
+) -> dict[str, Estimate]:
+    """Return the estimates of the metrics of next symbols, by name.
+
+    Parameters
+    ----------
+    tree
+        The evaluation words.
+    probabilities, predicted
+        What box and automaton say comes next at each node, ``(n_symbols + 1, n_nodes)``.
+    """
+    place, own = next_metrics.places(predicted.T), next_metrics.places(probabilities.T)
+    first = place.argmin(axis=1)
+    by_node = {
+        f"ndcg{n}": next_metrics.gain_ratio(
+            next_metrics.discounted_gain(probabilities.T, place, n),
+            next_metrics.discounted_gain(probabilities.T, own, n),
+        )
+        for n in (1, 5)
+    }
+    by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
+    by_node["kl_per_symbol"] = next_metrics.divergences(probabilities.T, predicted.T)
+    leak = leak_of(probabilities.T)
+    if leak.any():
+        by_node["elsewhere"] = next_metrics.elsewhere_errors(leak, predicted.T)
+    n_prefixes = along_words(tree, np.ones(len(tree)))
+    estimates = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
+    # A wrong guess belongs to the node that comes next, and at the end of a word to the word.
+    wrong = np.zeros(len(tree))
+    wrong[1:] = first[tree.parent[1:]] != tree.symbol[1:]
+    wrong_end = first[tree.node_of_word] != len(tree.alphabet)
+    estimates["wer"] = ratio(along_words(tree, wrong) + wrong_end, n_prefixes)
+    return estimates
+
+
+def word_estimates(
+    box: FloatArray, automaton: FloatArray, distribution: FloatArray | None
+) -> dict[str, Estimate]:
+    """Return the estimates of the metrics of whole words, by name.
+
+    Parameters
+    ----------
+    box, automaton
+        Their weights of the words.
+    distribution
+        The weights that perplexities are measured against, the box's or a target's; None: there
+        are no perplexities.
+    """
+    largest = float(max(np.abs(box).max(), np.abs(automaton).max())) or 1.0
+    error, size = (box / largest - automaton / largest) ** 2, (box / largest) ** 2
+
+    def relative_error(drawn: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.sqrt((drawn @ error) / (drawn @ size)))
+
+    estimates: dict[str, Estimate] = {"relative_error": relative_error}
+    if distribution is not None:
+        estimates["zeros"] = ratio((~(automaton > 0)).astype(float), np.ones(len(automaton)))
+        p, q, b = (log_distribution(each) for each in (distribution, automaton, box))
+        estimates["perplexity_ratio"] = lambda drawn: np.exp2(
+            _bits(drawn, p, b) - _bits(drawn, p, q)
+        )
+        estimates["kl"] = lambda drawn: _bits(drawn, p, q) - _bits(drawn, p, p)
+    return estimates
+
+
+def _bits(drawn: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return −Σ p log₂ q over each sample, both of them normalised there."""
+    mass = drawn @ np.exp2(p)
+    total = np.log2(drawn @ np.exp2(q))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return total - (drawn @ (np.exp2(p) * q)) / mass

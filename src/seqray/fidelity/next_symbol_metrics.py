@@ -1,0 +1,272 @@
+"""Metrics of next symbols: pure functions on arrays of probabilities.
+
+Arrays have shape ``(n_nodes, n_symbols + 1)``, one row per distinct prefix (a node of a
+`PrefixTree`) and the end last; ``counts`` says how often each node is a prefix, so that averages
+run over every prefix of every word. Logarithms have base 2: divergences are in bits.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.automata.probabilities import leak_of
+from seqray.fidelity.word_metrics import SMALLEST_WEIGHT, check_shapes
+from seqray.util.arrays import FloatArray, IntArray
+
+NODES_PER_CHUNK = 32768
+"""Nodes that are measured at once: few enough for the processor's cache."""
+
+MAX_PAIRWISE_SYMBOLS = 32
+"""Up to this many next symbols are ordered by comparing each pair, more by sorting."""
+
+
+def places(probabilities: FloatArray) -> IntArray:
+    """Return the place of each next symbol when ordered by weight, largest first, from 0.
+
+    Equal weights stand in the order of their codes. The shape is that of ``probabilities``.
+    Arrays with nodes along the fast axis (Fortran order) are read fastest.
+
+    >>> places(np.array([[0.2, 0.5, 0.2, 0.1]]))
+    array([[1, 0, 2, 3]], dtype=uint8)
+    """
+    columns = probabilities.T
+    if len(columns) > MAX_PAIRWISE_SYMBOLS:
+        order = np.argsort(-columns, axis=0, kind="stable")
+        return np.argsort(order, axis=0, kind="stable").T
+    place = np.empty(columns.shape, np.uint8)
+    place[:] = np.arange(len(columns))[:, None]
+    # A symbol falls one place behind each later one that outweighs it, and that one moves ahead.
+    for early, late in combinations(range(len(columns)), 2):
+        outweighs = (columns[late] > columns[early]).view(np.uint8)
+        place[early] += outweighs
+        place[late] -= outweighs
+    return place.T
+
+
+def discounted_gain(reference_next: FloatArray, place: IntArray, n: int) -> FloatArray:
+    """Return Σ p(σ) / log₂(k + 1) over the symbols at places k = 1 … n, shape ``(n_nodes,)``.
+
+    ``place`` counts from 0, as `places` does.
+
+    >>> discounted_gain(np.array([[0.5, 0.25, 0.25]]), np.array([[1, 0, 2]]), 1)
+    array([0.25])
+    """
+    check_shapes(reference_next, place)
+    discounts = np.zeros(place.shape[1])
+    top = min(n, len(discounts))
+    discounts[:top] = 1 / np.log2(np.arange(2, top + 2))
+    gain = np.zeros(len(place))
+    for probability, where in zip(reference_next.T, place.T, strict=True):
+        gain += probability * discounts.take(where)
+    return gain
+
+
+def ndcg(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray, n: int
+) -> float:
+    """Return NDCG_n: the gain of the predicted n best next symbols over the best possible gain.
+
+    The order is that of the predicted weights ``probabilities``, the gain is measured with the
+    reference's probabilities. Averaged over prefixes; where no gain is possible it counts 1.
+    ``n`` beyond the number of next symbols is cut to it.
+
+    >>> reference = np.array([[0.5, 0.25, 0.25]])
+    >>> ndcg(reference, np.array([[0.1, 0.8, 0.1]]), np.array([7.0]), 1)
+    0.5
+    """
+    check_shapes(reference_next, probabilities)
+    ideal = discounted_gain(reference_next, places(reference_next), n)
+    return average(
+        gain_ratio(discounted_gain(reference_next, places(probabilities), n), ideal), counts
+    )
+
+
+def gain_ratio(gain: FloatArray, ideal: FloatArray) -> FloatArray:
+    """Return ``gain / ideal``, and 1 where ``ideal`` is 0.
+
+    >>> gain_ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+    array([0.5, 1. ])
+    """
+    return np.divide(gain, ideal, out=np.ones_like(gain), where=ideal != 0)
+
+
+def word_error_rate(probabilities: FloatArray, follows: FloatArray) -> float:
+    """Return the share of next symbols, ends included, that are not the first choice.
+
+    ``follows`` is `seqray.automata.tree.PrefixTree.counts`, shape ``(n_nodes, n_symbols + 1)``.
+
+    >>> word_error_rate(np.array([[0.6, 0.4]]), np.array([[3.0, 1.0]]))
+    0.25
+    """
+    check_shapes(probabilities, follows)
+    first = probabilities.argmax(axis=1)
+    return 1 - float(follows[np.arange(len(follows)), first].sum() / follows.sum())
+
+
+def disagreement(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
+) -> float:
+    """Return the share of prefixes after which the two first choices differ.
+
+    >>> disagreement(np.array([[0.6, 0.4]]), np.array([[0.3, 0.7]]), np.array([2.0]))
+    1.0
+    """
+    check_shapes(reference_next, probabilities)
+    return average(reference_next.argmax(axis=1) != probabilities.argmax(axis=1), counts)
+
+
+def kl_per_symbol(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
+) -> float:
+    """Return the `divergences` of the next symbols, averaged over prefixes.
+
+    >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
+    2.0
+    """
+    return average(divergences(reference_next, probabilities), counts)
+
+
+def divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """Return Σ p log₂(p / q) of the next symbols at each node in bits, shape ``(n_nodes,)``.
+
+    Predicted entries below `SMALLEST_WEIGHT` count as that; rows are not normalised again, as those
+    of an automaton already sum to one with their negative entries. Reference entries that are not
+    positive add nothing. Where the reference leaks, what it lacks to sum to one is one more
+    outcome, and so is what the prediction lacks.
+
+    >>> divergences(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]))
+    array([2.])
+    >>> divergences(np.array([[0.5, 0.0]]), np.array([[0.25, 0.25]]))
+    array([0.5])
+    """
+    check_shapes(reference_next, probabilities)
+    p = np.maximum(reference_next, 0)
+    q = np.maximum(probabilities, SMALLEST_WEIGHT)
+    bits = np.log2(np.maximum(p, SMALLEST_WEIGHT)) - np.log2(q)
+    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), probabilities)
+
+
+def _leaked_bits(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """Return p log₂(p / q) of the outcome elsewhere at each node, shape ``(n_nodes,)``."""
+    rest = np.maximum(1 - np.maximum(probabilities, 0).sum(axis=1), SMALLEST_WEIGHT)
+    return np.asarray(leak * (np.log2(np.maximum(leak, SMALLEST_WEIGHT)) - np.log2(rest)))
+
+
+def average(values: FloatArray, counts: FloatArray) -> float:
+    """Return the mean of one value per node, each counted as often as its node is a prefix.
+
+    >>> average(np.array([1.0, 0.0]), np.array([3.0, 1.0]))
+    0.75
+    """
+    check_shapes(values, counts)
+    return float(values @ counts / counts.sum())
+
+
+def elsewhere_errors(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """Return |leak of the predictions − leak of the reference| at each node.
+
+    >>> elsewhere_errors(np.array([0.5]), np.array([[0.25, 0.5]]))
+    array([0.25])
+    """
+    return np.asarray(np.abs(leak - (1 - probabilities.sum(axis=1))))
+
+
+class NextSymbolReference(NamedTuple):
+    """What the next-symbol metrics need of the box, prepared once for any number of automata.
+
+    All have nodes along the fast axis. Averages over prefixes are products with weights that hold
+    the counts already, so that each automaton costs few passes over its predictions.
+
+    Examples
+    --------
+    >>> follows = np.array([[3.0], [1.0]])
+    >>> reference = NextSymbolReference.of(np.array([[0.5], [0.5]]), follows)
+    >>> reference.measure(np.array([[0.25], [0.75]]))["wer"]
+    0.75
+    """
+
+    probabilities: FloatArray  # p(σ | node), shape (n_symbols + 1, n_nodes)
+    follows: FloatArray  # how often σ follows the node, the same shape
+    first: IntArray  # the box's first choice
+    visits: FloatArray  # the share of each node among all prefixes
+    per_gain: dict[int, FloatArray]  # visits / ideal gain, for NDCG₁ and NDCG₅
+    no_gain: dict[int, float]  # the share of prefixes where no gain is possible: they count 1
+    per_bit: FloatArray  # visits · p, what log₂ q is summed with
+    entropy: float  # −Σ visits · p · log₂ p
+    wer: float
+    leak: FloatArray  # the probability of symbols outside the alphabet
+
+    @classmethod
+    def of(cls, probabilities: FloatArray, follows: FloatArray) -> NextSymbolReference:
+        """Prepare a box's next-symbol probabilities; both of shape ``(n_symbols + 1, n_nodes)``."""
+        visits = follows.sum(axis=0)
+        visits /= visits.sum()
+        place = places(probabilities.T)
+        ideal = {n: discounted_gain(probabilities.T, place, n) for n in (1, 5)}
+        per_gain = {
+            n: np.divide(visits, gain, out=np.zeros_like(gain), where=gain != 0)
+            for n, gain in ideal.items()
+        }
+        per_bit = np.maximum(probabilities, 0) * visits
+        return cls(
+            probabilities,
+            follows,
+            _first(place),
+            visits,
+            per_gain,
+            {n: float(visits[gain == 0].sum()) for n, gain in ideal.items()},
+            per_bit,
+            -float(np.vdot(per_bit, np.log2(np.maximum(probabilities, SMALLEST_WEIGHT)))),
+            word_error_rate(probabilities.T, follows.T),
+            leak_of(probabilities.T),
+        )
+
+    def measure(self, predicted: FloatArray) -> dict[str, float]:
+        """Return the metrics of next symbols, by name."""
+        n_nodes = predicted.shape[1]
+        cuts = range(0, n_nodes, NODES_PER_CHUNK)
+        sums = sum(self._sums(predicted, slice(cut, cut + NODES_PER_CHUNK)) for cut in cuts)
+        ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
+        values = {
+            "ndcg1": float(np.minimum(1, ndcg1 + self.no_gain[1])),  # it is, but for rounding
+            "ndcg5": float(np.minimum(1, ndcg5 + self.no_gain[5])),
+            "wer": 1 - right / float(self.follows.sum()),
+            "wer_box": self.wer,
+            "disagreement": differ,
+            "kl_per_symbol": -self.entropy - bits,
+        }
+        if self.leak.any():
+            leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T))
+            values["kl_per_symbol"] = max(0.0, values["kl_per_symbol"] + leaked)
+            values["elsewhere"] = average(elsewhere_errors(self.leak, predicted.T), self.visits)
+        return values
+
+    def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
+        """Sum what each metric sums, over some nodes: few enough to stay in the cache."""
+        predicted, probabilities = predicted[:, here], self.probabilities[:, here]
+        place = places(predicted.T)
+        first = _first(place)
+        gain = discounted_gain(probabilities.T, place, 5)
+        bits = np.maximum(predicted, SMALLEST_WEIGHT)
+        np.log2(bits, out=bits)
+        nodes = np.arange(len(first))
+        return np.array(
+            [
+                probabilities[first, nodes] @ self.per_gain[1][here],
+                gain @ self.per_gain[5][here],
+                self.follows[:, here][first, nodes].sum(),
+                self.visits[here] @ (first != self.first[here]),
+                np.einsum("ij,ij->", self.per_bit[:, here], bits),
+            ]
+        )
+
+
+def _first(place: IntArray) -> IntArray:
+    """Return the code of the symbol that stands first at each node."""
+    first = np.zeros(len(place), np.int32)
+    for code, where in enumerate(place.T):
+        first += np.int32(code) * (where == 0)
+    return first

@@ -1,0 +1,202 @@
+"""The results of comparisons: the fidelity of one automaton, and of several ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import overload
+
+import numpy as np
+
+from seqray.fidelity.bootstrap import Interval
+from seqray.fidelity.metrics import MEANINGS
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import MissingMetricError, MissingRankError
+
+TOLERANCE = 1e-4
+"""How much worse than the best rank a smaller one may score, to be chosen instead."""
+
+EARLIER_NAMES = {"apart": "total_variation"}
+"""Metrics that had another name in files of earlier versions."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fidelity(Mapping[str, float]):
+    """The fidelity of an automaton to a box: a mapping from the name of each metric to its value.
+
+    Parameters
+    ----------
+    metrics
+        The metrics. Those that make no sense for this box are left out.
+    n_words, n_prefixes
+        How many words, and how many prefixes of them, it is based on; equal ones counted each.
+    intervals
+        95 % confidence intervals of the metrics that have one; see `seqray.fidelity.bootstrap`.
+        Empty where they were not computed.
+
+    Examples
+    --------
+    >>> Fidelity({"ndcg5": 0.987, "wer": 0.5}, 2, 9, {"wer": (0.4, 0.61)})
+    ndcg5  0.987              the same for its first five; 1 is the box's own order
+    wer    0.5    0.4 … 0.61  share of next symbols that are not the automaton's first choice
+    2 words, 9 prefixes
+    """
+
+    metrics: Mapping[str, float]
+    n_words: int
+    n_prefixes: int
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> float:
+        _check_name(name, self.metrics)
+        return self.metrics[name]
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    @property
+    def score(self) -> float:
+        """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
+
+        Where the box predicts next symbols: NDCG₅, less a tenth of ``total_variation`` where
+        counterexamples were searched for, less a tenth of ``elsewhere`` where the box leaks.
+        Where it does not predict: ``weight_agreement``; 0.9 means that weights are off by a tenth
+        on average.
+
+        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).score
+        0.9
+        >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
+        0.5
+        """
+        if "ndcg5" in self.metrics:
+            distance = self.metrics.get("total_variation", 0.0)
+            return self.metrics["ndcg5"] - distance / 10 - self.metrics.get("elsewhere", 0.0) / 10
+        return self.weights_score
+
+    @property
+    def weights_score(self) -> float:
+        """The fidelity score by the weights of words alone, whether the box predicts or not."""
+        if "weight_agreement" in self.metrics:
+            return self.metrics["weight_agreement"]
+        if "log_error" in self.metrics:  # runs that were saved before there was an agreement
+            return float(2 ** -self.metrics["log_error"])
+        return 1 - self.metrics["relative_error"]
+
+    @classmethod
+    def from_saved(cls, row: Mapping[str, float], n_words: int, n_prefixes: int) -> Fidelity:
+        """Return a fidelity that was saved, by this version or an earlier one.
+
+        >>> Fidelity.from_saved({"ndcg5": 0.9, "apart": 0.5}, 2, 9)["total_variation"]
+        0.5
+        """
+        values = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
+        return cls(values, n_words, n_prefixes)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the metrics as a new dictionary."""
+        return dict(self.metrics)
+
+    def __repr__(self) -> str:
+        columns = [
+            [*self],
+            [f"{value:.6g}" for value in self.values()],
+            [" … ".join(f"{end:.4g}" for end in self.intervals.get(n, ())) for n in self.metrics],
+        ]
+        columns = [column for column in columns if any(column)]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join([*(f"{c:{w}}" for c, w in zip(row, widths, strict=True)), MEANINGS[row[0]]])
+            for row in zip(*columns, strict=True)
+        ]
+        return "\n".join([*lines, f"{self.n_words} words, {self.n_prefixes} prefixes"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FidelityTable(Mapping[int, Fidelity]):
+    """The fidelity of several ranks: one column per metric, one row per rank.
+
+    It is a mapping from ranks: ``table[5]`` is the fidelity of rank 5, and iterating gives the
+    ranks. With the name of a metric, ``table["ndcg5"]`` is its column: an array with one value per
+    rank.
+
+    Parameters
+    ----------
+    ranks
+        The numbers of states, one per row.
+    fidelities
+        The fidelity at each.
+
+    Examples
+    --------
+    >>> from seqray import WeightedAutomaton
+    >>> from seqray.fidelity.compare import compare_ranks
+    >>> from seqray.fidelity.reference import Reference
+    >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
+    >>> table = compare_ranks(Reference.query(wa, ["", "a"]), wa, [1, 2])
+    >>> table
+    FidelityTable(ranks 1 … 2, 17 metrics)
+    >>> table["max_error"], table[2]["max_error"]
+    (array([0., 0.]), 0.0)
+    >>> [(rank, fidelity["max_error"]) for rank, fidelity in table.items()]
+    [(1, 0.0), (2, 0.0)]
+    """
+
+    ranks: tuple[int, ...]
+    fidelities: tuple[Fidelity, ...]
+
+    @overload
+    def __getitem__(self, key: int) -> Fidelity: ...
+    @overload
+    def __getitem__(self, key: str) -> FloatArray: ...
+    def __getitem__(self, key: int | str) -> Fidelity | FloatArray:
+        if isinstance(key, str):
+            return np.array([fidelity[key] for fidelity in self.fidelities])
+        return self.at(key)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ranks)
+
+    def at(self, rank: int) -> Fidelity:
+        """Return the fidelity at one rank."""
+        if rank not in self.ranks:
+            raise MissingRankError(f"rank {rank} was not compared: expected one of {self.ranks}")
+        return self.fidelities[self.ranks.index(rank)]
+
+    def best_rank(self, tolerance: float = TOLERANCE) -> int:
+        """Return the smallest rank whose score is within a tolerance of the best."""
+        loss = np.array([1 - each.score for each in self.fidelities])
+        return self.ranks[first_near_best(loss, tolerance)]
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return one dictionary per rank, with the rank first."""
+        pairs = zip(self.ranks, self.fidelities, strict=True)
+        return [{"rank": rank, **fidelity} for rank, fidelity in pairs]
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __repr__(self) -> str:
+        shown = f"ranks {self.ranks[0]} … {self.ranks[-1]}" if self.ranks else "no ranks"
+        n_metrics = len(self.fidelities[0]) if self.fidelities else 0
+        return f"FidelityTable({shown}, {n_metrics} metrics)"
+
+
+def first_near_best(losses: FloatArray, tolerance: float) -> int:
+    """Return the index of the first loss that is within a tolerance of the smallest.
+
+    >>> first_near_best(np.array([0.5, 0.11, 0.1]), 0.05)
+    1
+    """
+    return int((losses <= losses.min() + tolerance).argmax())
+
+
+def _check_name(name: str, known: Iterable[str]) -> None:
+    known = list(known)
+    if name not in known:
+        near = get_close_matches(str(name), known, n=3, cutoff=0.5) or known
+        left_out = " (it makes no sense for this box)" if name in MEANINGS else ""
+        raise MissingMetricError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")

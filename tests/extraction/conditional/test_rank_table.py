@@ -1,0 +1,43 @@
+import numpy as np
+
+from conditional_boxes import SMALL, demo
+from seqray import WeightedAutomaton, extract
+from seqray.blackbox.queries.meter import Meter
+from seqray.extraction.conditional import learner
+from seqray.extraction.request import draw_within
+
+
+def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
+    svd = extract(demo(), **SMALL)
+    assert svd.fitted
+    for rank, automaton in svd.fitted.items():
+        assert automaton is svd.automaton(rank)
+        assert automaton.transitions.min() >= 0
+        own = svd.automata.spectral(rank)
+        held_out = draw_within(demo(), 1000, 20, _held_out_rng(0), Meter())
+        nearer = held_out.compare(automaton)["ndcg5"]
+        assert nearer == svd.fidelity.at(rank)["ndcg5"]
+        assert nearer > held_out.compare(own)["ndcg5"]
+
+    def useless(blocks, known, n_states, **options):
+        n = n_states
+        return WeightedAutomaton(
+            "abcd", np.ones(n) / n, np.full((4, n, n), 0.2 / n), np.full(n, 0.2)
+        )
+
+    monkeypatch.setattr(learner, "fit", useless)
+    alone = extract(demo(), **SMALL)
+    assert alone.fitted == {}
+    for rank in (1, 2, 3):
+        assert alone.automaton(rank).allclose(svd.automata.spectral(rank), rtol=0, atol=0)
+        assert alone.fidelity.at(rank)["ndcg5"] <= svd.fidelity.at(rank)["ndcg5"]
+
+
+def _held_out_rng(seed):
+    return np.random.default_rng(seed).spawn(2)[1]
+
+
+def test_an_extraction_names_the_ranks_that_were_fitted_and_how_to_cut_no_words(caplog):
+    extraction = extract(demo(), prefixes=20, max_rank=6, max_length=5)
+    assert extraction.settings["fitted_ranks"] == [2, 3, 5, 6]
+    assert "were cut at 5 symbols: --max-length (max_length) allows longer ones" in caplog.text

@@ -1,0 +1,49 @@
+"""Estimates on drawn words: each is the metric itself on those words."""
+
+import numpy as np
+import pytest
+
+import seqray
+from seqray.automata.generators import random_machine
+from seqray.automata.tree import PrefixTree
+from seqray.fidelity.estimates import along_words, next_estimates, word_estimates
+
+
+def near(machine, size=0.02):
+    """The same machine, a little off."""
+    rng = np.random.default_rng(3)
+    moved = machine.transitions * rng.uniform(1 - size, 1 + size, machine.transitions.shape)
+    return seqray.WeightedAutomaton(machine.alphabet, machine.initial, moved, machine.final)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(1))
+    words = machine.sample(150, seed=np.random.default_rng(2)).words
+    return machine, near(machine, 0.5), words
+
+
+def test_every_estimate_is_the_metric_itself_for_words_drawn_as_they_are_and_for_any_others(pair):
+    box, automaton, words = pair
+    tree = PrefixTree.of(words)
+    sides = [box.next_symbol(tree.words()).T, automaton.next_symbol(tree.words()).T]
+    weights = [box.weights(words), automaton.weights(words)]
+    estimates = next_estimates(tree, *sides) | word_estimates(*weights, weights[0])
+    rng = np.random.default_rng(4)
+    drawn = rng.multinomial(len(words), np.full(len(words), 1 / len(words)), 5)
+    drawn[0] = 1
+    for sample in drawn:
+        again = words[np.repeat(np.arange(len(words)), sample)]
+        expected = seqray.compare(box, automaton, again)
+        for name, estimate in estimates.items():
+            found = estimate(sample[None].astype(float))[0]
+            assert found == pytest.approx(expected[name], rel=1e-9, abs=1e-12), name
+
+
+def test_sums_along_words_are_those_of_their_prefixes(pair):
+    _, _, words = pair
+    tree = PrefixTree.of(words)
+    values = np.random.default_rng(0).random(len(tree))
+    place = dict(zip(tree.words(), values, strict=True))
+    expected = [sum(place[word[:n]] for n in range(len(word) + 1)) for word in words]
+    np.testing.assert_allclose(along_words(tree, values), expected)

@@ -1,0 +1,128 @@
+"""Every metric of next symbols against a plain loop, written from its definition."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.tree import PrefixTree
+from seqray.fidelity import next_symbol_metrics as metrics
+
+WORDS = ["", "a", "ab", "abc", "ab", "ca", "ccca", "a", "bb"]
+
+
+def automaton(seed: int) -> WeightedAutomaton:
+    """Return a random automaton that is nearly stochastic, with some negative weights."""
+    rng = np.random.default_rng(seed)
+    transitions = rng.normal(0.08, 0.1, (3, 3, 3))
+    return WeightedAutomaton("abc", rng.random(3), transitions, rng.random(3))
+
+
+def prefixes(words: list[str]) -> list[tuple[str, str]]:
+    """Return every prefix of every word with what follows it, "" for the end."""
+    return [(word[:i], word[i : i + 1]) for word in words for i in range(len(word) + 1)]
+
+
+def order(row: list[float]) -> list[int]:
+    return sorted(range(len(row)), key=lambda code: (-row[code], code))
+
+
+def gain(reference: list[float], chosen: list[int]) -> float:
+    return sum(reference[code] / math.log2(k + 1) for k, code in enumerate(chosen, start=1))
+
+
+def both(seed: int) -> tuple[PrefixTree, np.ndarray, np.ndarray, list, list]:
+    """Return next symbols of two automata, by node and (as lists) by prefix of each word."""
+    box, wa = automaton(seed), automaton(seed + 100)
+    tree = PrefixTree.of(box.alphabet.words(WORDS))
+    plain = [prefix for prefix, _ in prefixes(WORDS)]
+    by_node = [m.next_symbol(tree.words()) for m in (box, wa)]
+    by_prefix = [m.next_symbol(plain).tolist() for m in (box, wa)]
+    return tree, *by_node, *by_prefix
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [1, 2, 5, 50])
+def test_ndcg_equals_the_loop_over_every_prefix_of_every_word(seed, n):
+    tree, reference, probabilities, references, predictions = both(seed)
+    ratios = []
+    for true, predicted in zip(references, predictions, strict=True):
+        ideal = gain(true, order(true)[:n])
+        ratios.append(gain(true, order(predicted)[:n]) / ideal if ideal else 1)
+    visits = tree.counts().sum(axis=1)
+    values = metrics.ndcg(reference, probabilities, visits, n)
+    assert values == pytest.approx(sum(ratios) / len(ratios))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wer_and_disagreement_equal_the_loop_over_every_prefix(seed):
+    tree, reference, probabilities, references, predictions = both(seed)
+    symbols = ["a", "b", "c", ""]
+    seen = [follows for _, follows in prefixes(WORDS)]
+    first = [order(row)[0] for row in predictions]
+    wrong = [symbols[code] != follows for code, follows in zip(first, seen, strict=True)]
+    differ = [order(row)[0] != code for row, code in zip(references, first, strict=True)]
+    counts = tree.counts()
+    values = metrics.word_error_rate(probabilities, counts)
+    assert values == pytest.approx(sum(wrong) / len(wrong))
+    values = metrics.disagreement(reference, probabilities, counts.sum(axis=1))
+    assert values == pytest.approx(sum(differ) / len(differ))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kl_per_symbol_equals_the_loop_over_every_prefix(seed):
+    tree, reference, probabilities, references, predictions = both(seed)
+    total = 0.0
+    for true, predicted in zip(references, predictions, strict=True):
+        for p, q in zip(true, predicted, strict=True):
+            total += p * math.log2(p / max(q, 1e-30)) if p > 1e-30 else 0
+    values = metrics.kl_per_symbol(reference, probabilities, tree.counts().sum(axis=1))
+    assert values == pytest.approx(total / len(references))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_prepared_reference_gives_what_the_plain_functions_give(seed):
+    tree, reference, probabilities, _, _ = both(seed)
+    if seed == 3:
+        reference[2] = 0  # no gain is possible there
+    counts = tree.counts()
+    visits = counts.sum(axis=1)
+    values = metrics.NextSymbolReference.of(reference.T.copy(), counts.T.copy()).measure(
+        probabilities.T.copy()
+    )
+    lost = (visits[2] / visits.sum()) if seed == 3 else None  # all of its probability
+    assert values.pop("elsewhere", None) == (None if lost is None else pytest.approx(lost))
+    assert values == pytest.approx(
+        {
+            "ndcg1": metrics.ndcg(reference, probabilities, visits, 1),
+            "ndcg5": metrics.ndcg(reference, probabilities, visits, 5),
+            "wer": metrics.word_error_rate(probabilities, counts),
+            "wer_box": metrics.word_error_rate(reference, counts),
+            "disagreement": metrics.disagreement(reference, probabilities, visits),
+            "kl_per_symbol": metrics.kl_per_symbol(reference, probabilities, visits),
+        }
+    )
+
+
+def test_ndcg_is_not_rounded_above_one():
+    for seed in range(50):  # the plain sums of some of these are above 1
+        rng = np.random.default_rng(seed)
+        probabilities = rng.dirichlet(np.ones(4), 300).T.copy()
+        follows = rng.integers(1, 9, probabilities.shape).astype(float)
+        reference = metrics.NextSymbolReference.of(probabilities, follows)
+        values = reference.measure(probabilities)
+        for name in ("ndcg1", "ndcg5"):
+            assert values[name] <= 1
+            assert values[name] == pytest.approx(1)
+
+
+@given(st.integers(1, 50), st.integers(0, 9))
+def test_places_are_a_stable_order_for_small_and_large_alphabets(n_next, seed):
+    probabilities = np.random.default_rng(seed).integers(0, 4, (5, n_next)).astype(float)
+    for row, place in zip(
+        probabilities.tolist(), metrics.places(probabilities).tolist(), strict=True
+    ):
+        assert [place.index(k) for k in range(n_next)] == order(row)

@@ -1,0 +1,81 @@
+"""Fidelities and tables of them, as mappings and as text."""
+
+import numpy as np
+import pytest
+
+from seqray.fidelity.compare import compare, compare_ranks
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity, FidelityTable
+from seqray.util.errors import ArgumentError, RankError
+
+
+def test_a_table_of_no_ranks_is_empty_and_knows_no_rank(box, words):
+    table = compare_ranks(Reference.query(box, words), box, [])
+    assert repr(table) == "FidelityTable(no ranks, 0 metrics)"
+    with pytest.raises(RankError, match="rank 3 was not compared"):
+        table.at(3)
+
+
+def test_an_unknown_metric_lists_near_ones():
+    fidelity = Fidelity({"ndcg1": 0.5, "ndcg5": 0.25, "wer": 1.0}, 1, 2)
+    with pytest.raises(ArgumentError, match="no metric 'ndgc5'; there are: ndcg5, ndcg1"):
+        fidelity["ndgc5"]
+    with pytest.raises(ArgumentError, match="there are: ndcg1, ndcg5, wer"):
+        fidelity["?"]
+    assert "wer" in fidelity
+    assert "kl" not in fidelity
+
+
+def test_a_fidelity_prints_as_an_aligned_table(box, words):
+    lines = str(compare(box, box, words)).splitlines()
+    measured = [name for name in MEANINGS if name not in ("total_variation", "elsewhere")]
+    assert len(lines) == len(measured) + 1
+    at = {line.index(MEANINGS[name]) for name, line in zip(measured, lines, strict=False)}
+    assert len(at) == 1
+    assert lines[-1].startswith("300 words, ")
+    assert str(Fidelity({}, 0, 0)) == "0 words, 0 prefixes"
+
+
+def test_a_fidelity_is_a_mapping_from_metrics():
+    fidelity = Fidelity({"ndcg5": 0.5, "wer": 0.25}, 2, 9)
+    assert dict(fidelity) == {**fidelity} == fidelity.as_dict() == {"ndcg5": 0.5, "wer": 0.25}
+    assert list(fidelity) == list(fidelity.keys()) == ["ndcg5", "wer"]
+    assert list(fidelity.values()) == [0.5, 0.25]
+    assert list(fidelity.items()) == [("ndcg5", 0.5), ("wer", 0.25)]
+    assert (len(fidelity), fidelity.get("wer"), fidelity.get("zeros", 7)) == (2, 0.25, 7)
+    assert "wer" in fidelity
+    assert "zeros" not in fidelity
+    assert fidelity == {"ndcg5": 0.5, "wer": 0.25}
+
+
+def test_a_table_is_a_mapping_from_ranks():
+    rows = [Fidelity({"wer": value}, 2, 9) for value in (0.5, 0.25)]
+    table = FidelityTable((3, 5), tuple(rows))
+    assert table[5] is table.at(5) is rows[1]
+    assert table[np.int64(3)] is rows[0]
+    assert list(table) == [3, 5]
+    assert dict(table) == {3: rows[0], 5: rows[1]}
+    assert [fidelity["wer"] for fidelity in table.values()] == table["wer"].tolist() == [0.5, 0.25]
+    assert 3 in table
+    assert 4 not in table
+    assert table.get(4) is None
+
+
+@pytest.mark.parametrize("key", [4, 0, -1, "wrr", 2.5, None])
+def test_a_rank_or_metric_that_is_not_there_is_an_error_of_both_kinds(key):
+    table = FidelityTable((3, 5), (Fidelity({"wer": 0.5}, 2, 9),) * 2)
+    for kind in (KeyError, ArgumentError):
+        with pytest.raises(
+            kind, match=r"^(rank .* was not compared: expected|no metric 'wrr'; there)"
+        ):
+            table[key]
+    with pytest.raises(KeyError, match=r"^no metric"):
+        table[3][key]
+
+
+def test_metrics_of_earlier_versions_are_read_by_their_names_of_today():
+    fidelity = Fidelity.from_saved({"ndcg5": 0.9, "apart": 0.5}, 2, 9)
+    assert fidelity == {"ndcg5": 0.9, "total_variation": 0.5}
+    assert fidelity.score == pytest.approx(0.85)
+    assert (fidelity.n_words, fidelity.n_prefixes) == (2, 9)

@@ -1,0 +1,96 @@
+"""Every metric of the weights of words against a plain loop, written from its definition."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray.fidelity import word_metrics as metrics
+from seqray.util.errors import ArgumentError
+
+weights = st.lists(st.floats(-1, 1), min_size=2, max_size=8)
+
+
+def plain_logs(values: list[float]) -> list[float]:
+    raised = [value if value > 0 else 1e-30 for value in values]
+    return [math.log2(value) - math.log2(sum(raised)) for value in raised]
+
+
+@given(weights, st.randoms())
+def test_perplexity_and_kl_equal_their_sums(values, random):
+    others = random.sample(values, len(values))
+    p, q = plain_logs(values), plain_logs(others)
+    cross = -sum(2**x * y for x, y in zip(p, q, strict=True))
+    entropy = -sum(2**x * x for x in p)
+    a, b = np.array(values), np.array(others)
+    assert metrics.perplexity(a, b) == pytest.approx(2**cross if cross < 1024 else math.inf)
+    assert metrics.kl_divergence(a, b) == pytest.approx(cross - entropy, abs=1e-9)
+    assert metrics.perplexity(a, a) == pytest.approx(2**entropy)
+
+
+def test_perplexity_is_unmoved_by_the_scale_of_either_side():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.1, 0.8])
+    assert metrics.perplexity(7 * p, 1e-9 * q) == pytest.approx(metrics.perplexity(p, q))
+
+
+def test_huge_weights_have_a_perplexity():
+    assert metrics.perplexity(np.ones(4), np.full(4, 1e308)) == pytest.approx(4)
+
+
+@given(weights, st.randoms())
+def test_errors_equal_their_sums(values, random):
+    others = random.sample(values, len(values))
+    f, g = np.array(values), np.array(others)
+    squares = sum((x - y) ** 2 for x, y in zip(values, others, strict=True))
+    size = math.sqrt(sum(x * x for x in values))
+    if size > 1e-100:
+        expected = math.sqrt(squares) / size
+        assert metrics.relative_error(f, g) == pytest.approx(expected, abs=1e-12)
+    differences = [abs(x - y) for x, y in zip(values, others, strict=True)]
+    assert metrics.max_error(f, g) == max(differences)
+    nothing = 1e-12 * max(map(abs, values))
+    signs = [
+        abs(y) <= nothing if x == 0 else x * math.copysign(1, y) > 0 and y != 0
+        for x, y in zip(values, others, strict=True)
+    ]
+    assert metrics.sign_agreement(f, g) == pytest.approx(sum(signs) / len(signs))
+    assert metrics.zeros(f) == pytest.approx(sum(x <= 0 for x in values) / len(values))
+
+
+@pytest.mark.parametrize(
+    ("reference", "weights", "share"),
+    [
+        ([4.0, 0.0], [4.0, 4e-12], 1),  # rounding noise of the largest
+        ([4.0, 0.0], [4.0, -4e-12], 1),
+        ([4.0, 0.0], [4.0, 5e-12], 0.5),  # too much for that
+        ([4.0, 0.0], [4.0, -5e-12], 0.5),
+        ([4.0, 1e-15], [4.0, -1e-15], 0.5),  # only where the reference is exactly 0
+        ([4.0, 1e-15], [4.0, 0.0], 0.5),
+        ([0.0, 0.0], [0.0, 1e-300], 0.5),  # with nothing to compare, all is something
+    ],
+)
+def test_rounding_noise_has_no_sign_where_the_reference_is_zero(reference, weights, share):
+    assert metrics.sign_agreement(np.array(reference), np.array(weights)) == share
+
+
+def test_relative_error_of_a_zero_box_is_zero_or_infinite():
+    zero = np.zeros(2)
+    assert metrics.relative_error(zero, zero) == 0
+    assert metrics.relative_error(zero, np.ones(2)) == math.inf
+
+
+def test_correlation_equals_numpys_and_is_nan_for_a_constant():
+    rng = np.random.default_rng(0)
+    f, g = rng.normal(size=9), rng.normal(size=9)
+    assert metrics.correlation(f, g) == pytest.approx(np.corrcoef(f, g)[0, 1])
+    assert math.isnan(metrics.correlation(f, np.ones(9)))
+    assert math.isnan(metrics.correlation(np.ones(9), f))
+
+
+def test_arrays_of_two_shapes_are_refused():
+    with pytest.raises(ArgumentError, match=r"one shape and not empty, got \(2,\) and \(3,\)"):
+        metrics.perplexity(np.ones(2), np.ones(3))
+    with pytest.raises(ArgumentError, match="not empty"):
+        metrics.max_error(np.ones(0), np.ones(0))

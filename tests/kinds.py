@@ -1,0 +1,68 @@
+"""Kinds of tests that `make fast` leaves out: folders, files, or ``file::test``, under tests/."""
+
+import sys
+from importlib.abc import MetaPathFinder
+
+BROWSER = ("explore/test_browser.py",)
+
+FRAMEWORKS = (
+    "blackbox/frameworks/test_hf.py",
+    "blackbox/frameworks/test_hf_folder.py",
+    "blackbox/frameworks/test_keras.py",
+    "blackbox/frameworks/test_onnx.py",
+    "blackbox/frameworks/test_same_network.py",
+    "blackbox/frameworks/test_torch.py",
+    "blackbox/frameworks/test_torch_stack.py",
+    "cli/test_train.py",
+    "training",
+)
+
+SLOW = {
+    "blackbox/remote/test_child.py": "starts processes, and waits until they count as hanging",
+    "blackbox/remote/test_cmd.py": "starts a process for each test",
+    "blackbox/remote/test_http.py::test_the_example_extracts_through_a_server_of_its_own": (
+        "runs a program of examples/ and its server"
+    ),
+    "blackbox/remote/test_kill.py": "kills a process again and again, at any moment",
+    "cli/test_asking.py": "runs commands as processes and interrupts them",
+    "cli/test_bench.py": "runs sweeps in processes and interrupts them",
+    "cli/test_demo.py": "runs the whole demo",
+    "draw/test_geometry.py": "draws many automata and looks at every pair of shapes",
+    "experiments/test_figures.py": "draws figures with matplotlib",
+    "experiments/test_report.py": "makes pages of results with figures",
+    "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "extraction/conditional/test_method.py": "fits automata to what a box predicts",
+    "extraction/hankel/test_growth.py": "grows bases on boxes of every kind",
+    "extraction/test_limits.py": "whole extractions under each limit",
+    "published/test_pautomac.py": "repeats published figures on all 48 problems",
+}
+
+
+def mark_of(test: str) -> tuple[str, str] | None:
+    """Return the mark of a test, ``file::name``, and the reason for it; None for a fast one."""
+    file = test.split("::", maxsplit=1)[0]
+    for mark, paths in (("browser", BROWSER), ("frameworks", FRAMEWORKS)):
+        if any(file == each or file.startswith(f"{each}/") for each in paths):
+            return mark, "needs what is installed for it"
+    reason = SLOW.get(test) or SLOW.get(file)
+    return ("slow", reason) if reason else None
+
+
+def left_out_of_fast() -> list[str]:
+    """Return the files and folders that `make fast` does not even import."""
+    return [each for each in (*BROWSER, *FRAMEWORKS, *SLOW) if "::" not in each]
+
+
+class NoFrameworks(MetaPathFinder):
+    """Hides the frameworks: a test that tries one is skipped, and nothing waits for its import."""
+
+    NAMES = frozenset(
+        ("torch", "keras", "tensorflow", "jax", "onnx", "onnxruntime", "transformers", "playwright")
+    )
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.NAMES:
+            raise ModuleNotFoundError(f"No module named {name!r}: hidden by --fast", name=name)
+
+    def install(self) -> None:
+        sys.meta_path.insert(0, self)
