@@ -191,10 +191,10 @@ def test_words_are_drawn_as_if_they_stayed_within_the_alphabet(make):
 
 def test_check_gives_one_verdict_on_a_leaking_box_however_it_is_asked():
     verdicts = [
-        next((each.ok, each.therefore) for each in check(box) if each.name == "Σp = 1")
+        next((each.ok, each.advice) for each in check(box) if each.name == "Σp = 1")
         for box in (asked(CONSTANT), stepped(CONSTANT), leaking_automaton())
     ]
-    assert verdicts == 3 * [(None, "the rest belongs to symbols outside the alphabet, and is kept")]
+    assert verdicts == 3 * [(None, "the rest belongs to symbols outside the alphabet, and stays there")]
 
 
 def test_a_leaking_automaton_is_clipped_and_repaired_with_its_leak():

@@ -12,8 +12,9 @@ from seqray import (
     fill,
     uniform_basis,
 )
-from seqray.automata.algebra import add, minimise, scale
+from seqray.automata.algebra import add, scale
 from seqray.automata.generators import random_automaton
+from seqray.automata.minimal import minimise
 from seqray.automata.sampling import uniform_words
 from seqray.extraction import svd
 from seqray.extraction.hankel.blocks import WEIGHTINGS
