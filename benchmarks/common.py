@@ -1,8 +1,7 @@
-"""What every benchmark here needs: one thread, best-of-n timing, and a report that ends in JSON."""
+"""Helpers of all benchmarks: one thread, best-of-n timing, and a report that ends in JSON."""
 
 from __future__ import annotations
 
-import csv
 import json
 import platform
 import sys
@@ -14,6 +13,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from seqray.util.csv_table import plain_csv_bytes
+
 
 def one_thread() -> Any:
     """Keep BLAS on one thread inside a ``with`` block."""
@@ -21,12 +22,12 @@ def one_thread() -> Any:
 
 
 def learning_steps(settings: Mapping[str, Any]) -> int:
-    """Return how many steps an extraction learnt from: words to compare on are not among them."""
+    """Return how many steps an extraction learnt from; those for validation words are left out."""
     return int(settings["steps"] - settings["validation_questions"])
 
 
 def machine() -> dict[str, str]:
-    """Say where the figures come from."""
+    """Return the versions and the processor that the figures come from."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
@@ -70,7 +71,4 @@ def report(rows: list[tuple[str, str]], figures: dict[str, Any]) -> None:
 
 def write_table(path: Path, rows: list[dict[str, float]]) -> None:
     """Write rows with the same columns as CSV."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    path.write_bytes(plain_csv_bytes(rows[0], (row.values() for row in rows)))

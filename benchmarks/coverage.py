@@ -20,12 +20,12 @@ import seqray
 from seqray.automata.generators import random_machine
 
 N_TRUE = 60_000
-RARE = 0.0007
+RARE_SHARE = 0.0007
 SEEDS = (41, 42, 43, 44)
 
 
 def pairs() -> Iterator[tuple[str, seqray.WeightedAutomaton, seqray.WeightedAutomaton]]:
-    """Yield a name, a machine and an automaton that is near it."""
+    """Yield a name, a machine and an automaton that approximates it."""
     for seed in SEEDS:
         kind = "pfa" if seed % 2 else "hmm"
         machine = random_machine(kind, 5 + seed % 4, 3 + seed % 3, seed=np.random.default_rng(seed))
@@ -38,12 +38,12 @@ def pairs() -> Iterator[tuple[str, seqray.WeightedAutomaton, seqray.WeightedAuto
 
 
 def rarely_wrong(machine: seqray.WeightedAutomaton) -> seqray.WeightedAutomaton:
-    """Return the rank of an SVD that gives no positive weight to about `RARE` of the words."""
-    found = seqray.extract(machine, method="weighted", n_prefixes=100, n_suffixes=100)
+    """Return the rank of an SVD whose share of words without a positive weight is rare."""
+    extraction = seqray.extract(machine, method="weighted", n_prefixes=100, n_suffixes=100)
     words = machine.sample(N_TRUE, seed=np.random.default_rng(98)).words
-    automata = [found.automaton(rank) for rank in range(2, found.max_rank + 1)]
+    automata = [extraction.automaton(rank) for rank in range(2, extraction.max_rank + 1)]
     shares = [np.mean(automaton.weights(words) <= 0) for automaton in automata]
-    distances = np.abs(np.log(np.maximum(shares, 1e-9) / RARE))
+    distances = np.abs(np.log(np.maximum(shares, 1e-9) / RARE_SHARE))
     return automata[int(distances.argmin())]
 
 
@@ -62,8 +62,8 @@ def main() -> None:
         here: dict[str, list[bool]] = {}
         for seed in range(options.samples):
             words = machine.sample(options.words, seed=np.random.default_rng(1000 + seed)).words
-            found = seqray.compare(machine, automaton, words)
-            for metric, (low, high) in found.intervals.items():
+            fidelity = seqray.compare(machine, automaton, words)
+            for metric, (low, high) in fidelity.intervals.items():
                 here.setdefault(metric, []).append(low <= truth[metric] <= high)
         by_pair[name] = {
             metric: {"truth": float(f"{truth[metric]:.4g}"), "held": round(float(np.mean(hits)), 3)}

@@ -31,7 +31,7 @@ from seqray.extraction.result import ExtractionSettings
 from seqray.fidelity.compare import compare_ranks
 from seqray.fidelity.reference import Reference
 
-SEED, N_STATES, N_SYMBOLS, RUNS = 0, 100, 20, 5
+SEED, N_STATES, N_SYMBOLS, N_RUNS = 0, 100, 20, 5
 
 
 def generate(rng: np.random.Generator) -> seqray.WeightedAutomaton:
@@ -58,7 +58,7 @@ def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Ext
 def measure(browser: Any, file: Path) -> dict[str, float]:
     """Open a page a few times, type into it, move its slider."""
     opened, shown = [], []
-    for _ in range(RUNS):
+    for _ in range(N_RUNS):
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         begin = time.perf_counter()
         page.goto(file.as_uri(), wait_until="commit")
@@ -66,7 +66,7 @@ def measure(browser: Any, file: Path) -> dict[str, float]:
         shown.append(time.perf_counter() - begin)
         page.wait_for_selector("body[data-settled]", state="attached")
         opened.append(time.perf_counter() - begin)
-        if len(opened) < RUNS:
+        if len(opened) < N_RUNS:
             page.close()
     typed = page.evaluate(
         """() => {

@@ -5,7 +5,7 @@
 
 The network is the paper's with 50 units (random weights: speed does not depend on them), the basis
 uniform, one thread. The peers are the same network in PyTorch: all distinct words in padded batches
-sorted by length, and word by word; and the same two ways with seqray's own NumPy network
+sorted by length, and word by word; and the same two methods with seqray's own NumPy network
 (`…_numpy`), without any sharing. All are timed on a sample and extrapolated. The shares are of the
 machine's float32 GEMM peak, measured in the same run: `gemm_share` counts the products that were
 carried out, and `gemm_share_nominal` those that a plain step takes for the same states.

@@ -7,7 +7,7 @@ The model is made from a configuration and a seed: speed does not depend on what
 basis is uniform, one thread. The peer `anew` is the same box without a cache: each prefix is read
 once, from its beginning, in batches of prefixes of one length. `words` is what one would write
 without seqray: each distinct word of the blocks once, in batches of one length, with the scores
-at all its positions. Both are timed on a sample of their questions, in the batch size that is best
+at all its positions. Both are timed on a sample of their queries, in the batch size that is best
 for them, and extrapolated by the number of tokens; values are compared on the same sample.
 """
 
@@ -98,12 +98,12 @@ def run(options: argparse.Namespace) -> None:
 
     words, prefixes = all_words(basis)
     assert len(words) == blocks.n_questions
-    asked = prefixes[np.sort(rng.choice(len(prefixes), 8 * options.words, replace=False))]
+    queried = prefixes[np.sort(rng.choice(len(prefixes), 8 * options.words, replace=False))]
     scored = words[np.sort(rng.choice(len(words), 8 * options.words, replace=False))]
 
     def anew(batch: int) -> float:
         box = seqray.hf_box(model, card, memory=0, batch=batch)
-        return best_of(2, lambda: box.next_symbol(asked)) / n_tokens(asked) * n_tokens(prefixes)
+        return best_of(2, lambda: box.next_symbol(queried)) / n_tokens(queried) * n_tokens(prefixes)
 
     def once(batch: int) -> float:
         seconds = best_of(2, lambda: whole_words(model, scored, batch))
@@ -115,18 +115,20 @@ def run(options: argparse.Namespace) -> None:
 
     some = scored[: options.words]
     reference = seqray.hf_box(model, card, memory=0).weights(some)
-    apart = float(np.abs(cached.weights(some) / reference - 1).max())
-    apart_words = float(np.abs(cached.weights(some) / whole_words(model, some, 2**13) - 1).max())
-    next_apart = float(
+    difference = float(np.abs(cached.weights(some) / reference - 1).max())
+    difference_words = float(
+        np.abs(cached.weights(some) / whole_words(model, some, 2**13) - 1).max()
+    )
+    next_difference = float(
         np.abs(
-            cached.next_symbol(asked) - seqray.hf_box(model, card, memory=0).next_symbol(asked)
+            cached.next_symbol(queried) - seqray.hf_box(model, card, memory=0).next_symbol(queried)
         ).max()
     )
     figures = {
         "speedup": seconds_anew[batch_anew] / ours,
         "speedup_words": seconds_words[batch_words] / ours,
-        "largest_difference_next": next_apart,
-        "largest_relative_difference": max(apart, apart_words),
+        "largest_difference_next": next_difference,
+        "largest_relative_difference": max(difference, difference_words),
         "seconds": ours,
         "seconds_anew": seconds_anew[batch_anew],
         "seconds_words": seconds_words[batch_words],
@@ -153,7 +155,10 @@ def run(options: argparse.Namespace) -> None:
                 f"{seconds_words[batch_words]:8.1f} s in batches of {batch_words:,} ids, "
                 f"extrapolated; {figures['speedup_words']:.1f} ×",
             ),
-            ("largest difference", f"{next_apart:.1e} of a probability, {apart:.1e} of a weight"),
+            (
+                "largest difference",
+                f"{next_difference:.1e} of a probability, {difference:.1e} of a weight",
+            ),
         ],
         figures,
     )

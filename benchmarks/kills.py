@@ -1,11 +1,12 @@
-"""Kill an extraction through HTTP again and again; what was answered is never asked again.
+"""Kill an extraction through HTTP again and again; a cached answer is never queried again.
 
     python benchmarks/kills.py [--kills 50] [--answers value|next] [--size 130] [--seed 0]
 
-A server writes down every word that it is asked. An extraction asks it and keeps the answers in a
-store; it is killed (SIGKILL) at random moments and started again, until it is done. Then: is every
-answer there, was any word asked again that the store had, how many were asked again because their
-batch was under way at a kill, and is the result the same, bit by bit, as that of a quiet run?
+A server logs every word that it is queried on. An extraction queries it and caches the answers in
+a store; it is killed (SIGKILL) at random moments and started again, until it is done. Then: is
+every answer there, was any word queried again that the store had, how many were queried again
+because their batch was under way at a kill, and is the result the same, bit by bit, as that of a
+quiet run?
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from http_server import Handler, Server
 
 BATCH, CONCURRENCY = 16, 4
-DELAY = 0.02
-"""Seconds that the server takes for a request."""
+DELAY_SECONDS = 0.02
+"""The time that the server takes for a request."""
 
 MOVES = {"a": ((0.4, 0.1, 0.0), (0.0, 0.2, 0.3), (0.1, 0.0, 0.2))}
 MOVES["b"] = ((0.1, 0.2, 0.0), (0.2, 0.1, 0.0), (0.0, 0.3, 0.1))
@@ -64,24 +65,24 @@ def value(word: str) -> float:
 
 
 class NotingHandler(Handler):
-    """Writes down who asks what, before it answers."""
+    """Logs which worker queries which words, before it answers."""
 
     def do_POST(self) -> None:  # noqa: N802
         """Answer about words, after a while."""
         worker = self.headers.get("Authorization", "").removeprefix("Bearer ")
         content = self.rfile.read(size := int(self.headers["Content-Length"]))
-        if len(content) < size:  # the worker was killed while it asked
+        if len(content) < size:  # the worker was killed while it sent
             self.close_connection = True
             return
         words = ["".join(word) for word in json.loads(content)["words"]]
         self.server.log.write(json.dumps([worker, words]) + "\n")
-        time.sleep(DELAY)
+        time.sleep(DELAY_SECONDS)
         answer = row if self.server.predicts else value
         self.answer(200, {"answers": [answer(word) for word in words]})
 
 
 def serve(log: str, answers: str) -> None:
-    """Be the server: write down all that is asked."""
+    """Be the server: log all queries."""
     make = seqray.language_model if answers == "next" else seqray.black_box
     with (
         open(log, "a", buffering=1, encoding="utf-8") as file,
@@ -98,9 +99,9 @@ def serve(log: str, answers: str) -> None:
 def work(url: str, store: str, output: str, size: int) -> None:
     """Extract through HTTP and write the result."""
     box = http_box(url, batch_size=BATCH, concurrency=CONCURRENCY)
-    found = seqray.extract(box, prefixes=size, suffixes=size, store=store)
-    largest = found.automaton(found.max_rank)
-    arrays = (found.singular_values, largest.initial, largest.transitions, largest.final)
+    extraction = seqray.extract(box, prefixes=size, suffixes=size, store=store)
+    largest = extraction.automaton(extraction.max_rank)
+    arrays = (extraction.singular_values, largest.initial, largest.transitions, largest.final)
     np.savez(output, *arrays)
 
 
@@ -114,15 +115,15 @@ def start(mode: str, *arguments: str, worker: int = 0) -> subprocess.Popen[str]:
 # The killer -----------------------------------------------------------------------------------
 
 
-def asked(log: Path) -> list[tuple[int, list[str]]]:
-    """Return who asked what, request by request."""
+def logged_queries(log: Path) -> list[tuple[int, list[str]]]:
+    """Return the worker and the words of each request."""
     text = log.read_text("utf-8")
     lines = text[: text.rfind("\n") + 1].splitlines()
     return [(int(worker), words) for worker, words in map(json.loads, lines)]
 
 
-def kept(path: Path) -> dict[str, bytes]:
-    """Return what a store has, by word."""
+def cached_answers(path: Path) -> dict[str, bytes]:
+    """Return the answers in a store, by word."""
     if not path.exists():
         return {}
     with AnswerStore(path) as store:
@@ -137,20 +138,22 @@ def kept(path: Path) -> dict[str, bytes]:
 def kill_and_restart(
     url: str, log: Path, folder: Path, options: argparse.Namespace, moments: list[float]
 ) -> list[dict[str, bytes]]:
-    """Run until done, killed at these moments after the first question; return what was kept."""
+    """Run until done, killed at these moments after the first query; return the cached answers."""
     after: list[dict[str, bytes]] = []
     store, output = folder / "killed.sqlite", folder / "killed.npz"
     for worker, moment in enumerate([*moments, None]):
         process = start("work", url, str(store), str(output), str(options.size), worker=worker)
         if moment is not None:
-            while process.poll() is None and not any(who == worker for who, _ in asked(log)):
+            while process.poll() is None and not any(
+                who == worker for who, _ in logged_queries(log)
+            ):
                 time.sleep(0.01)
             time.sleep(moment)
             process.kill()
         status = process.wait()
         assert process.stdout is not None
         process.stdout.close()
-        after.append(kept(store))
+        after.append(cached_answers(store))
         if status == 0:
             return after
         if status > 0:
@@ -158,16 +161,18 @@ def kill_and_restart(
     raise AssertionError
 
 
-def judge(requests: list[tuple[int, list[str]]], after: list[dict[str, bytes]]) -> dict[str, int]:
-    """Count what was asked again, and whether it had to be."""
+def count_repeats(
+    requests: list[tuple[int, list[str]]], after: list[dict[str, bytes]]
+) -> dict[str, int]:
+    """Count the words that were queried again, and whether they had to be."""
     times = Counter(word for _, words in requests for word in words)
-    known_asked = lost = most_lost = most_requests = twice_by_one = 0
+    cached_queried = lost = most_lost = most_requests = twice_by_one = 0
     for worker, stored in enumerate(after):
         own = [words for who, words in requests if who == worker]
         here = Counter(word for words in own for word in words)
         twice_by_one += sum(n - 1 for n in here.values())
         if worker:
-            known_asked += len(here.keys() & after[worker - 1].keys())
+            cached_queried += len(here.keys() & after[worker - 1].keys())
         under_way = here.keys() - stored.keys()
         lost += len(under_way)
         most_lost = max(most_lost, len(under_way))
@@ -177,7 +182,7 @@ def judge(requests: list[tuple[int, list[str]]], after: list[dict[str, bytes]]) 
         "requests": len(requests),
         "distinct_words": len(times),
         "asked_again": sum(n - 1 for n in times.values()),
-        "asked_again_though_kept": known_asked,
+        "asked_again_though_kept": cached_queried,
         "asked_twice_by_one_worker": twice_by_one,
         "under_way_at_kills": lost,
         "most_under_way_at_a_kill": most_lost,
@@ -191,7 +196,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        log = folder / "asked.jsonl"
+        log = folder / "queries.jsonl"
         server = start("serve", str(log), options.answers)
         try:
             assert server.stdout is not None
@@ -202,12 +207,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             if start("work", *arguments).wait():
                 raise RuntimeError("the quiet run failed")
             seconds = time.perf_counter() - begin
-            quiet = asked(log)
+            quiet = logged_queries(log)
             log.write_text("")  # the server appends
-            asking = len(quiet) * DELAY / CONCURRENCY
-            moments = [rng.uniform(0, asking / options.kills) for _ in range(options.kills)]
+            querying = len(quiet) * DELAY_SECONDS / CONCURRENCY
+            moments = [rng.uniform(0, querying / options.kills) for _ in range(options.kills)]
             after = kill_and_restart(url, log, folder, options, moments)
-            figures: dict[str, Any] = judge(asked(log), after)
+            figures: dict[str, Any] = count_repeats(logged_queries(log), after)
         finally:
             server.kill()
             server.wait()
@@ -219,7 +224,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "answers": options.answers,
             "quiet_seconds": seconds,
             "quiet_words": sum(len(words) for _, words in quiet),
-            "every_answer_kept": after[-1] == kept(folder / "calm.sqlite"),
+            "every_answer_kept": after[-1] == cached_answers(folder / "calm.sqlite"),
             "bit_identical": same,
         }
     return figures

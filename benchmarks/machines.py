@@ -72,10 +72,10 @@ def measure(problem: int, options: argparse.Namespace) -> dict[str, float]:
         "states": minimise(machine).n_states,
     }
     for name, weighting in WEIGHTINGS.items():
-        found = seqray.decompose(blocks, weighting=weighting)
-        ranks = range(1, found.max_rank + 1)
-        ndcg = compare_ranks(test, found.largest, ranks)["ndcg5"]
-        other = compare_ranks(held_out, found.largest, ranks)["ndcg5"]
+        decomposition = seqray.decompose(blocks, weighting=weighting)
+        ranks = range(1, decomposition.max_rank + 1)
+        ndcg = compare_ranks(test, decomposition.largest, ranks)["ndcg5"]
+        other = compare_ranks(held_out, decomposition.largest, ranks)["ndcg5"]
         chosen = first_near_best(-other, TOLERANCE)
         row |= columns(name, ndcg, chosen)
     auto = seqray.extract(machine, seed=options.seed)

@@ -24,7 +24,7 @@ from seqray.automata.balanced import distance
 from seqray.explain.loss import checked_words
 from seqray.formats.pautomac import read_machine
 
-BAR = 1e-6
+MAX_LOSS = 1e-6
 
 
 def main() -> None:
@@ -44,10 +44,13 @@ def main() -> None:
     rows = []
     for problem in range(1, 49):
         machine = read_machine(options.data / "pautomac" / f"{problem}.pautomac_model.txt")
-        found = seqray.extract(
+        extraction = seqray.extract(
             machine, n_prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
         )
-        automata = {"best": found.best(), "svd": found.automata.spectral(found.max_rank)}
+        automata = {
+            "best": extraction.best(),
+            "svd": extraction.automata.spectral(extraction.max_rank),
+        }
         for which, automaton in automata.items():
             rows.append(row := {"problem": problem, "which": which} | measure(automaton))
             print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
@@ -57,10 +60,10 @@ def main() -> None:
     for which in automata:
         chosen = [row for row in rows if row["which"] == which]
         losses = np.array([float(row["loss"]) for row in chosen])
-        figures[f"{which}_within_bar"] = int((losses <= BAR).sum())
+        figures[f"{which}_within_bar"] = int((losses <= MAX_LOSS).sum())
         figures[f"{which}_largest_loss"] = float(losses.max())
-        apart = np.array([float(row["distance"]) for row in chosen])
-        figures[f"{which}_largest_distance"] = float(apart.max())
+        distances = np.array([float(row["distance"]) for row in chosen])
+        figures[f"{which}_largest_distance"] = float(distances.max())
         left = np.array([float(row["negative"]) for row in chosen])
         figures[f"{which}_without_negative"] = int((left < 0.0005).sum())
         figures[f"{which}_negative_median"] = round(float(np.median(left)), 3)

@@ -17,7 +17,7 @@ import seqray
 from seqray.automata.generators import random_automaton
 from seqray.automata.sampling import uniform_words
 
-BAR = 1e-8
+MAX_ERROR = 1e-8
 
 
 def main() -> None:
@@ -34,13 +34,13 @@ def main() -> None:
         weights = truth.weights(words)
         basis = seqray.uniform_basis(truth.alphabet, 200, 200, seed=rng, max_length=12)
         blocks = seqray.fill(truth, basis)
-        for weighting, found in errors.items():
+        for weighting, of_weighting in errors.items():
             copy = seqray.decompose(blocks, weighting=weighting).largest
             error = np.abs(copy.weights(words) - weights).max() / np.abs(weights).max()
-            found.append(float(error))
+            of_weighting.append(float(error))
     rows = [
-        (weighting, f"largest error {max(found):.2e}, median {np.median(found):.2e}")
-        for weighting, found in errors.items()
+        (weighting, f"largest error {max(of_weighting):.2e}, median {np.median(of_weighting):.2e}")
+        for weighting, of_weighting in errors.items()
     ]
     report(
         rows,
@@ -49,7 +49,7 @@ def main() -> None:
             "seed": options.seed,
             "largest_error_raw": max(errors["none"]),
             "largest_error_weighted": max(errors["balanced"]),
-            "within_bar": sum(e <= BAR for e in errors["balanced"]),
+            "within_bar": sum(e <= MAX_ERROR for e in errors["balanced"]),
         },
     )
 

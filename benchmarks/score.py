@@ -6,8 +6,8 @@ share prefixes about as those of PAutomaC's problem 10 do (11 symbols too): thei
 nodes for three letters.
 
 ``sweep_cost`` is all ranks from 1 to 100 with all metrics, relative to ``compare`` at rank 100
-alone; both build the tree of the words and ask the box (here an automaton of 20 states, which is
-cheap to ask). ``sweep_cost_strict`` leaves both out: it is what remains to be done for 100 ranks,
+alone; both build the tree of the words and query the box (here an automaton of 20 states, which is
+cheap to query). ``sweep_cost_strict`` leaves both out: it is what remains to be done for 100 ranks,
 relative to one.
 """
 
@@ -94,25 +94,25 @@ def main() -> None:
     ranks = range(1, TOP_RANK + 1)
     # One rank is timed as long as all ranks are, so that a slow moment weighs the same on both.
     again = range(TOP_RANK // 4)
-    alone, asking, sweep, whole = best_of_each(
+    alone, querying, sweep, whole = best_of_each(
         3,
         lambda: [reference.compare(wide) for _ in again],
         lambda: [compare(box, wide, words) for _ in again],
         lambda: compare_ranks(reference, wide, ranks),
         lambda: compare_ranks(Reference.query(box, words), wide, ranks),
     )
-    alone, asking = alone / len(again), asking / len(again)
+    alone, querying = alone / len(again), querying / len(again)
     figures = {
         "speedup_torch": gru and gru / fast,
         "speedup_loop": plain / fast,
-        "sweep_cost": whole / asking,
+        "sweep_cost": whole / querying,
         "sweep_cost_strict": sweep / alone,
         "seconds": {
             "weights": fast,
             "loop": plain,
             "torch": gru,
             "rank 100": alone,
-            "rank 100 and asking": asking,
+            "rank 100 and asking": querying,
             "ranks 1 to 100": sweep,
             "ranks 1 to 100 and asking": whole,
         },
@@ -130,9 +130,9 @@ def main() -> None:
         ("the same in a loop", f"{plain * 1e3:8.1f} ms  {plain / fast:.0f} times slower"),
         ("GRU-50 in torch", f"{gru * 1e3:8.1f} ms  {gru / fast:.0f} times slower" if gru else "–"),
         (f"compare at rank {TOP_RANK}", f"{alone * 1e3:8.1f} ms"),
-        ("the same with asking the box", f"{asking * 1e3:8.1f} ms"),
+        ("the same with queries", f"{querying * 1e3:8.1f} ms"),
         (f"ranks 1 to {TOP_RANK}", f"{sweep * 1e3:8.1f} ms  {sweep / alone:.1f} times rank 100"),
-        ("the same with asking", f"{whole * 1e3:8.1f} ms  {whole / asking:.1f} times rank 100"),
+        ("the same with queries", f"{whole * 1e3:8.1f} ms  {whole / querying:.1f} times rank 100"),
     ]  # fmt: skip
     report(rows, figures)
 

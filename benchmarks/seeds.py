@@ -1,4 +1,4 @@
-"""How much probability matters: seqray's own method on a few problems, with one seed after another.
+"""How much the random seed matters: seqray's own method on a few problems with several seeds.
 
     python benchmarks/seeds.py --data DIR [--seeds 10] [--results DIR] [--output TABLE.csv]
 
@@ -35,12 +35,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.results or Path(temporary)
-        found = [gains(options, folder / f"seed-{seed}", seed) for seed in range(options.seeds)]
+        by_seed = [gains(options, folder / f"seed-{seed}", seed) for seed in range(options.seeds)]
     rows = [
         {"problem": problem, "set": which, "seed": seed, "ndcg5": gain[problem, which]}
         for problem in options.problems
         for which in ("test", "rnn")
-        for seed, gain in enumerate(found)
+        for seed, gain in enumerate(by_seed)
     ]
     if options.output:
         write_table(options.output, rows)
@@ -48,7 +48,7 @@ def main() -> None:
     lines = []
     for problem in options.problems:
         for which in ("test", "rnn"):
-            values = np.array([gain[problem, which] for gain in found])
+            values = np.array([gain[problem, which] for gain in by_seed])
             lines.append(
                 (
                     f"{problem} {which}",

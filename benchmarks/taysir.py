@@ -47,19 +47,19 @@ def main() -> None:
 
 def measure(folder: Path, seed: int) -> dict[str, float]:
     box = seqray.open_black_box(f"taysir:{folder}")
-    found = seqray.extract(box, seed=seed)
-    automaton = found.best()
+    extraction = seqray.extract(box, seed=seed)
+    automaton = extraction.best()
     words = valid_words(folder, box)
     truth, guess = box.weights(words), automaton.weights(words)
     positive = guess > 0
-    apart = np.abs(automaton.log_weights(words)[1] - box.log_weights(words))[positive]
+    differences = np.abs(automaton.log_weights(words)[1] - box.log_weights(words))[positive]
     return {
         "states": automaton.n_states,
-        "fitted": int(automaton.n_states in found.fitted),
-        "steps": learning_steps(found.settings),
+        "fitted": int(automaton.n_states in extraction.fitted),
+        "steps": learning_steps(extraction.settings),
         "mse": float(f"{1e6 * np.mean((truth - guess) ** 2):.4g}"),
         "zero": float(f"{1e6 * np.mean(truth**2):.4g}"),
-        "log_error": round(float(apart.mean()), 4),
+        "log_error": round(float(differences.mean()), 4),
         "zeros": round(float(np.mean(~positive)), 5),
         "ndcg5": round(seqray.compare(box, automaton, words)["ndcg5"], 5),
     }

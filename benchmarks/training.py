@@ -7,14 +7,14 @@ The peers are the same network with PyTorch's own layers, trained on the same ba
 words in the same order from the same first weights, with the same optimiser, rates and clipping:
 `padded` to the longest word of each batch, `packed` (`pack_padded_sequence`), `padded_to_all` to
 the longest word of all; and `unshared`, seqray's own layers with every word read for itself, to
-tell the two gains apart. `bucketed` is padded too, but sorts pools of 50 batches by length, which
+separate the two gains. `bucketed` is padded too, but sorts pools of 50 batches by length, which
 leaves little padding and makes other batches. `padded` and `bucketed` run for all epochs, to
 compare the cross-entropies at equal epochs; the others see the gradients of `padded` and are timed
 for a few. An epoch is the training and the validation after it; its processor time on one thread is
 taken. Epochs of all loops alternate.
 
 `floor` is the cross-entropy of the machine that made the words on the same validation words: no
-network can expect less. All in nats a symbol or end.
+network can expect less. All in nats per symbol or end.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from seqray.training.loop import SCHEDULES, Recipe, split
 from seqray.training.network import Network, cross_entropy
 from seqray.util.arrays import IntArray
 
-BAR = 1.182  # for problem 3
+MAX_CROSS_ENTROPY = 1.182  # for problem 3, nats per symbol
 N_TIMED = 3  # epochs of the loops that are only timed
 POOL = 50  # batches that are sorted by length together
 VALIDATION_BATCH = 256
@@ -110,7 +110,7 @@ class PlainLoop:
 
 
 class UnsharedLoop(PlainLoop):
-    """seqray's own way, but every word is read for itself."""
+    """Seqray's own layers, but every word is read for itself."""
 
     def __init__(self, recipe: Recipe, training: Words, held_out: Words, how: str) -> None:
         super().__init__(recipe, training, held_out, how)
@@ -127,7 +127,7 @@ class UnsharedLoop(PlainLoop):
 
 
 def unshared(words: Words) -> TreeBatch:
-    """Return a batch with a chain of nodes a word, the longest first."""
+    """Return a batch with one chain of nodes per word, the longest first."""
     words = words[np.argsort(-words.lengths, kind="stable")]
     depths = np.concatenate([np.arange(n + 1) for n in words.lengths.tolist()])
     order = np.argsort(depths, kind="stable")  # level by level, in each the longest word first
@@ -248,7 +248,9 @@ def show(
         "validation": min(validation),
         "validation_padded": min(plain),
         "validation_bucketed": min(bucketed),
-        "first_epoch_below_bar": next((r.epoch for r in rows if r.validation <= BAR), None)
+        "first_epoch_below_bar": next(
+            (r.epoch for r in rows if r.validation <= MAX_CROSS_ENTROPY), None
+        )
         if chosen.problem == 3
         else None,
         "floor": floor,
@@ -257,8 +259,8 @@ def show(
         "validation_by_epoch_bucketed": [round(value, 5) for value in bucketed],
         **{name: value for name, value in vars(chosen).items() if name != "data"},
     }
-    table = [("prefix trees", f"{ours:6.2f} s an epoch")]
-    table += [(h, f"{t:6.2f} s an epoch, {speedups[h]:.1f} ×") for h, t in times.items()]
+    table = [("prefix trees", f"{ours:6.2f} s per epoch")]
+    table += [(h, f"{t:6.2f} s per epoch, {speedups[h]:.1f} ×") for h, t in times.items()]
     table += [
         ("validation, nats", f"{min(validation):.4f}; the machine itself {floor:.4f}"),
         ("the same in bits", f"{min(validation) / math.log(2):.4f}; {floor / math.log(2):.4f}"),

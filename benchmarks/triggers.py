@@ -3,8 +3,8 @@
     python benchmarks/triggers.py [--seed 0] [--output TABLE.csv]
 
 The boxes draw each symbol by accident, but after a certain run of symbols the last one is nearly
-sure. `apart` is the largest share of probability that box and automaton give to different next symbols,
-after a word that ends with the trigger.
+sure. `total_variation` is the largest total variation distance of the next symbols of box and
+automaton after a word that ends with the trigger.
 """
 
 import argparse
@@ -37,8 +37,8 @@ def main() -> None:
         fronts = box.sample(200, seed=rng).words
         at_trigger = Reference.query(box, [(*front, *trigger) for front in fronts])
         for rounds in (0, ROUNDS):
-            found = seqray.extract(box, counterexamples=rounds, seed=options.seed)
-            best = found.best()
+            extraction = seqray.extract(box, counterexamples=rounds, seed=options.seed)
+            best = extraction.best()
             distance = prefix_distances(at_trigger, best)[at_trigger.tree.node_of_word].max()
             rows.append(
                 {
@@ -46,14 +46,14 @@ def main() -> None:
                     "counterexamples": rounds,
                     "states": best.n_states,
                     "total_variation": float(distance),
-                    "questions": learning_steps(found.settings),
+                    "questions": learning_steps(extraction.settings),
                 }
             )
             lines.append(
                 (
                     f"{length} symbols, {rounds} rounds",
                     f"{best.n_states} states of {length + 1}, total variation {distance:.2g}, "
-                    f"{learning_steps(found.settings):,} steps",
+                    f"{learning_steps(extraction.settings):,} steps",
                 )
             )
     if options.output:

@@ -1,16 +1,15 @@
-"""Boxes of which only the numbers they give to words may be asked: NDCG₅ on PAutomaC's test words.
+"""Boxes that answer only with weights of words: NDCG₅ on PAutomaC's test words.
 
     python benchmarks/values.py --data DIR [--boxes DIR] [--size 800] [--output TABLE.csv]
 
 The boxes are the trained networks, or with `--boxes machines` the 48 target machines themselves.
 What comes next is hidden from the extraction; NDCG₅ compares the automaton's next symbols with
 those that the box would have given. `chosen` is the rank that the extraction chose on words of its
-own, `best` the best of some ranks on the test words themselves. A table that exists is gone on
-with.
+own, `best` the best of some ranks on the test words themselves. A table that exists is
+continued.
 """
 
 import argparse
-import csv
 import os
 import time
 from pathlib import Path
@@ -23,6 +22,7 @@ import seqray
 from seqray.automata.algebra import scale
 from seqray.fidelity.reference import Reference
 from seqray.formats.pautomac import read_machine
+from seqray.util.csv_table import csv_dicts
 
 RANKS = (5, 10, 20, 30, 50, 70, 100)
 
@@ -54,8 +54,8 @@ def main() -> None:
         parser.error(f"no pautomac/ in {options.data}: see 'What you need' in docs/results.md")
     rows = []
     if options.output and options.output.exists():
-        with options.output.open(newline="") as file:
-            rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        saved = csv_dicts(options.output.read_text())
+        rows = [{name: float(value) for name, value in row.items()} for row in saved]
     done = {row["problem"] for row in rows}
     for problem in options.problems:
         trained = Path(options.boxes) / f"{problem}.safetensors"
@@ -85,20 +85,22 @@ def measure(problem: int, trained: Path, options: argparse.Namespace) -> dict[st
         hidden = Numbers(box)
     test = Reference.query(box, seqray.read_words(f"{stem}.test", alphabet=box.alphabet))
     begin = time.process_time()
-    found = seqray.extract(
+    extraction = seqray.extract(
         hidden, prefixes=options.size, suffixes=options.size, basis=options.basis, seed=options.seed
     )
     seconds = time.process_time() - begin
-    assert not found.predicts
-    chosen = found.best_rank()
-    ranks = sorted({*(rank for rank in RANKS if rank < found.max_rank), found.max_rank, chosen})
-    gains = {rank: test.compare(found.automaton(rank))["ndcg5"] for rank in ranks}
+    assert not extraction.predicts
+    chosen = extraction.best_rank()
+    ranks = sorted(
+        {*(rank for rank in RANKS if rank < extraction.max_rank), extraction.max_rank, chosen}
+    )
+    gains = {rank: test.compare(extraction.automaton(rank))["ndcg5"] for rank in ranks}
     return {
         "problem": problem,
         "rank": chosen,
         "chosen": round(gains[chosen], 5),
         "best": round(max(gains.values()), 5),
-        "steps": found.settings["steps"],
+        "steps": extraction.settings["steps"],
         "seconds": round(seconds, 1),
     }
 

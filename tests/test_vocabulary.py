@@ -15,26 +15,28 @@ import pytest
 from source_rules import ROOT, SOURCES
 
 # Words that do not stand anywhere: not in names, comments, messages or docs.
-NOWHERE = [
-    "chance",
-    "chances",
-    "apart",
-    "telling",
-    "besides",
-    "judged",
-    "heard",
-    "told",
-    "asked",
-    "asker",
-    "attended",
-    "way",
-    "ways",
-    "futures",
-    "closeness",
-]
+NOWHERE = frozenset(
+    (
+        "chance",
+        "chances",
+        "apart",
+        "telling",
+        "besides",
+        "judged",
+        "heard",
+        "told",
+        "asked",
+        "asker",
+        "attended",
+        "way",
+        "ways",
+        "futures",
+        "closeness",
+    )
+)
 
 # Words that are fine in a sentence, but not as a part of a name in the code.
-NOT_IN_NAMES = [*NOWHERE, *["found", "through", "ask", "asks", "asking"]]
+NOT_IN_NAMES = NOWHERE | {"found", "through", "ask", "asks", "asking"}
 
 PHRASES = [
     r"hardly ever",
@@ -53,7 +55,7 @@ ALLOWED_PHRASES = [
 # Names that users, files or other programs know; each with the place that says so.
 ALLOWED_NAMES: dict[str, str] = {}
 
-IN_SENTENCES = re.compile(rf"\b({'|'.join([*NOWHERE, *PHRASES])})\b", re.IGNORECASE)
+IN_SENTENCES = re.compile(rf"\b({'|'.join([*sorted(NOWHERE), *PHRASES])})\b", re.IGNORECASE)
 ALLOWED = re.compile(rf"\b({'|'.join(ALLOWED_PHRASES)})\b", re.IGNORECASE)
 PARTS_OF_NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 NAMES_IN_SCRIPTS = re.compile(r"\b(?:const|let|var|function|class)\s+(\w+)")

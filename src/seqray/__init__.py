@@ -7,6 +7,8 @@ computes nearly the same function.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from seqray.util.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
     from seqray.automata.sampling import Sample
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from seqray.explain.background import Background
     from seqray.explain.changes import what_changes
     from seqray.explain.facts import facts
-    from seqray.explain.naming import NamedAutomaton, name_states
+    from seqray.explain.named_automaton import NamedAutomaton
+    from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
@@ -80,8 +83,6 @@ if TYPE_CHECKING:
         SymbolError,
     )
 
-__version__ = "0.1.0"
-
 # Public names are loaded when first used, so that `seqray --help` does not wait for numpy.
 _ROOMS = {
     "Alphabet": "automata.words",
@@ -102,8 +103,8 @@ _ROOMS = {
     "MissingFileError": "util.errors",
     "MissingMetricError": "util.errors",
     "MissingRankError": "util.errors",
-    "NamedAutomaton": "explain.naming",
     "PredictingStepper": "automata.stepper",
+    "NamedAutomaton": "explain.named_automaton",
     "RankError": "util.errors",
     "Reference": "fidelity.reference",
     "Sample": "automata.sampling",

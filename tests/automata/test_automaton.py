@@ -41,9 +41,6 @@ def same_numbers(a, b):
     )
 
 
-# The value
-
-
 def test_an_automaton_keeps_read_only_copies():
     initial = np.ones(1)
     wa = WeightedAutomaton("a", initial, [[[0.5]]], [1])
@@ -72,7 +69,7 @@ def test_arrays_that_do_not_fit_are_refused(initial, transitions, final, message
         WeightedAutomaton("a", initial, transitions, final)
 
 
-def test_closeness_is_state_by_state():
+def test_automata_are_close_state_by_state():
     wa = FIGURE_1
     nudged = WeightedAutomaton("ab", wa.initial, wa.transitions + 1e-13, wa.final)
     assert wa.allclose(nudged)
@@ -93,9 +90,6 @@ def test_an_automaton_takes_an_alphabet_or_its_symbols():
     assert WeightedAutomaton(alphabet, [1], [[[0.5]]], [2]).alphabet is alphabet
     assert WeightedAutomaton.from_edges(alphabet, 1, {0: 1}, [], {0: 2}).weight("") == 2
     assert repr(FIGURE_1) == "WeightedAutomaton(2 states, 2 symbols)"
-
-
-# The graph
 
 
 def test_an_automaton_is_its_edges():
@@ -138,9 +132,6 @@ def test_truncation_keeps_the_leading_states():
     for n in (0, 4, -1):
         with pytest.raises(RankError, match=f"rank {n} is outside 1 … 3"):
             wa.truncate(n)
-
-
-# Weights
 
 
 def test_the_automaton_of_figure_1_gives_the_weights_of_the_paper():
@@ -199,52 +190,6 @@ def test_a_weight_within_range_is_found_where_the_state_is_not():
     assert wa.weight("a" * 5) == pytest.approx(1e-250)
 
 
-def test_a_dead_state_is_left_alone():
-    wa = WeightedAutomaton("ab", [1], [[[0.0]], [[1.0]]], [1])
-    assert wa.weights(["a", "ab", "b"]).tolist() == [0, 0, 1]
-
-
-def test_more_symbols_than_sixteen_bits_hold_are_told_apart():
-    n = 2**16 + 3
-    wa = WeightedAutomaton(range(n), [1], np.arange(n)[:, None, None], [1])
-    words = [(n - 1,), (1,), (2**16,), (2, n - 2), (0,)]
-    assert wa.weights(words).tolist() == [n - 1, 1, 2**16, 2 * (n - 2), 0]
-
-
-@pytest.mark.parametrize("n_symbols", [3, 2**16 + 3])
-def test_many_states_stepped_at_once_are_each_stepped_alone(n_symbols):
-    rng = np.random.default_rng(0)
-    n = 3 if n_symbols > 100 else 40
-    transitions = rng.normal(size=(n_symbols, n, n))
-    wa = WeightedAutomaton(range(n_symbols), rng.normal(size=n), transitions, rng.normal(size=n))
-    first, second = rng.integers(n_symbols, size=(2, 5000))
-    first[:2] = second[:2] = 0, n_symbols - 1
-    parents = rng.permutation(5000)
-    states = wa.step(wa.step(wa.start(), np.zeros(5000, int), first), parents, second)
-    forward = (wa.initial @ transitions[first])[parents]
-    backward = transitions[second] @ wa.final
-    brute = np.einsum("ij,ij->i", forward, backward)
-    np.testing.assert_allclose(wa.state_weights(states), brute, rtol=1e-9, atol=1e-9)
-
-
-def test_stepping_no_states_gives_none():
-    wa = FIGURE_1
-    none = np.zeros(0, int)
-    states = wa.step(wa.start(), none, none)
-    assert wa.state_weights(states).shape == (0,)
-    assert wa.state_next_symbol(states).shape == (0, 3)
-
-
-def test_state_vectors_are_the_states_after_each_word():
-    wa = random_automaton(2)
-    states = wa.step(wa.start(), np.array([0, 0, 0]), np.array([1, 0, 1]))
-    expected = [wa.state_after([symbol]) for symbol in (1, 0, 1)]
-    np.testing.assert_allclose(wa.state_vectors(states), expected)
-
-
-# Prefix weights and predictions
-
-
 def test_prefix_weights_are_the_summed_weights_of_all_that_follow():
     wa = random_automaton(0, 3, 2, size=0.3)
     follows = short_words(wa, 12)
@@ -252,52 +197,6 @@ def test_prefix_weights_are_the_summed_weights_of_all_that_follow():
         brute = wa.weights([(*prefix, *word) for word in follows]).sum()
         assert wa.prefix_weight(prefix) == pytest.approx(brute, rel=1e-6)
         assert wa.prefix_weights([(1, 1), prefix])[1] == pytest.approx(brute, rel=1e-6)
-
-
-def never_stopping():
-    """From state 0 the word ends, goes on, or falls into states 1 and 2, which never stop."""
-    return WeightedAutomaton.from_edges(
-        "ab",
-        3,
-        {0: 1},
-        [(0, "a", 0, 0.2), (0, "b", 1, 0.3), (1, "a", 1, 0.5), (1, "b", 2, 0.5), (2, "a", 1, 1)],
-        {0: 0.5},
-    )
-
-
-def test_states_that_never_stop_add_nothing_to_prefix_weights():
-    wa = never_stopping()
-    assert wa.spectral_radius == pytest.approx(1)
-    finite = wa.weights(short_words(wa, 12))
-    assert wa.total == pytest.approx(finite.sum(), rel=1e-7)
-    assert wa.prefix_weight("a") == pytest.approx(finite.sum() * 0.2, rel=1e-7)
-    assert wa.prefix_weights(["b", "bab"]).tolist() == [0, 0]
-    np.testing.assert_allclose(wa.next_symbol(["", "a"]), [[0.2, 0, 0.8]] * 2, atol=1e-15)
-    np.testing.assert_allclose(wa.next_symbol(["b", "ba"]), 1 / 3)
-
-
-def test_a_never_stopping_part_in_other_coordinates_adds_nothing_either():
-    wa = never_stopping()
-    basis = np.array([[1.0, 2, 0], [0, 1, 1], [1, 0, 3]])
-    inverse = np.linalg.inv(basis)
-    mixed = WeightedAutomaton(
-        "ab", wa.initial @ basis, inverse @ wa.transitions @ basis, inverse @ wa.final
-    )
-    assert mixed.total == pytest.approx(wa.total)
-    np.testing.assert_allclose(mixed.next_symbol(["", "a"]), wa.next_symbol(["", "a"]), atol=1e-12)
-
-
-def test_above_spectral_radius_one_prefix_weights_solve_the_same_equation():
-    wa = WeightedAutomaton("ab", [1], [[[1.5]], [[0.5]]], [3])
-    assert wa.spectral_radius == 2
-    assert wa.total == -3
-    np.testing.assert_allclose(wa.next_symbol(["", "a"]), [[1.5, 0.5, -1]] * 2)
-
-
-def test_a_defective_machine_still_predicts():
-    wa = WeightedAutomaton("a", [1, 0], [[[1, 1], [0, 1]]], [0, 1])
-    assert np.isfinite(wa.prefix_final).all()
-    np.testing.assert_allclose(wa.next_symbol(["", "a", "aa"]).sum(axis=1), 1)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4), st.floats(0.1, 3))

@@ -9,14 +9,13 @@ from seqray import Alphabet, Words
 from seqray.util.errors import ArgumentError, SymbolError
 
 AB = Alphabet("ab")
+
+
 some_words = st.lists(st.text("ab", max_size=6), max_size=12)
 
 
 def texts(words):
     return ["".join(word) for word in words]
-
-
-# Alphabets
 
 
 def test_an_alphabet_keeps_the_order_of_its_symbols():
@@ -31,15 +30,6 @@ def test_alphabets_are_equal_when_their_symbols_are_in_the_same_order():
     assert Alphabet("ab") == Alphabet(["a", "b"]) != Alphabet("ba")
     assert hash(Alphabet("ab")) == hash(AB)
     assert pickle.loads(pickle.dumps(AB)) == AB
-
-
-def test_alphabets_that_cannot_be_used_are_refused():
-    with pytest.raises(SymbolError, match="at least one symbol"):
-        Alphabet([])
-    with pytest.raises(SymbolError, match=r"symbol 2 of the alphabet, \[2\], is not hashable"):
-        Alphabet([1, [2]])
-    with pytest.raises(SymbolError, match="stands twice in the alphabet, at positions 1 and 3"):
-        Alphabet("aba")
 
 
 def test_a_long_alphabet_is_shown_in_short():
@@ -124,9 +114,6 @@ def test_json_holds_strings_and_numbers_only():
     for symbol in (("x",), b"x", np.int64(3), "\ud800", float("nan")):
         with pytest.raises(SymbolError, match="cannot be written to a file"):
             Alphabet([symbol]).to_json()
-
-
-# Words
 
 
 @given(some_words)
@@ -264,20 +251,3 @@ def test_words_are_cut_to_a_length():
     assert [*words.cut(2)] == [(), ("a", "b"), ("b",), ("a", "b")]
     assert [*words.cut(0)] == [()] * 4
     assert words.cut(9) == words
-
-
-@pytest.mark.parametrize("symbols", [{"a", "b"}, frozenset("ab"), {"a": 1, "b": 2}.keys()])
-def test_symbols_without_an_order_are_no_alphabet(symbols):
-    with pytest.raises(SymbolError, match=r"an alphabet has an order .* sorted\(symbols\)"):
-        Alphabet(symbols)
-
-
-@pytest.mark.parametrize("symbol", ["", None, "λ"])
-def test_what_looks_like_no_symbol_is_no_symbol(symbol):
-    with pytest.raises(SymbolError, match="cannot be told from no symbol at all"):
-        Alphabet(["a", symbol])
-
-
-def test_what_cannot_be_iterated_is_no_alphabet():
-    with pytest.raises(SymbolError, match=r"expected the symbols of an alphabet, .* got 3"):
-        Alphabet(3)

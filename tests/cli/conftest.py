@@ -35,7 +35,7 @@ def prefix():
 
 
 @pytest.fixture
-def hear(capsys, prefix):
+def run_both(capsys, prefix):
     """Run a command that succeeds; returns what it printed, and what on standard error."""
 
     def call(*arguments):
@@ -46,9 +46,9 @@ def hear(capsys, prefix):
 
 
 @pytest.fixture
-def run(hear):
+def run(run_both):
     """Run a command that succeeds; returns what it printed."""
-    return lambda *arguments: hear(*arguments).out
+    return lambda *arguments: run_both(*arguments).out
 
 
 @pytest.fixture

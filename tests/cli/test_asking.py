@@ -52,7 +52,7 @@ def asked(folder):
 def test_answers_are_kept_and_not_asked_again(folder, run, module):
     box = module()
     text = run("extract", box, "-o", "run", *SMALL)
-    assert "The answers are kept in" in text
+    assert "The answers are cached in" in text
     assert ".answers.sqlite" in "".join(text.split())
     n_asked = len(asked(folder))
     run("extract", box, "-o", "again", *SMALL)
@@ -101,18 +101,20 @@ def test_export_writes_a_line_a_word(folder, run, module):
 
 def test_prune_forgets_what_it_is_told(folder, run, fails, module):
     run("extract", module(), "-o", "run", *SMALL)
-    assert "Forgot 0 answers" in run("store", "prune", "--older-than", "1")
-    assert "Forgot 0 answers" in run("store", "prune", "--box", "other")
-    assert "say what to forget" in fails(2, "store", "prune")
+    assert "Removed 0 answers" in run("store", "prune", "--older-than", "1")
+    assert "Removed 0 answers" in run("store", "prune", "--box", "other")
+    assert "nothing was chosen" in fails(2, "store", "prune")
     assert "of 1 boxes" in run("store", "prune", "--box", "mine")
-    assert "Forgot 0 answers" in run("store", "prune", "--all")
+    assert "Removed 0 answers" in run("store", "prune", "--all")
     assert run("store", "export") == ""
     assert "no box has 'mine' in its name" in fails(2, "store", "export", "--box", "mine")
 
 
 def test_a_store_that_is_not_there_is_named(folder, fails):
-    assert "there is no store yet" in fails(2, "store", "info")
-    assert "x.sqlite: there is no store yet" in fails(2, "store", "info", "--store", "x.sqlite")
+    assert "there are no cached answers yet" in fails(2, "store", "info")
+    assert "x.sqlite: there are no cached answers yet" in fails(
+        2, "store", "info", "--store", "x.sqlite"
+    )
 
 
 def test_a_damaged_store_is_named_before_anything_is_asked(folder, fails, module):
@@ -150,8 +152,8 @@ def test_options_that_make_no_sense_are_refused(folder, fails):
 # Limits -------------------------------------------------------------------------------------------
 
 
-def test_a_budget_is_kept_and_said(folder, hear, module):
-    _, error = hear("extract", module(), "-o", "run", *SMALL, "--budget", "800")
+def test_a_budget_is_kept_and_said(folder, run_both, module):
+    _, error = run_both("extract", module(), "-o", "run", *SMALL, "--budget", "800")
     assert len(set(asked(folder))) <= 800
     assert "the budget of 800 questions allows no more" in error
     assert open_run("run").settings["stopped"]
@@ -164,9 +166,9 @@ def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
     run("extract", module(), "-o", "run", *SMALL, "--budget", "35")
 
 
-def test_time_is_kept_and_said(folder, hear, module):
+def test_time_is_kept_and_said(folder, run_both, module):
     box = module(pause=0.003)
-    _, error = hear("extract", box, "-o", "run", *SMALL, "--time", "3")
+    _, error = run_both("extract", box, "-o", "run", *SMALL, "--time", "3")
     assert "the time of 3 s is over" in error
 
 
@@ -194,7 +196,7 @@ def test_ctrl_c_once_saves_what_there_is(folder, module, run):
     code, _, error = interrupt_when_asking(folder, ["extract", box, "-o", "run", *SMALL], 1)
     assert code == 130
     assert "Finishing this batch" in error
-    assert "the same command asks what is missing" in error
+    assert "the same command sends only the missing queries" in error
     part = open_run(folder / "run")
     assert part.settings["stopped"] == "interrupted"
     with AnswerStore(folder / ".answers.sqlite") as store:

@@ -37,8 +37,8 @@ def prefix():
     return ("bench",)
 
 
-def test_generated_problems_leave_tables_and_a_summary(folder, hear):
-    out, err = hear("generated", *SMALL)
+def test_generated_problems_leave_tables_and_a_summary(folder, run_both):
+    out, err = run_both("generated", *SMALL)
     table = "generated-quick"
     ends = ("-boxes.csv", "-distilled.csv", ".csv.gz", ".json")
     assert names(folder / "results") == [*(f"{table}{end}" for end in ends), "parts"]
@@ -56,11 +56,11 @@ def test_generated_problems_leave_tables_and_a_summary(folder, hear):
     assert lines[3].startswith("[4/4] problem 1: time and memory: ")
 
 
-def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypatch, hasty):
+def test_seqrays_own_method_stands_beside_the_papers(folder, run, run_both, monkeypatch, hasty):
     monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
     shown = run("generated", *SMALL)
     (before,) = [line for line in shown.splitlines() if line.startswith("       1 ")]
-    out, err = hear("generated", *BOTH)
+    out, err = run_both("generated", *BOTH)
     assert "1 cells done; 4 were there already" in out
     rows = read_results(folder / "results" / "generated-quick.csv.gz")
     (own,) = choose(rows, method="auto", set="test", selection="held-out")
@@ -73,9 +73,9 @@ def test_seqrays_own_method_stands_beside_the_papers(folder, run, hear, monkeypa
     assert own.ndcg5 <= best.ndcg5
 
 
-def test_seqrays_own_method_can_be_run_alone(folder, hear, monkeypatch, hasty):
+def test_seqrays_own_method_can_be_run_alone(folder, run_both, monkeypatch, hasty):
     monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
-    out, err = hear("generated", *BOTH, "--method", "auto")
+    out, err = run_both("generated", *BOTH, "--method", "auto")
     assert "[2/2] problem 1: seqray's own method: NDCG₅ 0." in err
     (line,) = [line for line in out.splitlines() if line.startswith("       1 ")]
     assert [cell.strip() for cell in line.split("│")][2:8] == ["–"] * 6
@@ -90,12 +90,12 @@ def test_the_summary_fits_a_terminal_of_80_columns(folder, run):
     assert len(table) == 4  # the title, the columns, a line and the problem
 
 
-def test_a_second_run_adds_and_repeats_nothing(folder, run, hear):
+def test_a_second_run_adds_and_repeats_nothing(folder, run, run_both):
     run("generated", *SMALL)
-    out, err = hear("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
+    out, err = run_both("generated", *SMALL, "--problems", "1-2", "--jobs", "2")
     assert "4 cells done; 4 were there already" in out
     assert "problem 1:" not in err
-    out, err = hear("generated", *SMALL)
+    out, err = run_both("generated", *SMALL)
     assert "0 cells done; 4 were there already" in out
     assert err == ""
 
@@ -121,8 +121,12 @@ def test_quick_means_fewer_sizes_ranks_and_words(folder, run):
 
 def test_the_whole_is_what_the_paper_swept(folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(bench.Sweep, "run", lambda self, **options: seen.append(self))
-    monkeypatch.setattr(bench, "_show", lambda *args: sys.exit(0))
+
+    def run(self, **options):
+        seen.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench.Sweep, "run", run)
     with pytest.raises(SystemExit):
         cli.main(["bench", "generated"])
     assert seen[0].name == "generated"
@@ -201,16 +205,16 @@ def test_a_real_ctrl_c_stops_all_processes_soon(folder):
     assert "Traceback" not in error
 
 
-def test_a_terminal_shows_a_bar(folder, hear, monkeypatch):
+def test_a_terminal_shows_a_bar(folder, run_both, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, err = hear("generated", *SMALL)
+    _, err = run_both("generated", *SMALL)
     assert "━" in err
     assert "4/4 cells" in err
 
 
 def test_names_are_listed_shortly():
-    assert bench._listed(["1", "2", "4", "5", "6", "spice4"]) == "1, 2, 4 … 6, spice4"
-    assert bench._by_reason({"3": "no 3.x", "4": "no 4.x", "5": "bad"}) == {
+    assert bench.listed_names(["1", "2", "4", "5", "6", "spice4"]) == "1, 2, 4 … 6, spice4"
+    assert bench.by_reason({"3": "no 3.x", "4": "no 4.x", "5": "bad"}) == {
         "no 3.x": ["3", "4"],
         "bad": ["5"],
     }

@@ -112,13 +112,6 @@ def test_evaluate_says_when_the_alphabets_differ(tmp_path, fails):
     assert "expected the same symbols" in error
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(1, "1"), (0.999998, "0.999998"), (0.98765432, "0.9877")]
-)
-def test_what_is_not_one_is_not_shown_as_one(value, text):
-    assert common.show_number(value, 4) == text
-
-
 @pytest.mark.parametrize("arguments", [("--help",), ("data",)])
 def test_a_full_disk_behind_standard_output_is_a_clear_error(arguments):
     with open("/dev/full", "w") as full:

@@ -53,7 +53,7 @@ def test_damage_is_named_and_fails(fails, tmp_path):
 
 def test_a_check_without_a_folder_is_refused(fails, monkeypatch, tmp_path):
     monkeypatch.delenv("SEQRAY_DATA", raising=False)
-    assert "say where the data are" in fails(2, "data", "check")
+    assert "no data folder was given" in fails(2, "data", "check")
     assert "no such data folder" in fails(2, "data", "check", "--data", tmp_path / "none")
 
 

@@ -34,8 +34,8 @@ def test_the_demo_refuses_a_folder_that_is_something_else(tmp_path, fails):
 def test_the_demo_box_is_small_and_learnt_its_machine():
     box = open_demo()
     assert isinstance(box, PredictingStepper)
-    folder = seqray.__path__[0] + "/demo"
-    machine = seqray.WeightedAutomaton.load(f"{folder}/machine.json")
+    folder = seqray.__path__[0] + "/blackbox/native"
+    machine = seqray.WeightedAutomaton.load(f"{folder}/demo_machine.json")
     words = machine.sample(500, seed=np.random.default_rng(5)).words
     fidelity = seqray.compare(machine, box, words)
     assert fidelity["ndcg5"] > 0.99

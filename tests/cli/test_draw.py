@@ -35,7 +35,7 @@ def test_draw_names_states_and_says_which_threshold_it_chose(extracted, run):
     assert "words begin here" in drawn
     limit = re.search(r"transitions below (\S+) are hidden, \S+ % of all weight", text)[1]
     assert f"|weight| &lt; {limit} is hidden" in drawn
-    assert "By default at most 3 edges a state are drawn" in text
+    assert "By default at most 3 edges per state are drawn" in text
 
 
 def test_draw_in_the_papers_style_keeps_the_automatons_own_coordinates(extracted, run):

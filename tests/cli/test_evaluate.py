@@ -109,23 +109,28 @@ def test_evaluate_searches_for_the_worst_words(extracted, run, machine):
     arguments = ("evaluate", "run", "--against", "wa:machine.json", "--words", "words.txt")
     text = run(*arguments, "--rank", "2", "--worst", "3")
     assert "Where they disagree most" in text
-    assert "show what happens far from those" in text
+    assert "also look at words that neither draws" in text
     found = json.loads(run(*arguments, "--rank", "2", "--worst", "3", "--json"))["worst"]
     expected = seqray.disagreements(machine, open_run("run").automaton(2), n_words=3)
     assert [each["distance"] for each in found] == [each.distance for each in expected]
 
 
-def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, hear, machine):
+def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run_both, machine):
     found = json.loads(run("evaluate", "machine.json", "--against", "machine.json", "--json"))
     assert found["words"] == 2000
     assert found["ndcg5"] == pytest.approx(1)
     scale(machine, 2).save("twice.json")
-    told = hear("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2", "--json")
-    assert "On random words of up to 12 symbols, for wa:twice.json cannot be sampled" in told.err
+    told = run_both(
+        "evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2", "--json"
+    )
+    assert (
+        "Compared on random words of up to 12 symbols, because wa:twice.json cannot be sampled"
+        in told.err
+    )
     found = json.loads(told.out)
     assert found["words"] == 2000
     assert found["relative_error"] == pytest.approx(0.5)
-    assert {each["found"] for each in found["worst"]} <= {"automaton", "random", "search"}
+    assert {each["source"] for each in found["worst"]} <= {"automaton", "random", "search"}
     shown = run("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2")
     assert "distance: the difference of the two weights" in shown
     assert "after the word" not in shown

@@ -35,7 +35,7 @@ def test_a_page_of_a_run_has_all_its_ranks(extracted, run, opened):
     told = content(extracted / "page.html")
     assert [entry["rank"] for entry in told["ranks"]] == [1, 2, 3, 4]
     assert told["name"] == "wa:machine.json"
-    assert told["heard"] is None
+    assert told["recorded"] is None
     assert opened == []
 
 
@@ -44,7 +44,7 @@ def test_a_page_against_the_box_holds_its_answers(extracted, run, opened):
     run("explore", "run", "-o", "page.html", *box, "--open")
     told = content(extracted / "page.html")
     assert told["chosen"] == 3
-    assert told["heard"]["source"] == "50 words of your own"
+    assert told["recorded"]["source"] == "50 words of your own"
     assert told["fidelity"]["words"] == 50
     assert opened == [(extracted / "page.html").as_uri()]
 
@@ -53,7 +53,7 @@ def test_a_page_of_an_automaton_is_named_after_its_file(extracted, run):
     run("explore", "wa:machine.json", "-o", "page.html", "--against", "wa:machine.json")
     told = content(extracted / "page.html")
     assert told["name"] == "machine.json"
-    assert told["heard"]["source"] == "2,000 words drawn from the box"
+    assert told["recorded"]["source"] == "2,000 words drawn from the box"
 
 
 def test_a_run_that_does_not_say_what_it_is_of_is_named_after_its_folder(folder, run, machine):
@@ -95,10 +95,10 @@ def test_serving_says_where_and_ends_in_good_order(extracted, run, opened, monke
     assert opened == []
 
 
-def test_serving_to_others_is_warned_of(extracted, hear, opened, monkeypatch):
+def test_serving_to_others_is_warned_of(extracted, run_both, opened, monkeypatch):
     pytest.importorskip("starlette")
     monkeypatch.setattr(explore, "run", lambda app, listening: listening.close())
-    said = hear(*SERVED, "--port", "0", "--host", "0.0.0.0", "--open")
+    said = run_both(*SERVED, "--port", "0", "--host", "0.0.0.0", "--open")
     assert "Warning: at 0.0.0.0 everybody who reaches this computer" in said.err
     [address] = opened
     assert address.startswith("http://0.0.0.0:")

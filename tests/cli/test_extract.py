@@ -29,7 +29,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert found.settings["rank"] == found.best_rank()
     assert found.settings["method"] == "conditional"
     said = " ".join(text.split())
-    assert f"Asked {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
+    assert f"Queried {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
     assert "contexts of 800 words drawn from the box) as an automaton in " in said
     assert "Fidelity by questions" not in text
     assert "Fidelity by rank, on 1,000 held-out words" in text
@@ -41,7 +41,7 @@ def test_extract_by_blocks_says_what_it_asked(folder, run):
     text = run("extract", "demo", "-o", "run", "--method", "weighted", *SMALL)
     found = open_run("run")
     said = " ".join(text.split())
-    assert f"Asked {found.settings['questions']:,} steps (60 prefixes × 60 suffixes" in said
+    assert f"Queried {found.settings['questions']:,} steps (60 prefixes × 60 suffixes" in said
     assert "sampled from the box) by states in " in said
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 
@@ -51,7 +51,7 @@ def test_extract_shows_what_questions_were_good_for(folder, run):
     text = run("extract", "demo", "-o", "run", *options)
     rounds = open_run("run").settings["rounds"]
     assert len(rounds) == 4
-    assert "Fidelity by questions asked" in text
+    assert "Fidelity by queries" in text
     for each in rounds:
         assert f"{each['questions']:,} " in text
     assert "Fidelity by questions" not in run("extract", "demo", "-o", "run", *options[:-1], "0.5")
@@ -165,10 +165,10 @@ def test_extract_lists_the_boxes_as_they_are_written(run):
         assert [form, what] in lines
 
 
-def test_extract_says_what_the_library_warns_of(folder, hear):
+def test_extract_says_what_the_library_warns_of(folder, run_both):
     basis = ("--basis", "words.txt", "--prefixes", "9999", "--max-rank", "2")
     for method in ("auto", "weighted"):
-        _, error = hear("extract", "machine.json", "-o", "run", *basis, "--method", method)
+        _, error = run_both("extract", "machine.json", "-o", "run", *basis, "--method", method)
         assert "Note: asked for 9999 prefixes, found only" in error
 
 
@@ -266,7 +266,7 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
 
 
 def test_symbols_that_no_file_can_hold_are_refused_before_the_work(folder, fails):
-    document = {"format": "seqray.automata.automaton", "version": 1, "alphabet": ["\ud800"]}
+    document = {"format": "seqray.automaton", "version": 1, "alphabet": ["\ud800"]}
     document |= {"initial": [1], "transitions": [[[0.5]]], "final": [0.5]}
     (folder / "odd.json").write_text(json.dumps(document))
     with pytest.MonkeyPatch.context() as patch:

@@ -74,22 +74,24 @@ def test_no_word_is_longer_than_max_length(short, run, fails, box, arguments):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "explore"])
-def test_words_of_a_file_that_are_too_long_are_left_out_and_counted(short, hear, fails, command):
+def test_words_of_a_file_that_are_too_long_are_left_out_and_counted(
+    short, run_both, fails, command
+):
     arguments = [command, "ab.json", "--against", BOXES[0], "--words", "long.txt"]
     arguments += ["--json"] if command == "evaluate" else ["-o", "page.html"]
-    told = hear(*arguments)
+    told = run_both(*arguments)
     assert "1 of 4 words in long.txt are left out: they are longer than 3 symbols" in told.err
     if command == "evaluate":
         assert json.loads(told.out)["words"] == 3
-    assert "2 of 4 words" in hear(*arguments, "--max-length", "2").err
+    assert "2 of 4 words" in run_both(*arguments, "--max-length", "2").err
     (short / "long.txt").write_text("abab\nbbbb\n")
     assert "all 2 words are longer than 3 symbols" in fails(2, *arguments)
 
 
-def test_evaluate_draws_longer_words_if_told_to(short, hear):
+def test_evaluate_draws_longer_words_if_told_to(short, run_both):
     seqray.WeightedAutomaton("ab", [1], [[[0.4]], [[0.4]]], [0.5]).save("two.json")
-    told = hear("evaluate", "ab.json", "--against", "two.json", "--max-length", "20", "--json")
-    assert "On random words of up to 20 symbols" in told.err
+    told = run_both("evaluate", "ab.json", "--against", "two.json", "--max-length", "20", "--json")
+    assert "Compared on random words of up to 20 symbols" in told.err
 
 
 def test_a_word_that_is_too_long_to_explain_is_named(short, fails):

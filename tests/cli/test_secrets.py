@@ -21,11 +21,11 @@ def box(request, tmp_path):
             yield f"{server.url}?key={KEY}"
 
 
-def test_a_key_reaches_no_file_and_no_page(folder, hear, box):
-    said = hear("extract", box, "-o", "run", *TINY)
-    said += hear("explore", "run", "-o", "page.html")
-    said += hear("evaluate", "run", "--against", box)
-    said += hear("store", "info")
+def test_a_key_reaches_no_file_and_no_page(folder, run_both, box):
+    said = run_both("extract", box, "-o", "run", *TINY)
+    said += run_both("explore", "run", "-o", "page.html")
+    said += run_both("evaluate", "run", "--against", box)
+    said += run_both("store", "info")
     assert KEY not in "".join(said)
     assert '***"' in (folder / "run" / "config.json").read_text()
     made = [*folder.glob("run/*"), *folder.glob(".answers.sqlite*"), folder / "page.html"]

@@ -9,7 +9,8 @@ import pytest
 
 import seqray
 from seqray import WeightedAutomaton, cli
-from seqray.cli import common
+from seqray.cli.common import json_line
+from seqray.cli.console import console
 
 ODD = ["[/x]", "[bold]", ":smile:", "漢", "é"]
 PRINTING = """
@@ -58,7 +59,7 @@ def test_symbols_and_paths_are_shown_as_they_are(odd, run, monkeypatch):
 
 
 def test_tables_read_no_markup(capsys):
-    common.console().print("[/x] [bold] :smile:")
+    console().print("[/x] [bold] :smile:")
     assert capsys.readouterr().out == "[/x] [bold] :smile:\n"
 
 
@@ -79,9 +80,9 @@ def test_a_terminal_that_lacks_a_sign_is_no_trouble(odd, monkeypatch, encoding):
 
 
 def test_json_escapes_what_standard_output_lacks(monkeypatch):
-    assert common.json_line({"word": ["漢"]}) == '{"word": ["漢"]}'
+    assert json_line({"word": ["漢"]}) == '{"word": ["漢"]}'
     monkeypatch.setattr("seqray.cli.common.can_show", lambda text: text.isascii())
-    assert common.json_line({"word": ["漢"]}) == '{"word": ["\\u6f22"]}'
+    assert json_line({"word": ["漢"]}) == '{"word": ["\\u6f22"]}'
 
 
 def test_what_a_box_prints_goes_to_standard_error(printing):
@@ -97,15 +98,15 @@ def test_what_a_box_prints_goes_to_standard_error(printing):
     [["evaluate", "ab.json"], ["explain", "ab.json", "ab"]],
     ids=lambda command: command[0],
 )
-def test_json_is_whole_where_a_box_prints(printing, hear, command):
-    told = hear(*command, "--against", printing, "--json")
+def test_json_is_whole_where_a_box_prints(printing, run_both, command):
+    told = run_both(*command, "--against", printing, "--json")
     assert json.loads(told.out)
     assert "asked" in told.err
 
 
-def test_the_output_of_extract_is_whole_where_a_box_prints(printing, hear):
-    told = hear("extract", printing, "-o", "run", "--prefixes", "9", "--suffixes", "9")
-    assert told.out.startswith("Asked ")
+def test_the_output_of_extract_is_whole_where_a_box_prints(printing, run_both):
+    told = run_both("extract", printing, "-o", "run", "--prefixes", "9", "--suffixes", "9")
+    assert told.out.startswith("Queried ")
     assert "asked 16" in told.err
     assert seqray.open_run("run").max_rank == 1
 

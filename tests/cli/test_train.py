@@ -54,8 +54,8 @@ def interrupted(monkeypatch, fails):
     return call
 
 
-def test_a_network_and_its_history_are_left(folder, hear):
-    out, err = hear("words.txt", "-o", "model.safetensors", *SMALL)
+def test_a_network_and_its_history_are_left(folder, run_both):
+    out, err = run_both("words.txt", "-o", "model.safetensors", *SMALL)
     assert names(folder) == ["model.history.csv", "model.safetensors", "other.txt", "words.txt"]
     lines = (folder / "model.history.csv").read_text("utf-8").splitlines()
     assert lines[0] == "hidden,epoch,training,validation,seconds"
@@ -64,7 +64,7 @@ def test_a_network_and_its_history_are_left(folder, hear):
     best = min(rows, key=lambda row: row[3])
     box = seqray.open_black_box("rnn:model.safetensors")
     assert box.layers[0].n_outputs == best[0]
-    assert f"Kept: {best[0]:.0f} units after epoch {best[1]:.0f}." in out
+    assert f"Saved: {best[0]:.0f} units after epoch {best[1]:.0f}." in out
     assert f"cross-entropy {best[3]:.4f} nats on 8 words, learnt from 72 in" in out
     assert f"→ {best[0]:.0f}" in out
     assert "seqray extract rnn:model.safetensors -o run" in out
@@ -101,13 +101,13 @@ def test_the_command_has_the_defaults_of_the_function():
 
 
 @pytest.mark.parametrize("n_epochs", [1, 4])
-def test_after_a_break_the_same_command_goes_on(folder, run, hear, interrupted, n_epochs):
+def test_after_a_break_the_same_command_goes_on(folder, run, run_both, interrupted, n_epochs):
     run("words.txt", "-o", "whole.safetensors", *SMALL)
     call = ("words.txt", "-o", "m.safetensors", *SMALL)
     said = interrupted(n_epochs, *call)
     assert "in m.safetensors.checkpoint: run the same command again to go on" in said
     assert "m.safetensors" not in names(folder)
-    _, err = hear(*call)
+    _, err = run_both(*call)
     assert "Found m.safetensors.checkpoint: going on from it" in err
     assert err.count("epoch") == 6 - (n_epochs + 1)
     assert (folder / "m.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
@@ -120,13 +120,13 @@ def test_a_break_before_the_first_epoch_leaves_nothing(folder, interrupted):
     assert names(folder) == ["other.txt", "words.txt"]
 
 
-def test_another_training_is_not_mistaken_for_the_same(folder, hear, fails, interrupted):
+def test_another_training_is_not_mistaken_for_the_same(folder, run_both, fails, interrupted):
     interrupted(1, "words.txt", "-o", "m.safetensors", *SMALL)
     other = ("words.txt", "-o", "m.safetensors", *SMALL, "--seed", "1")
     said = fails(2, *other)
     assert "m.safetensors.checkpoint: this checkpoint is of another training" in said
     assert "seed was 0, is 1" in said
-    _, err = hear(*other, "--fresh")
+    _, err = run_both(*other, "--fresh")
     assert err.count("epoch") == 6
 
 
@@ -162,9 +162,9 @@ def test_without_pytorch_it_says_what_to_install(folder, fails, monkeypatch):
     assert "training needs PyTorch: pip install '.[torch]'" in said
 
 
-def test_a_terminal_shows_a_bar(folder, hear, monkeypatch):
+def test_a_terminal_shows_a_bar(folder, run_both, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, err = hear("words.txt", "-o", "m.safetensors", *SMALL)
+    _, err = run_both("words.txt", "-o", "m.safetensors", *SMALL)
     assert "━" in err
 
 

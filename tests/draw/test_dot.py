@@ -8,7 +8,7 @@ import pytest
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.dot import to_dot
-from seqray.draw.graph import drawn_edges, hidden_share, number, shown_name
+from seqray.draw.graph import drawn_edges, hidden_share, shown_name
 from seqray.util.errors import ArgumentError
 
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
@@ -122,10 +122,6 @@ def test_long_names_are_cut_in_the_label_and_whole_in_the_tooltip() -> None:
     assert f"{'a' * 17}…: 0.5" in dot
     assert f"\u200e\u2068{'ש' * 15}…\u2069: 0.5" in dot
     assert "a" * 40 in dot.split("tooltip=")[1]
-
-
-def test_numbers_have_three_digits_a_real_minus_and_no_negative_zero() -> None:
-    assert [number(x) for x in (-0.0, 1 / 3, -12.345, 1e-5)] == ["0", "0.333", "−12.3", "1e−05"]
 
 
 def test_names_of_one_line_are_left_as_they_are() -> None:

@@ -97,10 +97,10 @@ def test_line_ends_do_not_count(copied, tmp_path):
     ("name", "old", "new", "detail"),
     [
         ("pautomac/1.pautomac.test", b"1000 8", b"1001 8", "header promises 1001 words"),
-        ("pautomac/1.pautomac.test", b"1000 8", b"1000 9", "expected 8 symbols, found 9"),
+        ("pautomac/1.pautomac.test", b"1000 8", b"1000 9", "expected 8 symbols, got 9"),
         ("pautomac/1.pautomac_solution.txt", b"0.3537", b"0.3538", "its content differs"),
         ("pautomac/1.pautomac_model.txt", b"0.2715", b"0.9715", "the probabilities in section I"),
-        ("spice/4.spice.target.private", b"1.0 8 1.0\n", b"", "expected 748 words, found"),
+        ("spice/4.spice.target.private", b"1.0 8 1.0\n", b"", "expected 748 words, got"),
         ("spice/4.spice.target.private", b"1.0 8 1.0\n", b"1.0 8 0.5\n", "promises a best gain"),
     ],
 )

@@ -3,9 +3,9 @@ import pytest
 
 from seqray.automata.generators import KINDS
 from seqray.experiments.competition import (
-    LENGTHS,
-    STATES,
-    SYMBOLS,
+    MEAN_LENGTHS,
+    N_STATES,
+    N_SYMBOLS,
     Parameters,
     draw_parameters,
     generate_problem,
@@ -26,8 +26,8 @@ def rng(seed=0):
 def test_what_is_not_given_is_drawn_from_the_ranges_of_the_competition():
     drawn = [draw_parameters(seed=rng(seed)) for seed in range(200)]
     assert {p.kind for p in drawn} == set(KINDS)
-    assert all(STATES[0] <= p.n_states <= STATES[1] for p in drawn)
-    assert all(SYMBOLS[0] <= p.n_symbols <= SYMBOLS[1] for p in drawn)
+    assert all(N_STATES[0] <= p.n_states <= N_STATES[1] for p in drawn)
+    assert all(N_SYMBOLS[0] <= p.n_symbols <= N_SYMBOLS[1] for p in drawn)
     assert all(0.2 <= p.symbol_sparsity <= 0.8 and p.transition_sparsity <= 0.2 for p in drawn)
     assert min(p.n_states for p in drawn) < 10
     assert max(p.n_states for p in drawn) > 70
@@ -46,7 +46,7 @@ def test_a_machine_is_stochastic_and_of_the_size_asked_for(kind):
     machine = problem.machine
     assert (machine.n_states, len(machine.alphabet)) == (20, 8)
     assert machine.total == pytest.approx(1)
-    assert LENGTHS[0] <= mean_length(machine) <= LENGTHS[1]
+    assert MEAN_LENGTHS[0] <= mean_length(machine) <= MEAN_LENGTHS[1]
     spread = problem.train.lengths.std() / np.sqrt(len(problem.train))
     assert problem.train.lengths.mean() == pytest.approx(mean_length(machine), abs=5 * spread)
 

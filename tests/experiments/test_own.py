@@ -11,17 +11,17 @@ from seqray.experiments.own import (
     FAIR,
     OWN,
     PUBLISHED,
-    bars,
     compared,
+    criteria,
+    methods,
     own_summary_table,
     own_table,
-    questions_text,
+    queries_text,
     reaching,
-    ways,
 )
 from seqray.experiments.report import page_text
 from seqray.experiments.table import best, choose, held_out
-from seqray.experiments.tables import number, percent
+from seqray.util.formatting import decimals, percent
 
 SOME = {"pautomac": ("3", "9", "22", "35", "39"), "spice": ("spice4",), "trucks": ("trucks",)}
 SHARED = ["3", "9", "22", "35"]  # 39 is not in the paper
@@ -63,7 +63,7 @@ def test_only_problems_that_all_have_are_compared(found):
 
 @pytest.mark.parametrize("which", ["test", "rnn"])
 def test_each_way_is_what_it_says(found, which):
-    sides, rows = ways(found, which), found.pautomac(which)
+    sides, rows = methods(found, which), found.pautomac(which)
     theirs = paper.published(which)
     assert list(sides[PUBLISHED].ndcg5) == [theirs[p].ndcg5 for p in SHARED]
     assert list(sides[PUBLISHED].zeros) == [theirs[p].zeros for p in SHARED]
@@ -81,7 +81,7 @@ def test_each_way_is_what_it_says(found, which):
 def test_what_is_best_on_the_evaluation_words_has_no_part_in_our_own(found):
     lucky = [row._replace(ndcg5=1.0) if row.selection == "best-ndcg" else row for row in found.own]
     same = Findings(found.rows, own=lucky)
-    assert list(ways(same, "test")[OWN].ndcg5) == list(ways(found, "test")[OWN].ndcg5)
+    assert list(methods(same, "test")[OWN].ndcg5) == list(methods(found, "test")[OWN].ndcg5)
 
 
 # Tables ------------------------------------------------------------------------------------------
@@ -91,11 +91,11 @@ def test_the_summary_has_every_way_on_both_sets(found):
     header, _, *lines = cells(own_summary_table(found))
     table = {line[0]: dict(zip(header[1:], line[1:], strict=True)) for line in lines}
     own, theirs = f"S_RNN: {OWN}", f"S_RNN: {PUBLISHED}"
-    sides = ways(found, "rnn")
+    sides = methods(found, "rnn")
     assert len(header) == 9
     assert set(table["problems"].values()) == {"4"}
-    assert table["NDCG₅, mean"][own] == number(sides[OWN].ndcg5.mean())
-    assert table["NDCG₅, smallest"][theirs] == number(paper.published("rnn")["35"].ndcg5)
+    assert table["NDCG₅, mean"][own] == decimals(sides[OWN].ndcg5.mean())
+    assert table["NDCG₅, smallest"][theirs] == decimals(paper.published("rnn")["35"].ndcg5)
     above = (sides[OWN].ndcg5 > sides[PUBLISHED].ndcg5).sum()
     assert table["NDCG₅ above the paper's"][own] == str(above)
     assert table["NDCG₅ above the paper's"][theirs] == "–"
@@ -118,9 +118,9 @@ def test_every_problem_has_a_line_also_real_data(found):
     nine = lines[1]
     own = {which: found.own_choices(which)["9"] for which in ("test", "rnn")}
     assert nine[1:3] == ["0.7918", "0.7916"]
-    assert nine[3] == number(best(found.pautomac("test"))["9"].ndcg5, 4)
-    assert nine[5:7] == [str(own["test"].rank), number(own["test"].ndcg5, 4)]
-    assert nine[9] == number(own["rnn"].perplexity_ratio, 4)
+    assert nine[3] == decimals(best(found.pautomac("test"))["9"].ndcg5, 4)
+    assert nine[5:7] == [str(own["test"].rank), decimals(own["test"].ndcg5, 4)]
+    assert nine[9] == decimals(own["rnn"].perplexity_ratio, 4)
     assert nine[12] == f"{own['test'].steps:,}"
     for line in lines[4:]:
         assert line[1:3] == ["–", "–"]
@@ -141,7 +141,7 @@ def test_the_first_round_that_reaches_the_paper_counts():
     found = asked([(1000, level - 0.01), (5000, level), (21000, 1.0)])
     steps = choose(found.rows, prefixes=800)[0].steps
     assert reaching(found) == {"35": 5000 / steps}
-    text = questions_text(found)
+    text = queries_text(found)
     assert f"in the median over 1 problems, {percent(5000 / steps)} of the steps" in text
     assert "Every problem reaches it." in text
 
@@ -150,8 +150,8 @@ def test_the_first_round_that_reaches_the_paper_counts():
 def test_what_never_reaches_the_paper_is_named_and_counts_as_infinity(gain):
     found = asked([(1000, gain)])
     assert reaching(found) == {"35": math.inf}
-    assert "∞ of the steps" in questions_text(found)
-    assert "On 1 of them (35) no round does, which counts as ∞." in questions_text(found)
+    assert "∞ of the steps" in queries_text(found)
+    assert "On 1 of them (35) no round does, which counts as ∞." in queries_text(found)
 
 
 def test_problems_that_the_paper_or_the_table_lacks_have_no_share():
@@ -160,12 +160,12 @@ def test_problems_that_the_paper_or_the_table_lacks_have_no_share():
     assert reaching(Findings(choose(bare.rows, prefixes=300), about=bare.about)) == {}
 
 
-# Bars --------------------------------------------------------------------------------------------
+# Criteria -----------------------------------------------------------------------------------------
 
 
-def test_bars_are_computed(found):
+def test_criteria_are_computed(found):
     good, poor = (
-        {bar.text: bar for bar in bars(with_own(found, **values))}
+        {criterion.text: criterion for criterion in criteria(with_own(found, **values))}
         for values in (
             {"ndcg5": 1.0, "zeros": 0.0, "perplexity_ratio": 1.0, "steps": 1},
             {"ndcg5": 0.3, "zeros": 0.9, "perplexity_ratio": 0.5, "steps": 10**12},
@@ -179,22 +179,22 @@ def test_bars_are_computed(found):
         if text != questions:
             assert good[text].holds, text
             assert not poor[text].holds, text
-    (every,) = [bar for text, bar in poor.items() if "above the paper's" in text]
-    assert "S_test: 0 of 4, not on 3, 9, 22, 35 (at most 0.6927 below)" in every.found
+    (every,) = [criterion for text, criterion in poor.items() if "above the paper's" in text]
+    assert "S_test: 0 of 4, not on 3, 9, 22, 35 (at most 0.6927 below)" in every.reached
 
 
 def test_a_method_that_is_as_good_is_not_above(found):
     theirs = paper.published("test")["35"].ndcg5
     rows = [row for row in with_own(found, ndcg5=theirs).own if row.problem == "35"]
-    judged = bars(Findings(found.rows, own=rows))
-    assert judged[2].found.startswith("S_test: 0 of 1, not on 35")
+    checked = criteria(Findings(found.rows, own=rows))
+    assert checked[2].reached.startswith("S_test: 0 of 1, not on 35")
 
 
-def test_without_a_basis_of_800_steps_are_not_judged(found):
+def test_without_a_basis_of_800_steps_are_not_checked(found):
     rows = [row for row in found.rows if row.prefixes != 800]
-    judged = bars(Findings(rows, about=found.about, own=found.own))
-    assert len(judged) == 5
-    assert not any("steps" in bar.text for bar in judged)
+    checked = criteria(Findings(rows, about=found.about, own=found.own))
+    assert len(checked) == 5
+    assert not any("steps" in criterion.text for criterion in checked)
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -204,22 +204,25 @@ def test_our_own_method_has_a_section_near_the_top(found):
     text = page_text(found, "images", {})
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert titles[:3] == ["## What was run", "## seqray's own method", "## In a few figures"]
-    judged = bars(found)
-    assert f"Of 7 bars, {sum(bar.holds for bar in judged)} hold." in text
-    for bar in judged:
-        assert f"| {bar.text} | {bar.found} | {'yes' if bar.holds else '**no**'} |" in text
+    checked = criteria(found)
+    assert f"Of 7 criteria, {sum(criterion.holds for criterion in checked)} hold." in text
+    for criterion in checked:
+        assert (
+            f"| {criterion.text} | {criterion.reached} | {'yes' if criterion.holds else '**no**'} |"
+            in text
+        )
     assert own_summary_table(found) in text
     assert own_table(found) in text
-    assert questions_text(found) in " ".join(text.split())
+    assert queries_text(found) in " ".join(text.split())
     assert text.index("experiments-own.svg") < text.index("experiments-overview.svg")
 
 
 def test_the_rest_of_the_page_is_as_without_our_own_method(tmp_path):
     pages = []
-    for methods in (("paper", "auto"), ("paper",)):
-        folder = tmp_path / "-".join(methods)
+    for chosen in (("paper", "auto"), ("paper",)):
+        folder = tmp_path / "-".join(chosen)
         folder.mkdir()
-        found = read_findings(made_results.write(folder, SOME, methods=methods))
+        found = read_findings(made_results.write(folder, SOME, methods=chosen))
         text = page_text(found, "images", {})
         pages.append(text[text.index("## In a few") : text.index("## What is missing")])
     assert pages[0] == pages[1]

@@ -126,7 +126,7 @@ def test_a_file_with_too_few_words_to_keep_some_is_refused(tmp_path):
     (tmp_path / "few.train").write_text("2 2\n1 0\n1 1\n")
     network(2).save(tmp_path / "few.safetensors")
     source = FileSource("few", tmp_path / "few.safetensors", tmp_path / "few.train", None, 2000)
-    with pytest.raises(FileError, match=r"expected more than the 2000 words .*, found 2"):
+    with pytest.raises(FileError, match=r"expected more than the 2000 words .*, got 2"):
         load(source, **SMALL)
 
 

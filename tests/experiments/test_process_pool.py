@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from seqray.experiments.process_pool import THREADS, here, processes
+from seqray.experiments.process_pool import THREAD_VARIABLES, here, processes
 from seqray.util.errors import ArgumentError, SeqrayError
 
 EXECUTORS = {"here": here, "processes": processes(2)}
@@ -89,7 +89,7 @@ def test_a_process_that_dies_is_reported_with_its_job_and_the_others_go_on():
 
 
 def test_work_is_done_on_one_thread(executor, monkeypatch):
-    for name in THREADS:
+    for name in THREAD_VARIABLES:
         monkeypatch.setenv(name, "2")
     assert np.ones(2).sum() == 2  # the library is loaded here
     assert outcomes(executor, {"f": "threads"}, obey)["f"].result == 1

@@ -10,10 +10,11 @@ from seqray.blackbox.native.demo import open_demo
 from seqray.experiments import paper, report
 from seqray.experiments.findings import SUITES, Findings, read_findings
 from seqray.experiments.report import page_text, write_report
-from seqray.experiments.statements import apart, statements
+from seqray.experiments.statements import far_from_paper, statements
 from seqray.experiments.table import Result, best, held_out
-from seqray.experiments.tables import best_table, boxes_table, number, summaries
+from seqray.experiments.tables import best_table, boxes_table, summaries
 from seqray.util.errors import FileError, MissingFileError
+from seqray.util.formatting import decimals
 
 SOME = {"pautomac": ("3", "9", "22", "24", "37", "39"), "spice": ("spice4",), "trucks": ("trucks",)}
 FULL = {"sizes": paper.BASES, "ranks": paper.RANKS}
@@ -111,7 +112,8 @@ def test_the_best_parameters_stand_beside_the_papers(found):
     nine = next(line for line in lines if line[0] == "9")
     top = best(found.pautomac("rnn"), "perplexity_ratio")["9"]
     assert nine[1:6] == [
-        "DPFA 71 × 4", str(top.rank), str(top.prefixes), number(top.perplexity_ratio, 5), "0.31197",
+        "DPFA 71 × 4", str(top.rank), str(top.prefixes), decimals(top.perplexity_ratio, 5),
+        "0.31197",
     ]  # fmt: skip
     assert nine[11] == "0.79165"
     missing = next(line for line in lines if line[0] == "39")
@@ -157,7 +159,7 @@ def test_problems_far_from_the_paper_are_named():
         Result(problem, "paper", 300, 300, 5, "test", "all", ndcg5=0.7)
         for problem in ("1", "10", "35")
     ]
-    assert apart(Findings(rows), "test") == (["35"], ["1"])
+    assert far_from_paper(Findings(rows), "test") == (["35"], ["1"])
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -211,7 +213,7 @@ def test_a_folder_that_is_not_there_is_said_before_anything_is_drawn(results, tm
 def test_every_number_of_the_summary_is_computed(found, whole):
     one, two = (page_text(which, "images", {}) for which in (found, whole))
     mean = summaries(found, "test")["best"].ndcg5_mean
-    assert number(mean) in one
+    assert decimals(mean) in one
     assert one != two
     assert "| pautomac | 6 of 48 | 300, 800, 1400 | default | 8 from 1 to 100 |" in one
     assert "| pautomac | 48 of 48 | 300, 400, 800, 1000, 1400 | default | 1–100 | 48,000 |" in two

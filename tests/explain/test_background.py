@@ -69,7 +69,7 @@ def test_bigrams_do_not_reach_from_word_to_word():
 
 @pytest.mark.parametrize(
     ("probabilities", "problem"),
-    [([0.5, 0.6], "sums from 1.1"), ([1.5, -0.5], "a least one of -0.5"), ([1], "shape")],
+    [([0.5, 0.6], "sums from 1.1"), ([1.5, -0.5], "a smallest one of -0.5"), ([1], "shape")],
 )
 def test_what_is_no_distribution_is_refused(probabilities, problem):
     with pytest.raises(ArgumentError, match=problem):

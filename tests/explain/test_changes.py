@@ -25,13 +25,13 @@ def test_the_change_is_the_mean_over_probable_prefixes(found):
     apart = np.abs(one.next_symbol(prefixes) - two.next_symbol(prefixes)).sum(axis=1) / 2
     weights = two.prefix_weights(prefixes)
     assert (step.before, step.after) == (2, 4)
-    assert step.apart == pytest.approx(apart @ weights / weights.sum(), abs=1e-3)
+    assert step.distance == pytest.approx(apart @ weights / weights.sum(), abs=1e-3)
     for change in step.changes:
         both = [a.next_symbol([change.prefix])[0] for a in (one, two)]
         names = [*map(str, one.alphabet), "end"]
         assert change.before == names[both[0].argmax()]
         assert change.after == names[both[1].argmax()]
-        assert change.apart == pytest.approx(np.abs(both[0] - both[1]).sum() / 2, abs=1e-3)
+        assert change.distance == pytest.approx(np.abs(both[0] - both[1]).sum() / 2, abs=1e-3)
 
 
 def test_ranks_are_chosen_if_none_are_named(found):
@@ -47,7 +47,7 @@ def test_automata_that_do_not_predict_are_compared_by_weights():
     (step,) = found.steps
     change = step.changes[0]
     one, two = (automata[rank].weight(change.prefix) for rank in (2, 3))
-    assert change.apart == pytest.approx(abs(one - two))
+    assert change.distance == pytest.approx(abs(one - two))
     assert change.before == f"{one:.4g}"
     assert "weight" in repr(found)
     assert json.loads(json.dumps(found.as_dict()))["steps"][0]["before"] == 2
@@ -57,7 +57,7 @@ def test_where_nothing_changes_nothing_is_shown():
     wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     found = what_changes({1: wa, 2: wa})
     assert found.steps[0].changes == ()
-    assert found.steps[0].apart == 0
+    assert found.steps[0].distance == 0
     assert "1 → 2" in repr(found)
 
 

@@ -32,7 +32,7 @@ def test_all_words_with_one_edit_are_there_once(word):
 
 
 def test_very_many_edits_are_sampled(monkeypatch):
-    monkeypatch.setattr(edits, "MOST", 20)
+    monkeypatch.setattr(edits, "MAX_EDITS", 20)
     found, words = one_edit("abcabcabc", Alphabet("abc"))
     assert len(found) == len(words) <= 20
     assert words == one_edit("abcabcabc", Alphabet("abc"))[1]

@@ -186,7 +186,7 @@ def test_candidates_are_what_names_are_chosen_from():
     assert name_states(FIGURE_1, candidates=["ab", "abab"]).names[0].endswith("after abab")
     with pytest.raises(ArgumentError, match="candidates: expected at least one prefix"):
         name_states(wa, candidates=[])
-    with pytest.raises(ArgumentError, match="at least 2 different prefixes, one a state, got 1"):
+    with pytest.raises(ArgumentError, match="at least 2 different prefixes, one per state, got 1"):
         name_states(FIGURE_1, candidates=["a", "a"])
 
 

@@ -10,9 +10,9 @@ from seqray import WeightedAutomaton
 from seqray.automata.algebra import change_basis, scale
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.explain.probable import (
-    LONGEST_PREFIX,
     MAX_GROWN_LENGTH,
-    SHORT,
+    MAX_PREFIX_LENGTH,
+    N_SHORT_WORDS,
     grown_prefixes,
     heaviest_words,
     spanning_prefixes,
@@ -94,7 +94,7 @@ def test_where_weights_grow_short_words_of_any_sign_are_found():
     wa = WeightedAutomaton("ab", wa.initial, wa.transitions * 4, wa.final)
     assert not sums(wa)
     found = heaviest_words(wa, 3)
-    weights = wa.weights(grown_prefixes(wa, SHORT))
+    weights = wa.weights(grown_prefixes(wa, N_SHORT_WORDS))
     assert np.abs(found.weights).tolist() == np.sort(np.abs(weights))[::-1][:3].tolist()
     assert not found.exact
 
@@ -129,12 +129,12 @@ def test_prefixes_do_not_run_away():
     # All words sum to 1, but a prefix of b is heavier the longer it is.
     wa = WeightedAutomaton("ab", [1, 0], [[[0, 0], [0, 0]], [[2, 0], [0, 0]]], [-1, 0])
     assert wa.total == 1
-    assert grown_prefixes(wa, 100).lengths.max() <= LONGEST_PREFIX
+    assert grown_prefixes(wa, 100).lengths.max() <= MAX_PREFIX_LENGTH
 
 
 def test_prefixes_over_one_symbol_stay_short_enough_to_look_at():
     flips = WeightedAutomaton("a", [1], [[[-1]]], [1])
-    assert grown_prefixes(flips, SHORT).lengths.max() == MAX_GROWN_LENGTH
+    assert grown_prefixes(flips, N_SHORT_WORDS).lengths.max() == MAX_GROWN_LENGTH
 
 
 def test_few_words_are_all_there_is():

@@ -6,7 +6,7 @@ import pytest
 
 from seqray import WeightedAutomaton
 from seqray.automata.generators import random_automaton, random_machine
-from seqray.explain import shapley
+from seqray.explain import markov_shapley
 from seqray.explain.background import Background
 from seqray.explain.shapley import shapley_values
 from seqray.util.errors import ArgumentError, SymbolError
@@ -152,8 +152,8 @@ def test_another_alphabet_is_refused():
 @pytest.mark.parametrize(
     ("first", "where"),
     [
-        ([1, 0, 0], "'b' at position 1 has no probability there"),
-        ([0, 1, 0], "'a' at position 2 has no probability after that at position 1"),
+        ([1, 0, 0], "'b' at position 1 has probability 0 there"),
+        ([0, 1, 0], "'a' at position 2 has probability 0 after that at position 1"),
     ],
 )
 def test_a_chain_that_cannot_have_the_word_is_refused(first, where):
@@ -171,7 +171,7 @@ def test_words_that_would_take_too_long_are_refused(monkeypatch):
     background = Background.bigrams(wa)
     for name in ("MAX_WORK", "MAX_NUMBERS"):
         with monkeypatch.context() as limits:
-            limits.setattr(shapley, name, 10)
+            limits.setattr(markov_shapley, name, 10)
             with pytest.raises(ArgumentError, match="5 symbols of 3, with 2 states"):
                 shapley_values(wa, [0, 1, 2, 0, 1], background=background)
 

@@ -67,7 +67,7 @@ def test_neighbours_are_those_that_change_most(copy):
     apart = np.abs(probabilities - own).sum(axis=1) / 2
     most = words[int(np.where(other, apart, 0).argmax())]
     assert shown[most].why == "next"
-    assert shown[most].apart == pytest.approx(apart[[*words].index(most)])
+    assert shown[most].distance == pytest.approx(apart[[*words].index(most)])
     for each in explained.neighbours:
         assert each.weight == pytest.approx(copy.weight(each.word))
         assert np.isnan(each.box_weight)

@@ -8,9 +8,9 @@ import seqray
 from explore.subjects import large, machine, probabilities, real, real_box, signed
 from seqray.automata.ranks import RankedAutomata
 from seqray.explore.content import Subject, how_made, page_content
-from seqray.explore.heard import hear
 from seqray.explore.ranks import show_ranks
-from seqray.explore.whole import rank_changes, whole_facts
+from seqray.explore.recorded import record_answers
+from seqray.explore.whole_facts import rank_changes, whole_facts
 from seqray.extraction.result import ExtractionSettings
 from seqray.util.errors import ArgumentError
 
@@ -21,61 +21,63 @@ RANKS = range(1, 7)
 
 
 @pytest.fixture(scope="module")
-def heard():
-    return hear(machine(), probabilities().automaton, RANKS, 5, sure={2})
+def recorded():
+    return record_answers(machine(), probabilities().automaton, RANKS, 5, sure={2})
 
 
-def test_words_and_prefixes_carry_what_the_box_says(heard):
-    assert len(set(heard.words)) == len(heard.words)
-    assert heard.weights == pytest.approx(machine().weights(heard.words), rel=1e-9)
-    assert heard.prefixes[0] == ()
-    assert heard.next_symbol == pytest.approx(machine().next_symbol(heard.prefixes), rel=1e-9)
-    worst = machine().alphabet.words([each.word for each in heard.worst])
-    assert heard.worst_next == pytest.approx(machine().next_symbol(worst), rel=1e-9)
-    assert heard.source == "2,000 words drawn from the box"
+def test_words_and_prefixes_carry_what_the_box_says(recorded):
+    assert len(set(recorded.words)) == len(recorded.words)
+    assert recorded.weights == pytest.approx(machine().weights(recorded.words), rel=1e-9)
+    assert recorded.prefixes[0] == ()
+    assert recorded.next_symbol == pytest.approx(machine().next_symbol(recorded.prefixes), rel=1e-9)
+    worst = machine().alphabet.words([each.word for each in recorded.worst])
+    assert recorded.worst_next == pytest.approx(machine().next_symbol(worst), rel=1e-9)
+    assert recorded.source == "2,000 words drawn from the box"
 
 
-def test_only_some_ranks_have_intervals(heard):
-    sure = {rank for rank, fidelity in heard.fidelity.items() if fidelity.intervals}
+def test_only_some_ranks_have_intervals(recorded):
+    sure = {rank for rank, fidelity in recorded.fidelity.items() if fidelity.intervals}
     assert sure == {2, 5}
-    assert set(heard.fidelity) == set(RANKS)
+    assert set(recorded.fidelity) == set(RANKS)
 
 
-def test_words_are_codes_on_the_page(heard):
-    told = json.loads(json.dumps(heard.to_json(), allow_nan=False))
+def test_words_are_codes_on_the_page(recorded):
+    told = json.loads(json.dumps(recorded.to_json(), allow_nan=False))
     decode = machine().alphabet.decode
-    assert [decode(codes) for codes in told["words"]] == list(heard.words)
-    assert [decode(codes) for codes in told["prefixes"]] == list(heard.prefixes)
-    assert [decode(each["word"]) for each in told["worst"]] == [each.word for each in heard.worst]
-    assert np.array(told["next"]) == pytest.approx(heard.next_symbol, rel=1e-4)
+    assert [decode(codes) for codes in told["words"]] == list(recorded.words)
+    assert [decode(codes) for codes in told["prefixes"]] == list(recorded.prefixes)
+    assert [decode(each["word"]) for each in told["worst"]] == [
+        each.word for each in recorded.worst
+    ]
+    assert np.array(told["next"]) == pytest.approx(recorded.next_symbol, rel=1e-4)
 
 
 def test_a_box_of_numbers_is_asked_about_random_words():
-    heard = hear(real_box(), real().automaton, [1, 2], 2)
-    assert heard.source == "2,000 random words"
-    assert heard.prefixes is heard.next_symbol is heard.worst_next is None
-    told = heard.to_json()
+    recorded = record_answers(real_box(), real().automaton, [1, 2], 2)
+    assert recorded.source == "2,000 random words"
+    assert recorded.prefixes is recorded.next_symbol is recorded.worst_next is None
+    told = recorded.to_json()
     assert told["prefixes"] is told["next"] is told["worst_next"] is None
 
 
 def test_words_of_ones_own_are_compared_on():
     words = machine().alphabet.words(["", "ab", "ab", "dcb"])
-    heard = hear(machine(), probabilities().automaton, [5], 5, words=words)
-    assert heard.source == "4 words of your own"
-    assert sorted(heard.words) == [(), ("a", "b"), ("d", "c", "b")]
-    assert heard.fidelity[5].n_words == 4
+    recorded = record_answers(machine(), probabilities().automaton, [5], 5, words=words)
+    assert recorded.source == "4 words of your own"
+    assert sorted(recorded.words) == [(), ("a", "b"), ("d", "c", "b")]
+    assert recorded.fidelity[5].n_words == 4
 
 
 def test_long_words_do_not_fill_the_page(monkeypatch):
-    monkeypatch.setattr("seqray.explore.heard.N_LETTERS", 200)
+    monkeypatch.setattr("seqray.explore.recorded.MAX_SYMBOLS", 200)
     words = machine().alphabet.words([symbol * 60 for symbol in "abcd"] + ["abcd" * 15])
-    heard = hear(machine(), probabilities().automaton, [5], 5, words=words)
-    assert len(heard.words) == 3
+    recorded = record_answers(machine(), probabilities().automaton, [5], 5, words=words)
+    assert len(recorded.words) == 3
 
 
 def test_another_alphabet_is_refused():
     with pytest.raises(ArgumentError, match="expected the same symbols"):
-        hear(real_box(), probabilities().automaton, RANKS, 5)
+        record_answers(real_box(), probabilities().automaton, RANKS, 5)
 
 
 # Facts --------------------------------------------------------------------------------------------
@@ -127,20 +129,20 @@ def test_a_subject_is_an_extraction_or_a_single_automaton():
     assert single.fidelity == single.settings == {}
 
 
-def test_a_document_holds_what_json_can(heard):
+def test_a_document_holds_what_json_can(recorded):
     told = page_content(
         Subject.of(probabilities()),
         5,
         name="box",
         facts={"x": float("inf")},
         changes={},
-        heard=heard,
+        recorded=recorded,
     )
     text = json.dumps(told, allow_nan=False)
     assert json.loads(text)["facts"] == {"x": None}
     table = told["fidelity"]
     assert table["ranks"] == list(RANKS)
-    assert table["values"]["ndcg5"][4] == heard.fidelity[5]["ndcg5"]
+    assert table["values"]["ndcg5"][4] == recorded.fidelity[5]["ndcg5"]
     assert table["intervals"]["ndcg5"][4] is not None
     assert table["intervals"]["ndcg5"][2] is None
     assert sum(told["frequencies"]) == pytest.approx(1)
@@ -149,7 +151,7 @@ def test_a_document_holds_what_json_can(heard):
 def test_without_the_box_the_figures_are_those_of_the_run():
     told = page_content(Subject.of(probabilities()), 5, name="box", facts={}, changes={})
     assert told["fidelity"]["source"] == "held-out words"
-    assert told["heard"] is None
+    assert told["recorded"] is None
     lone = page_content(Subject.of(machine()), 4, name="box", facts={}, changes={})
     assert lone["fidelity"] is None
 
@@ -165,12 +167,12 @@ def test_how_it_was_made_names_everything():
     rows = dict(how_made(Subject.of(probabilities()), 5, "my box", None))
     assert rows["Black box"] == "my box"
     assert rows["Method"].startswith("conditional: how contexts go on")
-    assert rows["Questions"].replace(",", "").isdigit()
+    assert rows["Queries"].replace(",", "").isdigit()
     assert rows["Seed"] == "0"
     assert rows["Time"].endswith(")")
     assert f"seqray {seqray.__version__}" in rows["Versions"]
     values = dict(how_made(Subject.of(real()), 2, "f", None))
-    assert "suffixes" in values["Asked about"]
+    assert "suffixes" in values["Basis"]
 
 
 def test_how_it_was_made_says_what_was_unusual():
@@ -178,6 +180,6 @@ def test_how_it_was_made_says_what_was_unusual():
     changed = dataclasses.replace(probabilities(), settings=odd)
     rows = dict(how_made(Subject.of(changed), 5, "x", None))
     assert rows["Method"] == "by hand"
-    assert rows["Questions"] == "7, each 3 times"
+    assert rows["Queries"] == "7, each 3 times"
     assert rows["Stopped early"] == "time is over"
     assert rows["Time"] == rows["Seed"] == "–"

@@ -151,7 +151,7 @@ def dense(n_states, n_symbols):
 
 
 def test_what_no_page_can_hold_is_refused_before_the_box_is_asked(monkeypatch):
-    monkeypatch.setattr("seqray.explore.page.LIMIT", 1_200_000)
+    monkeypatch.setattr("seqray.explore.page.MAX_PAGE_BYTES", 1_200_000)
     wide = dense(64, 40)
     box = Counting(wide)
     with pytest.raises(ArgumentError, match="64 states and 40 symbols are too many for one page"):
@@ -163,7 +163,7 @@ def test_what_no_page_can_hold_is_refused_before_the_box_is_asked(monkeypatch):
 
 
 def test_where_the_best_rank_is_too_large_a_smaller_one_is_shown_first(monkeypatch, caplog):
-    monkeypatch.setattr("seqray.explore.page.LIMIT", 1_200_000)
+    monkeypatch.setattr("seqray.explore.page.MAX_PAGE_BYTES", 1_200_000)
     found = extraction_of(dense(64, 40))
     monkeypatch.setattr(seqray.Extraction, "best_rank", lambda self: 64)
     page = to_html(found)
@@ -178,14 +178,14 @@ def test_what_is_least_useful_is_left_out_and_the_page_says_so(monkeypatch, capl
     arrays = content(full)["arrays"]
     least = sum(len(pack(unpack(each), 4)["data"]) for each in arrays.values())
     limit = len(full.encode()) - sum(len(each["data"]) for each in arrays.values()) + least - 9_000
-    monkeypatch.setattr("seqray.explore.page.LIMIT", limit)
+    monkeypatch.setattr("seqray.explore.page.MAX_PAGE_BYTES", limit)
     monkeypatch.setattr("seqray.explore.page.RESERVED", 50_000, raising=False)
     page = to_html(wide, box=wide)
     assert len(page.encode()) < limit + 10_000
     told = content(page)
     assert "words that both were compared on" in told["left_out"]
     assert told["left_out"] in caplog.text
-    assert len(told["heard"]["words"]) < 1500
+    assert len(told["recorded"]["words"]) < 1500
     assert told["bytes"] == 4
 
 

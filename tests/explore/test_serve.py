@@ -33,7 +33,7 @@ def client():
 
 
 def ask(client, word, **headers):
-    return client.post("/ask", json={"word": word}, headers=headers)
+    return client.post("/query", json={"word": word}, headers=headers)
 
 
 # What it answers ----------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def test_a_box_of_numbers_says_nothing_about_next_symbols():
 # What it refuses ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/favicon.ico", "/ask/", "/../etc/passwd", "/static/page.css"])
+@pytest.mark.parametrize("path", ["/favicon.ico", "/query/", "/../etc/passwd", "/static/page.css"])
 def test_nothing_else_is_there(client, path):
     got = client.get(path)
     assert got.status_code == 404
@@ -78,9 +78,9 @@ def test_nothing_else_is_there(client, path):
 
 
 def test_only_the_right_methods_are_allowed(client):
-    assert client.get("/ask").status_code == 405
+    assert client.get("/query").status_code == 405
     assert client.post("/").status_code == 405
-    assert client.put("/ask", json={"word": []}).status_code == 405
+    assert client.put("/query", json={"word": []}).status_code == 405
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "localhost.evil.example"])
@@ -114,11 +114,11 @@ def test_a_name_that_was_chosen_is_known():
 def test_other_sites_may_not_ask(client, headers):
     got = ask(client, [0], **headers)
     assert got.status_code == 403
-    assert got.json() == {"error": "only the page itself may ask"}
+    assert got.json() == {"error": "only the page itself may send queries"}
 
 
 def test_only_json_is_read(client):
-    got = client.post("/ask", content=b'{"word": []}', headers={"content-type": "text/plain"})
+    got = client.post("/query", content=b'{"word": []}', headers={"content-type": "text/plain"})
     assert got.status_code == 415
 
 
@@ -128,7 +128,7 @@ def test_only_json_is_read(client):
      b'{"word": [[0]]}', b'{"word": null}', b"[" * 9999, b"\xff"],
 )  # fmt: skip
 def test_what_is_no_word_is_refused(client, body):
-    got = client.post("/ask", content=body, headers={"content-type": "application/json"})
+    got = client.post("/query", content=body, headers={"content-type": "application/json"})
     assert got.status_code == 400
     assert "numbers of symbols" in got.json()["error"]
 
@@ -144,7 +144,7 @@ def test_long_words_and_large_questions_are_refused(client):
     assert ask(client, [0] * 500).status_code == 200
     got = ask(client, [0] * 501)
     assert got.status_code == 400
-    assert "too long to ask" in got.json()["error"]
+    assert "is too long" in got.json()["error"]
     got = ask(client, [0] * 50_000)
     assert got.status_code == 413
 
@@ -154,7 +154,7 @@ def test_words_beyond_the_box_s_own_limit_are_refused():
     assert ask(short, [0, 1, 0]).status_code == 200
     got = ask(short, [0, 1, 0, 1])
     assert got.status_code == 400
-    assert "a word of 4 symbols is too long to ask: 3 at most" in got.json()["error"]
+    assert "a word of 4 symbols is too long: 3 at most" in got.json()["error"]
 
 
 # Boxes that fail ----------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_a_box_that_hangs_is_not_waited_for():
 
 
 def test_no_more_than_a_few_questions_wait(monkeypatch):
-    monkeypatch.setattr(serve, "IN_LINE", 0)
+    monkeypatch.setattr(serve, "MAX_WAITING", 0)
     got = ask(client_of(machine()), [0])
     assert got.status_code == 503
     assert "busy" in got.json()["error"]
@@ -278,7 +278,7 @@ def served(app):
     [
         b"",
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
-        b"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         b'Content-Length: 99\r\n\r\n{"word',
     ],
     ids=["nothing", "half a head", "half a body"],
@@ -301,7 +301,7 @@ def test_a_connection_may_be_used_for_several_requests(monkeypatch):
         connection = http.client.HTTPConnection(address.removeprefix("http://").strip("/"))
         for _ in range(2):
             headers = {"Content-Type": "application/json"}
-            connection.request("POST", "/ask", b'{"word": []}', headers)
+            connection.request("POST", "/query", b'{"word": []}', headers)
             assert json.loads(connection.getresponse().read())["weight"] == 1.0
         connection.close()
 

@@ -194,7 +194,8 @@ def test_check_gives_one_verdict_on_a_leaking_box_however_it_is_asked():
         next((each.ok, each.advice) for each in check(box) if each.name == "Σp = 1")
         for box in (asked(CONSTANT), stepped(CONSTANT), leaking_automaton())
     ]
-    assert verdicts == 3 * [(None, "the rest belongs to symbols outside the alphabet, and stays there")]
+    rest = "the rest belongs to symbols outside the alphabet, and stays there"
+    assert verdicts == 3 * [(None, rest)]
 
 
 def test_a_leaking_automaton_is_clipped_and_repaired_with_its_leak():

@@ -4,7 +4,7 @@ import pytest
 
 import seqray
 from seqray import Background, WeightedAutomaton
-from seqray.automata import algebra
+from seqray.automata import balanced
 from seqray.formats.automaton_file import as_automaton
 from seqray.util.errors import ArgumentError
 
@@ -119,6 +119,6 @@ def test_only_what_predicts_can_be_sampled():
 def test_algebra_on_what_holds_automata_is_algebra_on_automata(holders):
     assert seqray.distance(holders["run"], WA) < 1e-6
     assert seqray.equivalent(holders["named"], holders["file"])
-    assert seqray.singular_values(holders["file"]) == pytest.approx(algebra.singular_values(WA))
+    assert seqray.singular_values(holders["file"]) == pytest.approx(balanced.singular_values(WA))
     with pytest.raises(ArgumentError, match="b: expected a WeightedAutomaton"):
         seqray.add(WA, 3)

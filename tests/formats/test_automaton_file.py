@@ -29,7 +29,7 @@ def test_what_holds_an_automaton_stands_for_it(extraction, tmp_path):
 
 
 def test_anything_else_is_refused_by_the_name_of_the_argument():
-    with pytest.raises(ArgumentError, match="source: expected a WeightedAutomaton.*got 3"):
+    with pytest.raises(ArgumentError, match=r"source: expected a WeightedAutomaton.*got 3"):
         as_automaton(3, "source")
 
 

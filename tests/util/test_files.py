@@ -185,7 +185,10 @@ def test_a_missing_file_is_a_wrong_argument_too():
         ({"format": "thing"}, "version None is not a version number"),
         ({"format": "thing", "version": "1"}, "version '1' is not a version number"),
         ({"format": "thing", "version": 0}, "version 0 is not a version number"),
-        ({"format": "thing", "version": 3}, r"newer seqray \(version 3 .* up to 2\): pip install"),
+        (
+            {"format": "thing", "version": 3},
+            r"newer seqray \(version 3 .* up to 2\): install a newer",
+        ),
     ],
 )
 def test_a_header_of_another_format_or_newer_is_refused(document, message):

@@ -6,49 +6,42 @@ The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from seqray.automata.automaton_content import (
+    AutomatonContent,
+    from_npz,
+    read_automaton,
+    to_npz,
+    write_automaton,
+)
+from seqray.automata.automaton_states import (
+    AutomatonStates,
+    max_age,
+    start_states,
+    step_states,
+)
 from seqray.automata.sampling import Sample, sample
-from seqray.automata.scaling import precise_log_weight, rescale, scaled, too_wide
+from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.stepper import read_each
-from seqray.automata.tree import grow, sort_codes
+from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
+from seqray.automata.tree import grow
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, RankError
-from seqray.util.files import check_header, read_bytes, reading, writing
-from seqray.util.npz import NpzArrays, npz_bytes
+from seqray.util.files import reading
 from seqray.util.random import Seed
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
 
-FORMAT, VERSION = "seqray.automata.automaton", 1
-
-_TOGETHER = 2**16  # words scored at once, so that memory is bounded
-_N_SUMMED_LENGTHS = 10  # words shorter than this show whether weights are a distribution
-_FEW = 2**15  # numbers in the matrices of a step that takes one for each child
-
-
-class AutomatonStates(NamedTuple):
-    """A batch of states: state ``i`` is ``vectors[rows[i]] * exp(log_scale[rows[i]])``.
-
-    ``wide[rows[i]]`` tells that its coordinates are, or were, too far apart for float64. ``age``
-    counts the steps since the vectors were last brought into the safe range.
-    """
-
-    vectors: FloatArray
-    log_scale: FloatArray
-    wide: BoolArray
-    rows: IntArray
-    age: int = 0
+_BATCH_WORDS = 2**16  # words scored at once, so that memory is bounded
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -62,7 +55,7 @@ class WeightedAutomaton:
     initial
         α₀, the weight with which a word begins in each state, shape ``(n_states,)``.
     transitions
-        Mσ, a matrix a symbol, from row to column, shape ``(n_symbols, n_states, n_states)``.
+        Mσ, one matrix per symbol, from row to column, shape ``(n_symbols, n_states, n_states)``.
     final
         α∞, the weight with which a word ends in each state, shape ``(n_states,)``.
     elsewhere
@@ -183,28 +176,11 @@ class WeightedAutomaton:
     def prefix_final(self) -> FloatArray:
         """α̃∞, the summed weight of all that can follow each state: (I − ΣMσ)⁻¹ α∞.
 
-        What goes elsewhere follows, too: it is added to α∞.
-        Below spectral radius 1 it is the limit of the sum over all continuations. Above, that sum
-        does not exist and this is its analytic continuation, the solution of the same linear
-        equation. Where I − ΣMσ is singular (states that never stop) the never-stopping part
-        counts nothing: that is again the limit of the sum, if there is one.
+        What goes elsewhere follows, too: it is added to α∞. Above spectral radius 1 it is an
+        analytic continuation; see `continuation_weights`.
         """
-        gap, final = np.eye(self.n_states) - self.transitions.sum(axis=0), self.final
-        if self.elsewhere is not None:
-            final = final + self.elsewhere
-        left, sizes, right = np.linalg.svd(gap)
-        lost = sizes <= 16 * self.n_states * np.finfo(float).eps * max(1.0, sizes[0])
-        if not lost.any():
-            return read_only(np.linalg.solve(gap, final))
-        kernel, cokernel = right[lost].T, left[:, lost].T
-        core = cokernel @ kernel
-        if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
-            return read_only(np.linalg.lstsq(gap, final, rcond=None)[0])
-        never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
-        found = np.linalg.solve(gap + never, final - never @ final)
-        # What never stops weighs nothing; its rounding errors must not be read as weights.
-        found[np.abs(found) <= 16 * self.n_states * np.finfo(float).eps * np.abs(found).max()] = 0
-        return read_only(found)
+        final = self.final if self.elsewhere is None else self.final + self.elsewhere
+        return read_only(continuation_weights(self.transitions.sum(axis=0), final))
 
     @cached_property
     def total(self) -> float:
@@ -243,15 +219,9 @@ class WeightedAutomaton:
         >>> WeightedAutomaton("a", [1], [[[3]]], [-2]).is_distribution  # -2 / (1 - 3) is 1
         False
         """
-        if not abs(float(self.initial @ self.prefix_final) - 1) < 0.1:
+        if not abs(float(self.initial @ self.prefix_final) - 1) < TOTAL_TOLERANCE:
             return False
-        state, step, total = self.initial, self.transitions.sum(axis=0), 0.0
-        for _ in range(_N_SUMMED_LENGTHS):
-            total += float(state @ self.final)
-            if not -0.1 < total < 1.1:
-                return False
-            state = state @ step
-        return True
+        return short_words_sum(self.initial, self.transitions.sum(axis=0), self.final)
 
     @property
     def is_nonnegative(self) -> bool:
@@ -303,8 +273,8 @@ class WeightedAutomaton:
         """
         products, log_scale = np.empty(len(words)), np.empty(len(words))
         wide = np.empty(len(words), bool)
-        for begin in range(0, len(words), _TOGETHER):
-            here = slice(begin, begin + _TOGETHER)
+        for begin in range(0, len(words), _BATCH_WORDS):
+            here = slice(begin, begin + _BATCH_WORDS)
             some = words[here]
             half = some.lengths // 2
             left, left_scale, left_wide = self._ends(some, some.offsets[:-1], half, 1)
@@ -342,10 +312,8 @@ class WeightedAutomaton:
         >>> wa.prefix_weights(["", "a"])
         array([1.  , 0.25])
         """
-        through = WeightedAutomaton(
-            self.alphabet, self.initial, self.transitions, self.prefix_final
-        )
-        return through.weights(words)
+        parts = self.initial, self.transitions, self.prefix_final
+        return WeightedAutomaton(self.alphabet, *parts).weights(words)
 
     def state_after(self, word: Word) -> FloatArray:
         """Return α₀ᵀ M_w, the state that a word leads to, shape ``(n_states,)``.
@@ -359,7 +327,9 @@ class WeightedAutomaton:
         return state
 
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``.
+        """Return the next-symbol probabilities after each word, the end last.
+
+        The shape is ``(n_words, n_symbols + 1)``.
 
         Row ``i`` is ``state·Mσ·α̃∞ / state·α̃∞`` for each symbol, then ``state·α∞ / state·α̃∞``,
         with α̃∞ = `prefix_final`. Rows sum to one, less what goes elsewhere. They are probabilities
@@ -381,58 +351,17 @@ class WeightedAutomaton:
 
     def start(self) -> AutomatonStates:
         """Return a batch of one: the state before the first symbol."""
-        vectors, log_scale = self.initial[None, :].copy(), np.zeros(1)
-        rescale(vectors, log_scale)
-        return AutomatonStates(vectors, log_scale, too_wide(vectors), np.zeros(1, np.int64))
+        return start_states(self.initial)
 
     def step(
         self, states: AutomatonStates, parents: IntArray, symbols: IntArray
     ) -> AutomatonStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        if len(parents) * self.n_states**2 <= _FEW:
-            # A matrix each: cheaper than a product for every symbol.
-            origins = states.rows[parents]
-            before = states.vectors[origins, None]
-            vectors = np.matmul(before, self.transitions[symbols])[:, 0]
-            return self._arrived(vectors, origins, np.arange(len(parents)), states)
-        # Children are kept in the order of their symbols, so that each matrix is used once and
-        # its results are written in place; `rows` finds them again.
-        order = None if (symbols[1:] >= symbols[:-1]).all() else sort_codes(symbols)
-        origins = states.rows[parents if order is None else parents[order]]
-        sizes = np.bincount(symbols, minlength=len(self.alphabet))
-        vectors = np.empty((len(parents), self.n_states))
-        # One symbol's parents are gathered at a time, into one place that stays in the cache;
-        # "clip" only spares the check of indices that are known to be right.
-        scratch = np.empty((int(sizes.max()), self.n_states))
-        begin = 0
-        for matrix, size in zip(self.transitions, sizes.tolist(), strict=True):
-            if size:
-                here, before = slice(begin, begin + size), scratch[:size]
-                states.vectors.take(origins[here], axis=0, out=before, mode="clip")
-                np.matmul(before, matrix, out=vectors[here])
-                begin += size
-        rows = np.arange(len(parents))
-        if order is not None:
-            rows[order] = np.arange(len(parents))
-        return self._arrived(vectors, origins, rows, states)
-
-    def _arrived(
-        self, vectors: FloatArray, origins: IntArray, rows: IntArray, states: AutomatonStates
-    ) -> AutomatonStates:
-        """Return new states, brought back into the safe range if it is time."""
-        log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
-        if states.age + 1 < self._patience:
-            return AutomatonStates(vectors, log_scale, wide, rows, states.age + 1)
-        rescale(vectors, log_scale)
-        return AutomatonStates(vectors, log_scale, wide | too_wide(vectors), rows)
+        return step_states(self.transitions, states, parents, symbols, self._max_age)
 
     @cached_property
-    def _patience(self) -> int:
-        """How many steps a vector in the safe range can make without leaving float64's."""
-        sizes = np.abs(self.transitions)
-        smallest = sizes.min(where=sizes > 0, initial=1)
-        largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
-        return int(np.clip(150 / (1e-9 + np.log10(largest / smallest)), 1, 16))
+    def _max_age(self) -> int:
+        return max_age(self.transitions)
 
     def state_vectors(self, states: AutomatonStates) -> FloatArray:
         """Return the states themselves, shape ``(n, n_states)``."""
@@ -445,7 +374,7 @@ class WeightedAutomaton:
 
     @cached_property
     def _readers(self) -> FloatArray:
-        """Rows that read a state: one a symbol, the end, and all these together."""
+        """Rows that read a state: one per symbol, the end, and all these together."""
         readers = np.concatenate([self.transitions @ self.prefix_final, [self.final]])
         total = readers.sum(axis=0)
         return np.concatenate([readers, [total if self.elsewhere is None else self.prefix_final]])
@@ -455,7 +384,7 @@ class WeightedAutomaton:
         return self.read_states(states)[1].T
 
     def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
-        """Return `state_weights`, and `state_next_symbol` with a column a state, read at once."""
+        """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""
         read: FloatArray = (self._readers @ states.vectors.T).take(states.rows, axis=1)
         weights = scaled(read[-2].copy(), states.log_scale.take(states.rows))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -499,49 +428,21 @@ class WeightedAutomaton:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
-        content = self.to_npz() if _suffix(path) == ".npz" else self._to_json()
-        with writing(path) as fresh:
-            fresh.write_bytes(content)
+        write_automaton(path, AutomatonContent(self.alphabet, self.arrays))
 
     def to_npz(self) -> bytes:
         """Return what a ``.npz`` file holds."""
-        return npz_bytes({"header": np.array(json.dumps(self._header())), **self.arrays})
-
-    def _to_json(self) -> bytes:
-        lists = {name: array.tolist() for name, array in self.arrays.items()}
-        return json.dumps({**self._header(), **lists}, ensure_ascii=False).encode()
-
-    def _header(self) -> dict[str, object]:
-        return {"format": FORMAT, "version": VERSION, "alphabet": self.alphabet.to_json()}
+        return to_npz(AutomatonContent(self.alphabet, self.arrays))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
-        suffix, content = _suffix(path), read_bytes(path)
+        alphabet, arrays = read_automaton(path)
         with reading(path, "a seqray automaton"):
-            if suffix == ".npz":
-                return WeightedAutomaton.from_npz(content)
-            document = json.loads(content)
-            check_header(document, FORMAT, VERSION)
-            return _built(document["alphabet"], document)
+            return WeightedAutomaton(alphabet, **arrays)
 
     @staticmethod
     def from_npz(content: bytes) -> WeightedAutomaton:
         """Return the automaton that `to_npz` wrote."""
-        arrays = NpzArrays(content)
-        document = json.loads(str(arrays["header"]))
-        check_header(document, FORMAT, VERSION)
-        return _built(document["alphabet"], arrays)
-
-
-def _built(symbols: Iterable[Symbol], arrays: Mapping[str, Any] | NpzArrays) -> WeightedAutomaton:
-    initial, transitions, final = (arrays[name] for name in ("initial", "transitions", "final"))
-    elsewhere = arrays.get("elsewhere")
-    return WeightedAutomaton(Alphabet(symbols), initial, transitions, final, elsewhere)
-
-
-def _suffix(path: str | os.PathLike[str]) -> str:
-    suffix = Path(path).suffix
-    if suffix not in (".json", ".npz"):
-        raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
-    return suffix
+        alphabet, arrays = from_npz(content)
+        return WeightedAutomaton(alphabet, **arrays)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.automaton_states import AutomatonStates
 from seqray.automata.stepper import read_each
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray

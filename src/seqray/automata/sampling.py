@@ -24,35 +24,9 @@ class Sample(NamedTuple):
 def sample(
     stepper: PredictingStepper, n_words: int, *, seed: Seed, max_length: int = 1000
 ) -> Sample:
-    """Draw words symbol by symbol from the next-symbol distributions.
+    """Draw words symbol by symbol; see `seqray.sample`, which also opens automata.
 
-    Equal prefixes are stepped once. Negative probabilities count as 0; where nothing is left, the
-    word ends. From a box that leaks, words are drawn as if every one of them stayed within the
-    alphabet: each next symbol in proportion to its probability.
-
-    Parameters
-    ----------
-    stepper
-        What to sample from.
-    n_words
-        How many words to draw.
-    seed
-        Random seed, or a random generator.
-    max_length
-        A word that has not ended by then is cut there.
-
-    Returns
-    -------
-    Sample
-        The words, and how many of them were cut.
-
-    Examples
-    --------
-    >>> import seqray
-    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> words, n_cut = sample(wa, 1000, seed=np.random.default_rng(0))
-    >>> len(words), float(words.lengths.mean().round(1)), n_cut
-    (1000, 3.0, 0)
+    Equal prefixes are stepped once.
     """
     rng = random_generator(seed)
     if not all(hasattr(stepper, name) for name in ("start", "step", "state_next_symbol")):

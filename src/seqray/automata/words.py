@@ -6,7 +6,7 @@ a small integer, its *code*, and a batch of words is one flat array of codes wit
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -14,14 +14,12 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from seqray.automata.symbols import EMPTY_WORD, checked_symbols
 from seqray.util.arrays import IntArray, read_only
 from seqray.util.errors import ArgumentError, SymbolError
 
 Symbol: TypeAlias = Hashable
 Word: TypeAlias = Sequence[Symbol]
-
-EMPTY = "λ"
-"""How the empty word is shown."""
 
 
 @dataclass(frozen=True, init=False)
@@ -50,41 +48,7 @@ class Alphabet:
     symbols: tuple[Symbol, ...]
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
-        if isinstance(symbols, Set):
-            raise SymbolError(
-                f"an alphabet has an order and a {type(symbols).__name__} has none: it would "
-                "differ from run to run: write sorted(symbols), or a list"
-            )
-        try:
-            symbols = tuple(symbols)
-        except TypeError:
-            raise SymbolError(
-                "expected the symbols of an alphabet, such as 'ab' or ['do', 're'], got "
-                f"{symbols!r}"
-            ) from None
-        if not symbols:
-            raise SymbolError("an alphabet needs at least one symbol, got none")
-        seen: dict[Symbol, int] = {}
-        for code, symbol in enumerate(symbols):
-            try:
-                first = seen.setdefault(symbol, code)
-            except TypeError:
-                raise SymbolError(
-                    f"symbol {code + 1} of the alphabet, {symbol!r}, is not hashable: "
-                    "use strings, numbers or tuples"
-                ) from None
-            if symbol is None or (isinstance(symbol, str) and symbol in ("", EMPTY)):
-                raise SymbolError(
-                    f"symbol {code + 1} of the alphabet is {symbol!r}, which cannot be told from "
-                    f"no symbol at all ({EMPTY} is how the empty word is shown): give it another "
-                    "name"
-                )
-            if first != code:
-                raise SymbolError(
-                    f"symbol {symbol!r} stands twice in the alphabet, at positions {first + 1} "
-                    f"and {code + 1}"
-                )
-        object.__setattr__(self, "symbols", symbols)
+        object.__setattr__(self, "symbols", checked_symbols(symbols))
 
     @classmethod
     def of(cls, symbols: Alphabet | Iterable[Symbol]) -> Alphabet:
@@ -175,7 +139,7 @@ class Alphabet:
         >>> Alphabet("ab").show("ab"), Alphabet(range(12)).show([10, 2]), Alphabet("ab").show("")
         ('ab', '10 2', 'λ')
         """
-        return ("" if self.has_characters else " ").join(str(s) for s in word) or EMPTY
+        return ("" if self.has_characters else " ").join(str(s) for s in word) or EMPTY_WORD
 
     def to_json(self) -> list[Any]:
         """Return the symbols as JSON can hold them; ``Alphabet(list)`` brings them back."""

@@ -1,4 +1,4 @@
-"""The command line: one file a command, loaded when it is called."""
+"""The command line: one file per command, loaded when it is called."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from seqray.cli.terminal import show_anything
 from seqray.util.errors import ArgumentError, SeqrayError, Stopped, StopReason
 
 COMMANDS = {
-    "demo": "The whole job on a small network that ships with seqray.",
+    "demo": "Extract an automaton from a small network that ships with seqray.",
     "train": "Train the paper's recurrent network on a file of words.",
-    "check": "Check that a black box keeps the promises that extraction builds on.",
+    "check": "Check that a black box fulfils what extraction needs.",
     "extract": "Extract weighted automata from a black box into a run folder.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
     "draw": "Draw an automaton as SVG, PNG, PDF or Graphviz dot.",
     "explain": "Explain a word, or say what an automaton does as a whole.",
-    "explore": "Make a page to look at an automaton with, or serve it.",
+    "explore": "Make a page that shows an automaton, or serve it.",
     "convert": "Write an automaton in another format.",
     "bench": "Repeat the paper's experiments, resumable, into tables.",
     "data": "List, check and generate data sets for experiments.",
     "report": "Make a page with tables and figures from the results of experiments.",
-    "store": "Look at the answers that are kept, remove or export them.",
+    "store": "Look at the cached answers, remove or export them.",
 }
 
 
@@ -46,7 +46,7 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what calls ``sys.exit`` in it is a box, and no success."""
+        """Run a command; a box that calls ``sys.exit`` in it is an error."""
         try:
             return super().invoke(ctx)
         except SystemExit as error:  # commands themselves leave by `click.Context.exit`
@@ -66,7 +66,7 @@ class Commands(click.Group):
 def cli() -> None:
     """See what a black box on sequences has learnt.
 
-    seqray asks a model for its answers, nothing else, and returns a weighted automaton that
+    seqray queries a model, needs nothing but its answers, and returns a weighted automaton that
     computes nearly the same function: small enough to look at, fast enough to take its place.
 
     \b
@@ -93,8 +93,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
     except Stopped as stopped:
         click.echo(
-            f"Stopped before there was enough for an automaton: {stopped}. Answers that are kept "
-            "(seqray store info) are not asked again.",
+            f"Stopped before there was enough for an automaton: {stopped}. Cached answers "
+            "(seqray store info) are not queried again.",
             err=True,
         )
         sys.exit(130 if stopped.reason is StopReason.INTERRUPTED else 1)
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _drop_output() -> None:
-    """Send to nowhere what cannot be printed, so that the end of Python does not try it again."""
+    """Discard what cannot be printed, so that Python does not try it again at its end."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -6,20 +6,19 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
-from rich import progress
 from rich.table import Table
 
-from seqray.cli.common import console
+from seqray.cli.console import console, progress_bar
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
 from seqray.experiments.process_pool import here, processes
-from seqray.experiments.sweep import Step, Summary, Sweep
+from seqray.experiments.sweep import Sweep, SweepStep, SweepSummary
 from seqray.experiments.table import (
     AUTO,
     PAPER,
@@ -31,11 +30,12 @@ from seqray.experiments.table import (
     read_results,
 )
 from seqray.util.errors import ArgumentError, SeqrayError
+from seqray.util.formatting import duration
 
 QUICK_SIZES = (300, 400)
 QUICK = Settings(max_rank=40, n_test=500, n_rnn=500, n_held_out=500, n_contexts=400)
 METHODS = {"both": (PAPER, AUTO), "paper": (PAPER,), "auto": (AUTO,)}
-"""What can be asked for, and which methods that is."""
+"""The methods that each value of --method stands for."""
 
 
 def _numbers(
@@ -44,14 +44,14 @@ def _numbers(
     """Read numbers and ranges of them with commas between."""
     if text is None:
         return None
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for part in text.split(","):
         ends = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
         if not 0 < first <= last < first + 10_000:
             raise click.BadParameter(f"expected numbers like 3,24 or 1-48, got {text!r}")
-        found |= dict.fromkeys(range(first, last + 1))
-    return tuple(found)
+        numbers |= dict.fromkeys(range(first, last + 1))
+    return tuple(numbers)
 
 
 @click.command()
@@ -92,7 +92,7 @@ def _numbers(
     type=click.Choice(list(METHODS)),
     default="both",
     show_default=True,
-    help="The paper's, seqray's own (auto: what `seqray extract` takes by itself), or both.",
+    help="The paper's, seqray's own (auto: the default of `seqray extract`), or both.",
 )
 @click.option(
     "--sizes",
@@ -113,33 +113,15 @@ def _numbers(
     help="A first look in minutes: sizes 300,400, 400 contexts for seqray's own method, ranks up "
     "to 40 and 500 words of each kind; the results go to files of their own.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
-)
-@click.option(
-    "--fresh", is_flag=True, help="Begin anew, even if a sweep that was stopped can go on."
-)
-def command(
-    suite: str,
-    data: Path | None,
-    boxes: Path,
-    problems: tuple[int, ...] | None,
-    output: Path,
-    jobs: int,
-    method: str,
-    sizes: tuple[int, ...] | None,
-    max_rank: int | None,
-    max_length: int | None,
-    quick: bool,
-    seed: int,
-    fresh: bool,
-) -> None:
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@click.option("--fresh", is_flag=True, help="Start again, even if an interrupted sweep can go on.")
+def command(**options: Any) -> None:
     """Repeat the paper's experiments: extract from trained networks, and measure every rank.
 
-    Two methods are measured. The paper's: for each problem and size of basis the box is asked once,
-    and automata of every rank are compared with it, on the test words and on words drawn from the
-    network itself. And seqray's own, as `seqray extract` takes it by itself: for each problem once,
-    compared on the same words; it chooses its rank on words that it holds out. SUITE is
+    Two methods are measured. The paper's: for each problem and size of basis the network is queried
+    once, and automata of every rank are compared with it, on the test words and on words drawn from
+    the network. And seqray's own, the default of `seqray extract`: once for each problem, compared
+    on the same words; it chooses its rank on held-out words. SUITE is
 
     \b
       pautomac   48 problems with known target machines
@@ -147,17 +129,17 @@ def command(
       trucks     PAutomaC's natural problem 2
       generated  small problems that need no file at all
 
-    Every cell, a problem at a size or by seqray's own method, is kept as soon as it is done. Stop
+    Every cell, a problem at a size or by seqray's own method, is saved as soon as it is done. Stop
     whenever you like, with Ctrl-C or the power switch: the same command goes on where it was, and
-    more problems, sizes or the other method can be added later. Where a network or data are missing
-    the problem is left out, and said.
+    more problems, sizes or the other method can be added later. A problem whose network or data are
+    missing is left out, with a message.
 
     \b
     Left in the folder of results, for SUITE pautomac:
       pautomac.csv.gz          every automaton of both methods (paper and auto),
-                               a row for each set of words
+                               one row for each set of words
       pautomac.json            settings, versions, machine, what is missing, time by
-                               phase, what auto reached with how many questions
+                               phase, what auto reached with how many queries
       pautomac-boxes.csv       the networks: against their targets, and on their own
       pautomac-distilled.csv   time and memory of networks and automata
       parts/                   what the above are made of
@@ -171,23 +153,54 @@ def command(
     To make a network:
       seqray train 3.pautomac.train -o benchmarks/blackboxes/3.safetensors
     """
-    if suite == "trucks" and problems is not None:
+    _bench(BenchOptions(**options))
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """The arguments and options of the command, as click read them."""
+
+    suite: str
+    data: Path | None
+    boxes: Path
+    problems: tuple[int, ...] | None
+    output: Path
+    jobs: int
+    method: str
+    sizes: tuple[int, ...] | None
+    max_rank: int | None
+    max_length: int | None
+    quick: bool
+    seed: int
+    fresh: bool
+
+    def sweep(self) -> Sweep:
+        """Return the sweep over the problems, sizes and methods that were named."""
+        settings = QUICK if self.quick else Settings()
+        settings = replace(settings, seed=self.seed, max_length=self.max_length)
+        if self.max_rank is not None:
+            settings = replace(settings, max_rank=self.max_rank)
+        problems = sources(self.suite, data=self.data, boxes=self.boxes, problems=self.problems)
+        sizes = self.sizes or (QUICK_SIZES if self.quick else SIZES)
+        name = f"{self.suite}-quick" if self.quick else self.suite
+        sweep = Sweep(name, self.output, problems, sizes, settings, METHODS[self.method])
+        for reason, names in by_reason(sweep.holes).items():
+            click.echo(f"Left out: {listed_names(names)}: {reason}", err=True)
+        if len(sweep.holes) == len(problems):
+            raise ArgumentError(
+                f"nothing to do: every problem of {self.suite} lacks something, see above"
+            )
+        return sweep
+
+
+def _bench(options: BenchOptions) -> None:
+    """Run a sweep, or go on with one, and print its results."""
+    if options.suite == "trucks" and options.problems is not None:
         raise click.BadParameter("trucks is a single problem", param_hint="--problems")
-    settings = QUICK if quick else Settings()
-    settings = replace(settings, seed=seed, max_length=max_length)
-    if max_rank is not None:
-        settings = replace(settings, max_rank=max_rank)
-    found = sources(suite, data=data, boxes=boxes, problems=problems)
-    sizes = sizes or (QUICK_SIZES if quick else SIZES)
-    name = f"{suite}-quick" if quick else suite
-    sweep = Sweep(name, output, found, sizes, settings, METHODS[method])
-    for reason, names in _by_reason(sweep.holes).items():
-        click.echo(f"Left out: {_listed(names)}: {reason}", err=True)
-    if len(sweep.holes) == len(found):
-        raise ArgumentError(f"nothing to do: every problem of {suite} lacks something, see above")
-    if fresh:
+    sweep = options.sweep()
+    if options.fresh:
         sweep.begin_anew()
-    executor = here if jobs == 1 else processes(jobs)
+    executor = here if options.jobs == 1 else processes(options.jobs)
     try:
         with _watching() as on_step:
             summary = sweep.run(executor=executor, on_step=on_step)
@@ -209,8 +222,8 @@ def _interrupted(sweep: Sweep) -> NoReturn:
     click.get_current_context().exit(130)
 
 
-def _by_reason(holes: dict[str, str]) -> dict[str, list[str]]:
-    """Put together problems that miss the same kind of thing; the first one's reason stands."""
+def by_reason(holes: dict[str, str]) -> dict[str, list[str]]:
+    """Group problems that miss the same kind of thing; the first one's reason stands for all."""
     kinds: dict[str, tuple[str, list[str]]] = {}
     for name, reason in holes.items():
         kind = re.sub(r"\d+", "N", reason)
@@ -218,7 +231,7 @@ def _by_reason(holes: dict[str, str]) -> dict[str, list[str]]:
     return dict(kinds.values())
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed_names(names: Iterable[str]) -> str:
     """Write names shortly: 1, 3 … 6, spice4."""
     runs: list[list[str]] = []
     for name in names:
@@ -231,8 +244,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 @contextmanager
-def _watching() -> Iterator[Callable[[Step], None]]:
-    """Show a bar on a terminal; where there is none, a line a cell (both on standard error)."""
+def _watching() -> Iterator[Callable[[SweepStep], None]]:
+    """Show a bar on a terminal, elsewhere one line per cell (both on standard error)."""
     terminal = console(stderr=True)
     begin = time.monotonic()
 
@@ -240,30 +253,24 @@ def _watching() -> Iterator[Callable[[Step], None]]:
         if not 0 < share < 1:
             return ""
         seconds = (time.monotonic() - begin) * (1 - share) / share
-        return f", about {show_time(seconds)} left"
+        return f", about {duration(seconds)} left"
 
     if not terminal.is_terminal:
         yield lambda step: click.echo(f"{_line(step)}{left(step.share)}", err=True)
         return
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-    )
-    with progress.Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("the first cell", total=1.0)
+    with progress_bar("the first cell", unit=None) as bar:
 
-        def show(step: Step) -> None:
+        def show(step: SweepStep) -> None:
             if step.outcome.error:
-                bar.console.print(_line(step), highlight=False)
-            text = f"{step.n_done}/{step.n_all} cells{left(step.share)}"
-            bar.update(task, completed=step.share, description=text)
+                bar.print(_line(step))
+            bar.describe(f"{step.n_done}/{step.n_all} cells{left(step.share)}")
+            bar(step.share, 1.0)
 
         yield show
 
 
-def _line(step: Step) -> str:
-    """Say in a line what came of a cell."""
+def _line(step: SweepStep) -> str:
+    """Return one line about the result of a cell."""
     width = len(str(step.n_all))
     text = f"[{step.n_done:{width}}/{step.n_all}] {step.job}: "
     if step.outcome.result is None:
@@ -271,22 +278,11 @@ def _line(step: Step) -> str:
     part = step.outcome.result
     selection = "held-out" if step.job.kind == AUTO else "best-ndcg"
     rows = choose(part.results, set="test", selection=selection)
-    found = f"NDCG₅ {rows[0].ndcg5:.4f} at rank {rows[0].rank}, " if rows else ""
-    return f"{text}{found}{sum(part.about['seconds'].values()):.1f} s"
+    score = f"NDCG₅ {rows[0].ndcg5:.4f} at rank {rows[0].rank}, " if rows else ""
+    return f"{text}{score}{sum(part.about['seconds'].values()):.1f} s"
 
 
-def show_time(seconds: float) -> str:
-    """Write a duration as people say it.
-
-    >>> show_time(42), show_time(600), show_time(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _show(sweep: Sweep, summary: Summary) -> None:
+def _show(sweep: Sweep, summary: SweepSummary) -> None:
     """Print the best automaton of each problem, and where everything is."""
     test = choose(read_results(summary.table), set="test")
     theirs, own = choose(test, method=PAPER), held_out(choose(test, method=AUTO))
@@ -318,7 +314,7 @@ def _quality(box: BoxRow | None) -> str:
 def _cells(
     gain: Result | None, fair: Result | None, ratio: Result | None, own: Result | None
 ) -> list[str]:
-    """Write what is there of a problem: a dash where a method was not run."""
+    """Write the results of a problem, with a dash where a method was not run."""
     return [
         *((f"{gain.ndcg5:.4f}", str(gain.prefixes), str(gain.rank)) if gain else "–––"),
         f"{fair.ndcg5:.4f}" if fair else "–",

@@ -1,4 +1,4 @@
-"""What commands that ask a black box share: its options, its store, and Ctrl-C."""
+"""What commands that query a black box share: its options, its answer cache, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ option_option = click.option(
 store_option = click.option(
     "--store",
     metavar="FILE|none",
-    help="Where answers are kept, so that none is asked twice.  [default: SEQRAY_STORE, or a "
+    help="File of cached answers; no query is sent twice.  [default: SEQRAY_STORE, or a "
     "file in the user's cache; none for demo, rnn, taysir and wa, which are fast]",
 )
 
@@ -63,24 +63,24 @@ max_length_option = click.option(
 
 
 def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
-    """Read a file of words, without those that are too long for a box, and say how many."""
+    """Read a file of words without those that are too long for a box, and print how many."""
     words = seqray.read_words(path, alphabet=box.alphabet)
     longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
     if longest is None or not (words.lengths > longest).any():
         return words
-    kept = words[np.flatnonzero(words.lengths <= longest)]
-    if not len(kept):
+    short = words[np.flatnonzero(words.lengths <= longest)]
+    if not len(short):
         raise ArgumentError(
-            f"{path}: all {len(words):,} words are longer than {longest} symbols: expected shorter "
-            "ones, for "
-            + ("that is the box's own limit" if max_length is None else "that is the --max-length")
+            f"{path}: all {len(words):,} words are longer than {longest} symbols, "
+            + ("the box's own limit" if max_length is None else "the --max-length")
+            + ": expected shorter ones"
         )
     click.echo(
-        f"Note: {len(words) - len(kept):,} of {len(words):,} words in {path} are left out: they "
+        f"Note: {len(words) - len(short):,} of {len(words):,} words in {path} are left out: they "
         f"are longer than {longest} symbols.",
         err=True,
     )
-    return kept
+    return short
 
 
 def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
@@ -90,7 +90,7 @@ def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:
-    """Return where the answers of a box are kept, or None."""
+    """Return the file in which the answers of a box are cached, or None."""
     if store is not None:
         return None if store == "none" else Path(store)
     if is_native(spec):
@@ -99,7 +99,7 @@ def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:
         fingerprint_of(box)
         box.alphabet.to_json()
     except ArgumentError as error:
-        click.echo(f"Note: its answers are not kept: {error}", err=True)
+        click.echo(f"Note: the answers are not cached: {error}", err=True)
         return None
     return default_store()
 

@@ -9,17 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from seqray.cli.boxes import box_list, open_box, option_option
-from seqray.cli.common import console, json_line
+from seqray.cli.common import json_line
+from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.self_check import CheckResult, check
 from seqray.util.redaction import redacted
 
 MARKS = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("·")}
 
-HELP = """Check that a black box keeps the promises that extraction builds on.
+HELP = """Check that a black box fulfils what extraction needs.
 
-A few thousand questions at most: does a word get the same answer alone and in a batch, beside
-longer words, in any order, and when it is asked again? Do probabilities sum to 1? Is the empty word
+A few thousand queries at most: does a word get the same answer alone and in a batch, beside longer
+words, in any order, and when the query is repeated? Do probabilities sum to 1? Is the empty word
 accepted? How fast is it, and what will extraction do? Exit code 1 if a check fails.
 
 \b
@@ -57,7 +58,7 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
         click.echo(json_line([_as_json(finding) for finding in findings]))
     else:
         table = Table(title=redacted(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
-        for name in ("", "check", "found", "therefore"):
+        for name in ("", "check", "result", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:
             mark = MARKS[finding.ok]

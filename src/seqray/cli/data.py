@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 from rich.table import Table
 
 from seqray.automata.generators import KINDS
-from seqray.cli.common import console, write_text
+from seqray.cli.console import console
 from seqray.experiments import competition
-from seqray.experiments.catalogue import DataSet, Finding, State, catalogue, check
+from seqray.experiments.catalogue import DataSet, FileCheck, State, catalogue, check
+from seqray.util.csv_table import plain_csv_bytes
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.files import write_text
+from seqray.util.formatting import counted
 
 MARKS: dict[State, str] = {"whole": "✓", "other": "✓", "damaged": "✗", "absent": "–"}
 PAUTOMAC = "pautomac"
@@ -63,7 +67,7 @@ def check_command(data: Path | None) -> None:
     what is absent is only reported.
     """
     if data is None:
-        raise click.UsageError("say where the data are: --data DIR, or set SEQRAY_DATA")
+        raise click.UsageError("no data folder was given: add --data DIR, or set SEQRAY_DATA")
     if not data.is_dir():
         raise MissingFileError(f"{data}: there is no such data folder")
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -92,7 +96,7 @@ def check_command(data: Path | None) -> None:
         click.echo(remark)
     if damaged:
         raise FileError(
-            f"{damaged} damaged file{'s' * (damaged > 1)} in {data}: get them anew from where "
+            f"{counted(damaged, 'damaged file')} in {data}: get them anew from where "
             "`seqray data` says they were published"
         )
 
@@ -126,18 +130,7 @@ def check_command(data: Path | None) -> None:
 )
 @click.option("--problems", type=click.IntRange(1), default=1, show_default=True, help="How many.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def generate(
-    output: Path,
-    kind: str | None,
-    states: int | None,
-    symbols: int | None,
-    symbol_sparsity: float | None,
-    transition_sparsity: float | None,
-    train: int,
-    test: int,
-    problems: int,
-    seed: int,
-) -> None:
+def generate(**options: Any) -> None:
     """Generate problems like those of PAutomaC, in its files, with its parameters.
 
     What is not given is drawn from the competition's ranges, anew for every problem. A problem
@@ -150,8 +143,29 @@ def generate(
     Then:
       seqray bench pautomac --data generated
     """
-    folder = output / PAUTOMAC
-    numbers = range(1, problems + 1)
+    _generate(GenerateOptions(**options))
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """The options of ``seqray data generate``, as click read them."""
+
+    output: Path
+    kind: str | None
+    states: int | None
+    symbols: int | None
+    symbol_sparsity: float | None
+    transition_sparsity: float | None
+    train: int
+    test: int
+    problems: int
+    seed: int
+
+
+def _generate(options: GenerateOptions) -> None:
+    """Write problems, and a table of what was drawn."""
+    folder, train, test = options.output / PAUTOMAC, options.train, options.test
+    numbers = range(1, options.problems + 1)
     taken = [path for n in numbers for path in competition.problem_paths(folder, n)]
     if exists := [path for path in taken if path.exists()]:
         raise ArgumentError(f"{exists[0]} exists already: choose another folder")
@@ -159,16 +173,17 @@ def generate(
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("problem", "kind", "states", "symbols", "emitted", "led to", "mean length"):
         table.add_column(name, justify="left" if name == "kind" else "right", no_wrap=True)
-    lines = ["problem,kind,states,symbols,symbol_sparsity,transition_sparsity,train,test,seed"]
+    header = "problem,kind,states,symbols,symbol_sparsity,transition_sparsity,train,test,seed"
+    rows: list[tuple[object, ...]] = []
     for number in numbers:
-        rng = np.random.default_rng([seed, number])
+        rng = np.random.default_rng([options.seed, number])
         chosen = competition.draw_parameters(
             seed=rng,
-            kind=kind,
-            n_states=states,
-            n_symbols=symbols,
-            symbol_sparsity=symbol_sparsity,
-            transition_sparsity=transition_sparsity,
+            kind=options.kind,
+            n_states=options.states,
+            n_symbols=options.symbols,
+            symbol_sparsity=options.symbol_sparsity,
+            transition_sparsity=options.transition_sparsity,
         )
         problem = competition.generate_problem(chosen, train, test, seed=rng)
         competition.write_problem(problem, folder, number)
@@ -177,11 +192,11 @@ def generate(
             *(f"{chosen.symbol_sparsity:.0%}", f"{chosen.transition_sparsity:.0%}"),
             f"{problem.train.lengths.mean():.1f}",
         )
-        values = (number, *astuple(chosen), train, test, seed)
-        lines.append(",".join(map(str, values)))
-        write_text(folder / GENERATED, "\n".join(lines) + "\n")
+        rows.append((number, *astuple(chosen), train, test, options.seed))
+        content = plain_csv_bytes(header.split(","), rows)
+        write_text(folder / GENERATED, content.decode())
     console().print(table)
-    click.echo(f"{folder}: {train:,} training and {test:,} test words a problem")
+    click.echo(f"{folder}: {train:,} training and {test:,} test words per problem")
 
 
 def _described(known: DataSet) -> str:
@@ -204,7 +219,7 @@ def _names(known: DataSet) -> str:
     return f"{len(names)} files: {', '.join(names[:4])}{', …' * (len(names) > 4)}"
 
 
-def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) -> list[str]:
+def _checked(known: DataSet, findings: list[FileCheck], states: Counter[State]) -> list[str]:
     whole = states["whole"] + states["other"]
     worst: State = "damaged" if states["damaged"] else "absent" if states["absent"] else "whole"
     words = sum(
@@ -216,7 +231,7 @@ def _checked(known: DataSet, findings: list[Finding], states: Counter[State]) ->
     return [MARKS[worst], known.name, f"{known.folder}/", *(f"{count:,}" for count in counts)]
 
 
-def _remark(finding: Finding) -> str:
+def _remark(finding: FileCheck) -> str:
     if finding.state == "damaged":
         return f"✗ {finding.detail}"
     if finding.state == "other":

@@ -16,22 +16,16 @@ import seqray
 from seqray.automata.sampling import sample
 from seqray.blackbox.native.demo import open_demo
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
-from seqray.cli.common import (
-    console,
-    progress_bar,
-    show_comparison,
-    show_fidelity,
-    show_ranks,
-    some_ranks,
-    write_text,
-)
+from seqray.cli.common import show_comparison, show_fidelity, show_ranks, some_ranks
+from seqray.cli.console import console, progress_bar
 from seqray.draw.svg import to_svg
 from seqray.explain.naming import name_states
 from seqray.explore.page import to_html
 from seqray.fidelity.reference import Reference
 from seqray.formats.run_files import check_run_target
+from seqray.util.files import write_text
 
-READABLE, NAME = 5, "The demo's GRU"
+READABLE_STATES, NAME = 5, "The demo's GRU"
 
 
 @click.command()
@@ -45,26 +39,26 @@ READABLE, NAME = 5, "The demo's GRU"
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def command(output: Path, seed: int) -> None:
-    """Turn a small network that ships with seqray into an automaton, and measure it.
+    """Extract an automaton from a small network that ships with seqray, and measure it.
 
     The network is a GRU that was trained on words of a generated machine. Only its answers are
-    used: no training data, no look inside.
+    used: no training data, none of its weights.
     """
     check_run_target(output)
     terminal = console()
     box = open_demo()
     terminal.print(_headline("1. A black box", str(box)))
-    terminal.print("   All it does for us is to answer: what comes after these symbols?\n")
-    with progress_bar("asking the box") as progress:
-        found = seqray.extract(box, n_prefixes=300, max_rank=30, seed=seed, progress=progress)
-    settings = found.settings
+    terminal.print("   It answers one kind of query: what comes after these symbols?\n")
+    with progress_bar("querying the box") as progress:
+        extraction = seqray.extract(box, n_prefixes=300, max_rank=30, seed=seed, progress=progress)
+    settings = extraction.settings
     seconds = sum(settings["seconds"].values())
     text = f"from the answers on {settings['questions']:,} prefixes of words, in {seconds:.1f} s\n"
     terminal.print(_headline("2. An automaton", text))
-    best = found.best_rank()
-    ranks = some_ranks(found.max_rank, best, settings.get("fitted_ranks", ()))
-    show_ranks(found.fidelity, ranks, best)
-    wa = found.best()
+    best = extraction.best_rank()
+    ranks = some_ranks(extraction.max_rank, best, settings.get("fitted_ranks", ()))
+    show_ranks(extraction.fidelity, ranks, best)
+    wa = extraction.best()
     words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.query(box, words)
     terminal.print()
@@ -76,17 +70,17 @@ def command(output: Path, seed: int) -> None:
     show_comparison(words, reference.weights, wa.weights(words))
     terminal.print()
     terminal.print(_headline("4. A faster copy", f"{_speed(box, wa, words)}\n"))
-    seqray.save_run(found, output, about={"box": "demo", "name": NAME})
-    named = name_states(found.automaton(min(READABLE, found.max_rank)))
+    seqray.save_run(extraction, output, about={"box": "demo", "name": NAME})
+    named = name_states(extraction.automaton(min(READABLE_STATES, extraction.max_rank)))
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
     me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
-    page = to_html(found, box=box, name=NAME, seed=seed)
+    page = to_html(extraction, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
     files = (
-        f"{output / 'explorer.html'}: open it in a browser, and play\n"
-        f"                  {output / 'automaton.svg'}: the automaton at {READABLE} states"
+        f"{output / 'explorer.html'}: open it in a browser\n"
+        f"                  {output / 'automaton.svg'}: the automaton at {READABLE_STATES} states"
     )
     terminal.print(_headline("5. Look at it", files))
     terminal.print(
@@ -107,4 +101,4 @@ def _speed(box: RecurrentLanguageModel, wa: seqray.WeightedAutomaton, words: seq
         begin = time.perf_counter()
         model.weights(words)
         times.append((time.perf_counter() - begin) / len(words) * 1e6)
-    return f"the box takes {times[0]:.1f} µs a word, the automaton {times[1]:.1f} µs"
+    return f"the box takes {times[0]:.1f} µs per word, the automaton {times[1]:.1f} µs"

@@ -7,26 +7,20 @@ from pathlib import Path
 import click
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.cli.common import (
-    automaton_argument,
-    check_output,
-    notes,
-    open_automaton,
-    rank_option,
-)
+from seqray.cli.common import automaton_argument, check_output, open_automaton, rank_option
+from seqray.cli.console import notes
 from seqray.draw.graph import (
     EDGES_A_STATE,
     PAPER_THRESHOLD,
     clear_threshold,
-    counted,
     hidden_share,
-    weight_share,
 )
-from seqray.draw.saving import ENDINGS, save_drawing
+from seqray.draw.saving import DRAWINGS, save_drawing
 from seqray.explain.naming import name_states
+from seqray.util.formatting import counted, percent_in_words
 
-LOSS = 1e-6
-"""A change of weights that is worth a line."""
+REPORTED_LOSS = 1e-6
+"""Relative change of weights above which a line is printed."""
 
 
 @click.command()
@@ -36,14 +30,14 @@ LOSS = 1e-6
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that ends in .svg, .dot, .png or .pdf.",
+    help=f"A file that ends in one of {' '.join(DRAWINGS)}.",
 )
 @rank_option
 @click.option(
     "--threshold",
     type=click.FloatRange(min=0),
     help="Transitions with a smaller weight are not drawn.  [default: the smallest that leaves "
-    f"at most {EDGES_A_STATE} edges a state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
+    f"at most {EDGES_A_STATE} edges per state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
     "the paper's style]",
 )
 @click.option(
@@ -70,7 +64,7 @@ def command(
       seqray draw run -o automaton.pdf --rank 20 --threshold 0.1
       seqray draw wa.json -o automaton.dot --style paper
     """
-    check_output(output, ENDINGS, "--output")
+    check_output(output, DRAWINGS, "--output")
     opened = open_automaton(automaton, rank)
     with notes():
         if style == "paper":
@@ -80,14 +74,14 @@ def command(
             drawn, limit = _draw_readable(opened, output, threshold)
     hidden = hidden_share(drawn, limit)
     what = (
-        f"transitions below {limit:g} are hidden, {weight_share(hidden)} of all weight"
+        f"transitions below {limit:g} are hidden, {percent_in_words(hidden)} of all weight"
         if hidden
         else "all transitions are drawn"
     )
     click.echo(f"{output}: {counted(drawn.n_states, 'state')}; {what}")
     if threshold is None and style == "readable" and hidden:
         click.echo(
-            f"By default at most {EDGES_A_STATE} edges a state are drawn, or as many as hold "
+            f"By default at most {EDGES_A_STATE} edges per state are drawn, or as many as hold "
             "two thirds of the weight, and none below a hundredth of the largest weight; "
             "--threshold sets another limit."
         )
@@ -105,7 +99,7 @@ def _draw_readable(
             f"{named.automaton.n_states} of {counted(opened.n_states, 'state')} are drawn: no word "
             "needs the others."
         )
-    if named.loss > LOSS:
+    if named.loss > REPORTED_LOSS:
         click.echo(
             f"In readable coordinates weights change by up to {named.loss:.1g} of the largest; "
             "--style paper draws the automaton's own."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 import seqray
 from seqray.automata.stepper import predicts
-from seqray.automata.words import Alphabet
+from seqray.automata.words import Alphabet, Words
+from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended
@@ -22,19 +25,18 @@ from seqray.cli.boxes import (
 )
 from seqray.cli.common import (
     automaton_argument,
-    console,
     json_line,
     open_automaton,
     rank_option,
     show_fidelity,
-    show_number,
     titled,
 )
+from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.explain.text import shortened
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
 
 
@@ -47,7 +49,7 @@ from seqray.util.redaction import redacted
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
     f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
 )
-@click.option("--target", metavar="BOX", help="The machine that both were made to copy.")
+@click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
 @rank_option
 @store_option
@@ -56,22 +58,11 @@ from seqray.util.redaction import redacted
     "--worst",
     type=click.IntRange(1),
     metavar="N",
-    help="Search for words on which they disagree most, and show N of each way to find them: drawn "
-    "from the box, from the automaton, at random, or by varying the worst.",
+    help="Search for words on which they disagree most, and show N of each search method: drawn "
+    "from the box, drawn from the automaton, random, and variations of the worst.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
-def command(
-    automaton: str,
-    box: str,
-    words: Path | None,
-    target: str | None,
-    max_length: int | None,
-    rank: int | None,
-    store: str | None,
-    options: tuple[str, ...],
-    worst: int | None,
-    as_json: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Measure how faithful an automaton is to a black box on words.
 
     \b
@@ -82,49 +73,80 @@ def command(
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
     """
-    opened, shown_box = open_box(box, options), redacted(box)
-    copy = open_automaton(automaton, rank)
-    if copy.alphabet != opened.alphabet:
+    _evaluate(EvaluateOptions(**options))
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """The arguments and options of the command, as click read them."""
+
+    automaton: str
+    box: str
+    words: Path | None
+    target: str | None
+    max_length: int | None
+    rank: int | None
+    store: str | None
+    options: tuple[str, ...]
+    worst: int | None
+    as_json: bool
+
+
+def _evaluate(options: EvaluateOptions) -> None:
+    """Compare an automaton with a box, and print how faithful it is."""
+    opened, shown_box = open_box(options.box, options.options), redacted(options.box)
+    automaton = open_automaton(options.automaton, options.rank)
+    if automaton.alphabet != opened.alphabet:
         raise ArgumentError(
-            f"{automaton} reads {copy.alphabet}, {shown_box} reads {opened.alphabet}: "
+            f"{options.automaton} reads {automaton.alphabet}, {shown_box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
-    aim = open_box(target) if target else None
-    with opened_store(store_path(box, opened, store)) as kept, box_prints_to_stderr():
-        asked = attended(opened, Meter(), store=kept)
-        if words is not None:
-            evaluated = read_box_words(words, opened, max_length)
-        else:
-            evaluated, _ = drawn_words(asked, seed=0, max_length=max_length)
-            if not predicts(asked):
-                click.echo(
-                    f"On random words of up to {evaluated.lengths.max()} symbols, for {shown_box} "
-                    "cannot be sampled: for longer ones, --max-length; for others, --words FILE.",
-                    err=True,
-                )
-        fidelity = seqray.compare(asked, copy, evaluated, target=aim)
-        differ = []
-        if worst:
-            differ = seqray.disagreements(asked, copy, n_words=worst, max_length=max_length)
-        by_next = predicts(asked) and predicts(copy)
-    if as_json:
+    target = open_box(options.target) if options.target else None
+    path = store_path(options.box, opened, options.store)
+    with opened_store(path) as cache, box_prints_to_stderr():
+        box = attended(opened, Meter(), store=cache)
+        words = _words(options, box)
+        fidelity = seqray.compare(box, automaton, words, target=target)
+        worst = []
+        if options.worst:
+            worst = seqray.disagreements(
+                box, automaton, n_words=options.worst, max_length=options.max_length
+            )
+        by_next = predicts(box) and predicts(automaton)
+    if options.as_json:
         extra = {
-            "states": copy.n_states,
+            "states": automaton.n_states,
             "words": fidelity.n_words,
             "prefixes": fidelity.n_prefixes,
             "intervals": dict(fidelity.intervals),
         }
-        if worst:
-            extra["worst"] = [each._asdict() for each in differ]
+        if options.worst:
+            extra["worst"] = [each._asdict() for each in worst]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
-    else:
-        show_fidelity(fidelity, f"{automaton} ({copy.n_states} states) against {shown_box}")
-        if worst:
-            _show_worst(differ, opened.alphabet, by_next=by_next)
+        return
+    states = counted(automaton.n_states, "state")
+    show_fidelity(fidelity, f"{options.automaton} ({states}) against {shown_box}")
+    if options.worst:
+        _show_worst(worst, opened.alphabet, by_next=by_next)
 
 
-def _show_worst(differ: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:
-    """Print the words on which they disagree most, by what comes next or by their weights."""
+def _words(options: EvaluateOptions, box: BlackBox) -> Words:
+    """Read the words of a file, or draw some."""
+    if options.words is not None:
+        return read_box_words(options.words, box, options.max_length)
+    words, _ = drawn_words(box, seed=0, max_length=options.max_length)
+    if not predicts(box):
+        click.echo(
+            f"Compared on random words of up to {words.lengths.max()} symbols, because "
+            f"{redacted(options.box)} cannot be sampled. For longer words add --max-length, for "
+            "words of your own --words FILE.",
+            err=True,
+        )
+    return words
+
+
+def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:
+    """Print the words on which both disagree most, on the next symbol or on the weight."""
     table = titled("Where they disagree most")
     table.add_column("after the word" if by_next else "word")
     table.add_column("distance", justify="right")
@@ -133,9 +155,9 @@ def _show_worst(differ: list[Disagreement], alphabet: Alphabet, *, by_next: bool
     for name in ("box", "automaton"):
         table.add_column(name, justify="right")
     table.add_column("source")
-    for each in differ:
+    for each in worst:
         short = shortened(alphabet.show(each.word), 40)
-        distance, box, automaton = (show_number(value, 4) for value in each[1:4])
+        distance, box, automaton = (significant_but_one(value, 4) for value in each[1:4])
         following = [shortened(each.next, 12)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
@@ -146,6 +168,6 @@ def _show_worst(differ: list[Disagreement], alphabet: Alphabet, *, by_next: bool
         else "distance: the difference of the two weights."
     )
     click.echo(
-        f"{meaning} Words from box or automaton are ones\n"
-        "that it draws; random and search show what happens far from those."
+        f"{meaning} Words whose source is box or\n"
+        "automaton were drawn from it; random and search also look at words that neither draws."
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -15,14 +17,15 @@ from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import attended
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
-from seqray.cli.common import automaton_argument, console, json_line, open_automaton, rank_option
+from seqray.cli.common import at_rank, automaton_argument, json_line, open_source, rank_option
+from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explain.background import Background
-from seqray.explain.changes import RankChanges, what_changes
+from seqray.explain.changes import what_changes
 from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
-from seqray.extraction.run_folder import open_run
+from seqray.extraction.result import Extraction
 
 BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigrams}
 
@@ -31,14 +34,14 @@ BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigra
 @automaton_argument
 @click.argument("word", nargs=-1, metavar="[WORD]")
 @rank_option
-@click.option("--against", "box", metavar="BOX", help="The black box, asked about the word too.")
+@click.option("--against", "box", metavar="BOX", help="The black box, queried on the word too.")
 @click.option(
     "--background",
     type=click.Choice(list(BACKGROUNDS)),
     default="independent",
     show_default=True,
-    help="What Shapley values compare with: symbols as frequent as the automaton expects, each on "
-    "its own, or each depending on the one before.",
+    help="Where Shapley values take unknown symbols from: as frequent as the automaton expects, "
+    "each independent, or each depending on the one before.",
 )
 @click.option(
     "--words",
@@ -56,24 +59,13 @@ BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigra
 @store_option
 @option_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
-def command(
-    automaton: str,
-    word: tuple[str, ...],
-    rank: int | None,
-    box: str | None,
-    background: str,
-    words: Path | None,
-    neighbours: int,
-    store: str | None,
-    options: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Explain what an automaton makes of a word; without a word, what it does as a whole.
 
-    For a WORD: the path through named states, the probability of each symbol, what each position adds
-    to the weight (exact Shapley values), what comes next, and the words one edit away where the
-    answer changes most. With --against, the box's own answers stand beside all of it, and last how
-    faithful the automaton is on these very words.
+    For a WORD: the path through named states, the probability of each symbol, what each position
+    adds to the weight (exact Shapley values), the next symbols, and the words one edit away where
+    the answer changes most. With --against, the box's own answers stand beside all of it, and the
+    last table says how faithful the automaton is on these words.
 
     Without a WORD: the most probable words, lengths, states, symbols and rhythms; for a run
     folder also what changes from rank to rank.
@@ -89,59 +81,82 @@ def command(
       seqray explain wa.json abba --background markov --words train.txt
       seqray explain run abba --json
     """
-    opened = open_automaton(automaton, rank)
-    if not word:
-        if box is not None or words is not None:
-            given = "--against" if box is not None else "--words"
-            raise click.UsageError(f"{given} needs a WORD: it belongs to the explanation of one")
-        _explain_all(automaton, opened, rank, as_json)
-        return
-    symbols = read_word(opened.alphabet, word)
-    source = opened if words is None else seqray.read_words(words, alphabet=opened.alphabet)
-    behind = BACKGROUNDS[background](source)
-    if box is None:
-        found = explain_word(opened, symbols, background=behind, n_neighbours=neighbours)
+    _explain(ExplainOptions(**options))
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """The arguments and options of the command, as click read them."""
+
+    automaton: str
+    word: tuple[str, ...]
+    rank: int | None
+    box: str | None
+    background: str
+    words: Path | None
+    neighbours: int
+    store: str | None
+    options: tuple[str, ...]
+    as_json: bool
+
+
+def _explain(options: ExplainOptions) -> None:
+    """Explain one word, or the whole automaton, and print it."""
+    source = open_source(options.automaton)
+    automaton = at_rank(source, options.rank, options.automaton)
+    if options.word:
+        explanation = _explanation(options, automaton)
+        document, sections = explanation.as_dict(), explanation.sections()
     else:
-        asked = open_box(box, options)
-        with opened_store(store_path(box, asked, store)) as kept, box_prints_to_stderr():
-            found = explain_word(
-                opened,
-                symbols,
-                box=attended(asked, Meter(), store=kept),
-                background=behind,
-                n_neighbours=neighbours,
-            )
-    _print_word(found, as_json)
+        for name, given in (("--against", options.box), ("--words", options.words)):
+            if given is not None:
+                raise click.UsageError(f"{name} needs a WORD: it belongs to the explanation of one")
+        document, sections = _whole(source if options.rank is None else automaton, automaton)
+    if options.as_json:
+        click.echo(json_line(document))
+    else:
+        show_sections(sections)
+
+
+def _explanation(options: ExplainOptions, automaton: WeightedAutomaton) -> WordExplanation:
+    """Explain a word, with the box's answers if there is one."""
+    alphabet = automaton.alphabet
+    word = read_word(alphabet, options.word)
+    counted = (
+        automaton if options.words is None else seqray.read_words(options.words, alphabet=alphabet)
+    )
+    background = BACKGROUNDS[options.background](counted)
+    n_neighbours = options.neighbours
+    if options.box is None:
+        return explain_word(automaton, word, background=background, n_neighbours=n_neighbours)
+    opened = open_box(options.box, options.options)
+    path = store_path(options.box, opened, options.store)
+    with opened_store(path) as cache, box_prints_to_stderr():
+        return explain_word(
+            automaton,
+            word,
+            box=attended(opened, Meter(), store=cache),
+            background=background,
+            n_neighbours=n_neighbours,
+        )
+
+
+def _whole(
+    source: Extraction | WeightedAutomaton, automaton: WeightedAutomaton
+) -> tuple[dict[str, Any], tuple[Section, ...]]:
+    """Return facts about an automaton, and for a run what changes from rank to rank."""
+    known = facts(automaton)
+    if not isinstance(source, Extraction):
+        return {**known.as_dict(), "changes": None}, known.sections()
+    changes = what_changes(source)
+    more = changes.sections() if changes.steps else ()
+    return {**known.as_dict(), "changes": changes.as_dict()}, (*known.sections(), *more)
 
 
 def read_word(alphabet: Alphabet, texts: tuple[str, ...]) -> tuple[Symbol, ...]:
     """Read a word from the arguments of a command."""
     joined = ("" if alphabet.has_characters else " ").join(texts)
     return () if joined == "λ" and "λ" not in alphabet else alphabet.parse(joined)
-
-
-def _explain_all(path: str, automaton: WeightedAutomaton, rank: int | None, as_json: bool) -> None:
-    """Print the facts, and for a run what changes from rank to rank."""
-    found, changes = facts(automaton), None
-    folder = Path(path.removeprefix("wa:"))
-    if folder.is_dir() and rank is None:
-        changes = what_changes(open_run(folder))
-    if as_json:
-        document = {**found.as_dict(), "changes": None if changes is None else changes.as_dict()}
-        click.echo(json_line(document))
-        return
-    show_sections([*found.sections(), *_developed(changes)])
-
-
-def _developed(changes: RankChanges | None) -> tuple[Section, ...]:
-    return () if changes is None or not changes.steps else changes.sections()
-
-
-def _print_word(found: WordExplanation, as_json: bool) -> None:
-    if as_json:
-        click.echo(json_line(found.as_dict()))
-    else:
-        show_sections(found.sections())
 
 
 def show_sections(sections: Iterable[Section]) -> None:

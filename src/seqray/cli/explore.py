@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,19 +25,14 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import (
-    automaton_argument,
-    check_output,
-    notes,
-    open_automaton,
-    rank_option,
-    write_text,
-)
+from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
+from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
 from seqray.extraction.result import Extraction
-from seqray.extraction.run_folder import open_run
+from seqray.util.files import write_text
+from seqray.util.formatting import megabytes
 
 
 @click.command()
@@ -61,7 +58,7 @@ from seqray.extraction.run_folder import open_run
 @max_length_option
 @name_option
 @rank_option
-@click.option("--serve", is_flag=True, help="Serve the page here; typed words are asked of BOX.")
+@click.option("--serve", is_flag=True, help="Serve the page here; typed words are sent to BOX.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
 @click.option(
     "--host",
@@ -73,22 +70,7 @@ from seqray.extraction.run_folder import open_run
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def command(
-    automaton: str,
-    output: Path | None,
-    box: str | None,
-    words: Path | None,
-    max_length: int | None,
-    name: str | None,
-    rank: int | None,
-    serve: bool,
-    port: int,
-    host: str,
-    opens: bool,
-    store: str | None,
-    options: tuple[str, ...],
-    seed: int,
-) -> None:
+def command(**options: Any) -> None:
     """Make a page to look at an automaton with: one HTML file that needs nothing else.
 
     The graph with sliders for its size, words to try, fidelity, and with --against where box and
@@ -102,29 +84,59 @@ def command(
       seqray explore wa.json -o page.html
 
     With --serve the same page runs at http://127.0.0.1:8765, and every word that is typed there is
-    asked of the box, too. Ctrl-C ends it. That needs starlette and uvicorn:
+    also sent to the box. Ctrl-C ends it. That needs starlette and uvicorn:
     pip install '.[web]' in seqray's folder.
     """
-    _check(output, box, words, serve)
+    _explore(ExploreOptions(**options))
+
+
+@dataclass(frozen=True)
+class ExploreOptions:
+    """The arguments and options of the command, as click read them."""
+
+    automaton: str
+    output: Path | None
+    box: str | None
+    words: Path | None
+    max_length: int | None
+    name: str | None
+    rank: int | None
+    serve: bool
+    port: int
+    host: str
+    opens: bool
+    store: str | None
+    options: tuple[str, ...]
+    seed: int
+
+
+def _explore(options: ExploreOptions) -> None:
+    """Make the page; write it, or serve it."""
+    _check(options)
     listening = None
-    if serve:  # a port that is in use is noticed before any work
-        listening = click.get_current_context().with_resource(open_port(host, port))
-    found, default_name = _subject(automaton, rank)
-    name = name or default_name
-    if box is None:
+    if options.serve:  # a port that is in use is noticed before any work
+        listening = click.get_current_context().with_resource(open_port(options.host, options.port))
+    source = open_source(options.automaton)
+    if isinstance(source, WeightedAutomaton):
+        source = at_rank(source, options.rank, options.automaton)
+    name = options.name or _default_name(source, options.automaton)
+    rank, seed = options.rank, options.seed
+    if options.box is None:
         with notes():
-            page = to_html(found, rank=rank, name=name, seed=seed)
-        _write(output, page, opens)
+            page = to_html(source, rank=rank, name=name, seed=seed)
+        _write(options, page)
         return
-    opened = open_box(box, options)
-    shown = None if words is None else read_box_words(words, opened, max_length)
-    with opened_store(store_path(box, opened, store)) as kept:
-        asked = attended(opened, Meter(), store=kept)
+    opened, max_length = open_box(options.box, options.options), options.max_length
+    words = None
+    if options.words is not None:
+        words = read_box_words(options.words, opened, max_length)
+    with opened_store(store_path(options.box, opened, options.store)) as cache:
+        box = attended(opened, Meter(), store=cache)
         with notes(), box_prints_to_stderr():
             page = to_html(
-                found,
-                box=asked,
-                words=shown,
+                source,
+                box=box,
+                words=words,
                 rank=rank,
                 name=name,
                 max_length=max_length,
@@ -132,57 +144,58 @@ def command(
                 is_live=listening is not None,
             )
         if listening is not None:
-            _serve(page, asked, host, listening, opens)
+            _serve(options, page, box, listening)
         else:
-            _write(output, page, opens)
+            _write(options, page)
 
 
-def _check(output: Path | None, box: str | None, words: Path | None, serve: bool) -> None:
-    """Refuse what cannot work, before anything is asked."""
-    if serve:
-        if box is None:
+def _check(options: ExploreOptions) -> None:
+    """Refuse what cannot work, before the first query."""
+    if options.serve:
+        if options.box is None:
             raise click.UsageError("--serve needs a box: add --against BOX")
-        if output is not None:
+        if options.output is not None:
             raise click.UsageError("--serve writes no file: leave out either --serve or --output")
         load_web()
-    elif output is None:
+    elif options.output is None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
-        check_output(output, [".html"], "--output")
-    if words is not None and box is None:
-        raise click.UsageError("--words are what box and automaton are compared on: add --against")
+        check_output(options.output, [".html"], "--output")
+    if options.words is not None and options.box is None:
+        raise click.UsageError("--words needs a box to compare with: add --against BOX")
 
 
-def _subject(automaton: str, rank: int | None) -> tuple[Extraction | WeightedAutomaton, str | None]:
-    """Open a run folder, with all its ranks, or an automaton; and what to call it."""
-    path = automaton.removeprefix("wa:")
-    if Path(path).is_dir():
-        run = open_run(path)
-        known = run.settings.get("name") or run.settings.get("box")
-        return run, None if known else os.path.basename(os.path.normpath(path))
-    return open_automaton(automaton, rank), os.path.basename(path)
+def _default_name(source: Extraction | WeightedAutomaton, path: str) -> str | None:
+    """Return what to call the box: the name of the file or folder, None where a run knows it."""
+    if isinstance(source, Extraction) and (
+        source.settings.get("name") or source.settings.get("box")
+    ):
+        return None
+    return os.path.basename(os.path.normpath(path.removeprefix("wa:")))
 
 
-def _write(output: Path | None, page: str, opens: bool) -> None:
+def _write(options: ExploreOptions, page: str) -> None:
+    output = options.output
     assert output is not None
     write_text(output, page)
-    size = len(page.encode()) / 1e6
-    click.echo(f"{output}: {size:.1f} MB; open it in a browser, it needs nothing else")
-    if opens:
+    size = megabytes(len(page.encode()))
+    click.echo(f"{output}: {size}; open it in a browser, it needs nothing else")
+    if options.opens:
         webbrowser.open(output.absolute().as_uri())
 
 
-def _serve(page: str, box: BlackBox, host: str, listening: socket.socket, opens: bool) -> None:
-    where = f"[{host}]" if ":" in host else host
-    address = f"http://{where}:{listening.getsockname()[1]}/"
+def _serve(options: ExploreOptions, page: str, box: BlackBox, listening: socket.socket) -> None:
+    host = options.host
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}/"
     if not is_loopback(host):
         click.echo(
-            f"Warning: at {host} everybody who reaches this computer can see the page and ask the "
-            "box.",
+            f"Warning: at {host} everybody who reaches this computer can see the page and query "
+            "the box.",
             err=True,
         )
     click.echo(f"{address}    Ctrl-C ends it")
-    if opens:
+    if options.opens:
         webbrowser.open(address)
     with box_prints_to_stderr():
         run(application(page, box, host=host), listening)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 import seqray
-from seqray.automata.words import Words
+from seqray.automata.words import Alphabet, Words
+from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
     box_list,
     interruptible,
@@ -19,23 +21,18 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import (
-    notes,
-    progress_bar,
-    show_ranks,
-    show_rounds,
-    show_searches,
-    some_ranks,
-)
+from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
+from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.parameters import BASES
+from seqray.extraction.result import Extraction
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
 
-HELP = """Ask a black box for its answers and extract weighted automata of every rank.
+HELP = """Query a black box and extract weighted automata of every rank.
 
-The run folder keeps the configuration, what was asked about, the singular values, automata of
+The run folder has the configuration, the words that were queried, the singular values, automata of
 every rank and their fidelity on held-out words. All later commands open it.
 
 \b
@@ -52,9 +49,9 @@ Examples:
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
 
-Every answer of a box that is not seqray's own is kept, see `seqray store --help`: after an
-interruption, run the same command again, and only what is missing is asked. Ctrl-C once finishes
-the batch and extracts from what is known by then; twice stops at once.
+Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
+interruption, run the same command again, and only the missing queries are sent. Ctrl-C once
+finishes the batch and extracts from the answers so far; twice stops at once.
 """
 
 
@@ -66,26 +63,26 @@ the batch and extracts from what is known by then; twice stops at once.
     type=click.Choice(["auto", "conditional", "weighted", "paper"]),
     default="auto",
     show_default=True,
-    help="conditional: how contexts go on, for boxes that predict next symbols. weighted: blocks "
-    "of words' weights, every prefix counts the same. paper: raw blocks, uniform basis. auto: the "
-    "first of these that the box allows.",
+    help="conditional: conditional blocks, for boxes that predict next symbols. weighted: Hankel "
+    "blocks in which every prefix counts the same. paper: raw Hankel blocks, uniform basis. auto: "
+    "the first of these that the box allows.",
 )
 @click.option(
     "--basis",
     metavar="sampled|grown|uniform|FILE",
-    help="Where the words come from: the box; words that weigh much in smaller blocks; probability; or "
-    "a file of words.  [default: sampled where the box predicts next symbols, else grown; uniform "
-    "if the method is paper]",
+    help="Where prefixes and suffixes come from. sampled: words drawn from the box. grown: words "
+    "of large weight in smaller blocks. uniform: random words. FILE: words of a file.  [default: "
+    "sampled where the box predicts next symbols, else grown; uniform if the method is paper]",
 )
 @click.option(
     "--prefixes",
     type=click.IntRange(1),
-    help="How many to ask about.  [default: 800; 1500 contexts]",
+    help="How many prefixes, or contexts.  [default: 800; 1500 contexts]",
 )
 @click.option(
     "--suffixes",
     type=click.IntRange(1),
-    help="How many to ask about, or columns of contexts.  [default: 800; 250 columns]",
+    help="How many suffixes, or columns of contexts.  [default: 800; 250 columns]",
 )
 @click.option("--max-rank", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
@@ -102,23 +99,24 @@ the batch and extracts from what is known by then; twice stops at once.
 @click.option(
     "--budget",
     type=click.IntRange(1),
-    metavar="QUESTIONS",
-    help="The most words, prefixes or steps to ask; the basis is made small enough. Without it, "
-    "words beyond 100 million are refused.",
+    metavar="QUERIES",
+    help="Most words, prefixes or steps to query; the basis is made small enough. Without it, more "
+    "than 100 million words are refused.",
 )
 @click.option(
+    "--time-limit",
     "--time",
-    "seconds",
+    "time_limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="The longest time to ask; the automaton is made of what is known by then.",
+    help="Stop querying after this time; the automaton is made of the answers so far.",
 )
 @click.option(
     "--target",
     type=click.FloatRange(0, 1, min_open=True),
-    metavar="CLOSENESS",
-    help="Ask little first, then more, until NDCG5 on held-out words is this high; where the box "
-    "does not predict next symbols, 0.9 means that weights are off by a tenth.",
+    metavar="SCORE",
+    help="Stop early once the validation fidelity reaches this value: NDCG5 on held-out words. "
+    "Where the box does not predict next symbols, 0.9 means that weights are off by a tenth.",
 )
 @click.option(
     "--counterexamples",
@@ -126,130 +124,162 @@ the batch and extracts from what is known by then; twice stops at once.
     default=0,
     show_default=True,
     metavar="TIMES",
-    help="Search so many times for words on which box and automaton disagree, and learn from them: "
-    "for what hardly ever comes up and matters all the same, such as a backdoor. Each time costs "
-    "as much as the first asking, or more. For boxes that predict next symbols.",
+    help="Search this many times for words on which box and automaton disagree, and learn from "
+    "them: for rare behaviour that matters, such as a backdoor. Each search costs as many queries "
+    "as the first extraction, or more. For boxes that predict next symbols.",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="How often to ask the same of a box that answers differently each time.",
+    help="How often to send each query, for a box that answers differently each time.",
 )
 @name_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def command(
-    box: str,
-    output: Path,
-    method: str,
-    basis: str | None,
-    prefixes: int | None,
-    suffixes: int | None,
-    max_rank: int,
-    rank: str,
-    max_length: int | None,
-    budget: int | None,
-    seconds: float | None,
-    target: float | None,
-    counterexamples: int,
-    repeat: int,
-    name: str | None,
-    store: str | None,
-    options: tuple[str, ...],
-    seed: int,
-) -> None:
+def command(**options: Any) -> None:
     """Extract."""
-    wanted = _rank(rank)
-    limits = {"--max-rank": max_rank, "--prefixes": prefixes}
-    if method in ("weighted", "paper"):  # contexts have more columns than suffixes
-        limits["--suffixes"] = suffixes
-    for option, limit in limits.items():
-        if wanted is not None and limit is not None and wanted > limit:
+    _extract(ExtractOptions(**options))
+
+
+@dataclass(frozen=True)
+class ExtractOptions:
+    """The arguments and options of the command, as click read them."""
+
+    box: str
+    output: Path
+    method: str
+    basis: str | None
+    prefixes: int | None
+    suffixes: int | None
+    max_rank: int
+    rank: str
+    max_length: int | None
+    budget: int | None
+    time_limit: float | None
+    target: float | None
+    counterexamples: int
+    repeat: int
+    name: str | None
+    store: str | None
+    options: tuple[str, ...]
+    seed: int
+
+    def wanted_rank(self) -> int | None:
+        """Return the rank that was asked for, None for ``auto``; refuse one that cannot be."""
+        wanted = _rank(self.rank)
+        limits = {"--max-rank": self.max_rank, "--prefixes": self.prefixes}
+        if self.method in ("weighted", "paper"):  # contexts have more columns than suffixes
+            limits["--suffixes"] = self.suffixes
+        for option, limit in limits.items():
+            if wanted is not None and limit is not None and wanted > limit:
+                raise click.BadParameter(
+                    f"{wanted} is more than {limit}, which {option} allows", param_hint="--rank"
+                )
+        return wanted
+
+    def basis_source(self, alphabet: Alphabet) -> str | Words | None:
+        """Return the name of a basis, or the words of a file."""
+        if self.basis is None or self.basis in BASES:
+            return self.basis
+        if not Path(self.basis).exists():
             raise click.BadParameter(
-                f"{wanted} is more than {limit}, which {option} allows", param_hint="--rank"
-            )
-    check_run_target(output)
-    opened = open_box(box, options)
-    opened.alphabet.to_json()  # refuses symbols that a run folder cannot hold
-    answers = store_path(box, opened, store)
-    source: str | Words | None = basis
-    if basis is not None and basis not in BASES:
-        if not Path(basis).exists():
-            raise click.BadParameter(
-                f"expected {', '.join(BASES)} or a file of words, and there is no file {basis!r}",
+                f"expected {', '.join(BASES)} or a file of words, and there is no file "
+                f"{self.basis!r}",
                 param_hint="--basis",
             )
-        source = seqray.read_words(basis, alphabet=opened.alphabet)
-    with (
-        notes(),
-        interruptible() as stop,
-        box_prints_to_stderr(),
-        progress_bar("asking the box") as progress,
-    ):
-        found = seqray.extract(
-            opened,
-            n_prefixes=prefixes,
-            n_suffixes=suffixes,
-            max_rank=max_rank,
-            method=method,
-            basis=source,
-            max_length=max_length,
-            store=answers,
-            budget=budget,
-            time_limit=seconds,
-            target=target,
-            counterexamples=counterexamples,
-            repeat=repeat,
-            stop=stop,
-            seed=seed,
-            progress=progress,
-        )
-    chosen = found.best_rank() if wanted is None or wanted > found.max_rank else wanted
-    about = {"box": redacted(box)} if name is None else {"box": redacted(box), "name": name}
-    seqray.save_run(found, output, rank=chosen, about=about)
-    settings = found.settings
-    click.echo(_asked(settings))
-    if answers is not None:
-        click.echo(f"The answers are kept in {answers}.")
-    if len(settings.get("rounds", ())) > 1:
-        show_rounds(settings["rounds"])
-    if settings.get("counterexamples"):
-        show_searches(settings["counterexamples"])
-    ranks = some_ranks(found.max_rank, chosen, settings.get("fitted_ranks", ()))
-    show_ranks(found.fidelity, ranks, chosen)
-    if wanted is not None and wanted > found.max_rank:
+        return seqray.read_words(self.basis, alphabet=alphabet)
+
+
+def _extract(options: ExtractOptions) -> None:
+    """Extract, save the run folder, and print what came of it."""
+    wanted = options.wanted_rank()
+    check_run_target(options.output)
+    box = open_box(options.box, options.options)
+    box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
+    answers = store_path(options.box, box, options.store)
+    extraction = _extraction(options, box, answers)
+    is_too_large = wanted is not None and wanted > extraction.max_rank
+    chosen = extraction.best_rank() if wanted is None or is_too_large else wanted
+    about = {"box": redacted(options.box)}
+    if options.name is not None:
+        about["name"] = options.name
+    seqray.save_run(extraction, options.output, rank=chosen, about=about)
+    _show(extraction, chosen, answers)
+    if is_too_large:
         raise RankError(
-            f"rank {wanted} is above {found.max_rank}, the rank of the block; "
-            f"the answers are not lost: {output} was saved with rank {chosen}"
+            f"rank {wanted} is above {extraction.max_rank}, the rank of the block; no answer is "
+            f"lost: {options.output} was saved with rank {chosen}"
         )
-    click.echo(f"Run folder: {output}    next: seqray draw {output} -o automaton.svg")
-    if found.stop_reason is StopReason.INTERRUPTED:
-        again = "begins anew" if answers is None else "asks what is missing"
+    click.echo(
+        f"Run folder: {options.output}    next: seqray draw {options.output} -o automaton.svg"
+    )
+    if extraction.stop_reason is StopReason.INTERRUPTED:
+        again = "starts again" if answers is None else "sends only the missing queries"
         click.echo(f"Interrupted: the same command {again}.", err=True)
         click.get_current_context().exit(130)
 
 
-def _asked(settings: Mapping[str, Any]) -> str:
-    """Say what was asked, and how long it took."""
+def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) -> Extraction:
+    """Query the box, with a progress bar, until there is enough or Ctrl-C."""
+    source = options.basis_source(box.alphabet)
+    with (
+        notes(),
+        interruptible() as stop,
+        box_prints_to_stderr(),
+        progress_bar("querying the box") as progress,
+    ):
+        return seqray.extract(
+            box,
+            n_prefixes=options.prefixes,
+            n_suffixes=options.suffixes,
+            max_rank=options.max_rank,
+            method=options.method,
+            basis=source,
+            max_length=options.max_length,
+            store=answers,
+            budget=options.budget,
+            time_limit=options.time_limit,
+            target=options.target,
+            counterexamples=options.counterexamples,
+            repeat=options.repeat,
+            stop=stop,
+            seed=options.seed,
+            progress=progress,
+        )
+
+
+def _show(extraction: Extraction, chosen: int, answers: Path | None) -> None:
+    """Print how many queries there were, and how faithful the automata are."""
+    settings = extraction.settings
+    click.echo(_queries(settings))
+    if answers is not None:
+        click.echo(f"The answers are cached in {answers}.")
+    if len(settings.get("rounds", ())) > 1:
+        show_rounds(settings["rounds"])
+    if settings.get("counterexamples"):
+        show_searches(settings["counterexamples"])
+    ranks = some_ranks(extraction.max_rank, chosen, settings.get("fitted_ranks", ()))
+    show_ranks(extraction.fidelity, ranks, chosen)
+
+
+def _queries(settings: Mapping[str, Any]) -> str:
+    """Say how many queries there were, of what kind, and how long they took."""
     rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
         rows, columns = "contexts", f"{settings['columns']:,} columns"
     what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"])
     what = what or ("prefixes" if "columns" in settings else "words")
-    way, seconds = settings["asked"], settings["seconds"]
-    said = (
-        f"Asked {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
-        f"{settings['basis']}) {way if way.startswith('as ') else f'by {way}'} in "
+    method, seconds = settings["asked"], settings["seconds"]
+    text = (
+        f"Queried {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
+        f"{settings['basis']}) {method if method.startswith('as ') else f'by {method}'} in "
         f"{seconds.get('basis', 0) + seconds.get('fill', 0):.1f} s"
     )
-    return (
-        f"{said}, then fitted automata in {seconds['fit']:.1f} s."
-        if "fit" in seconds
-        else f"{said}."
-    )
+    fitted = f", then fitted automata in {seconds['fit']:.1f} s" if "fit" in seconds else ""
+    return f"{text}{fitted}."
 
 
 def _rank(text: str) -> int | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from seqray.experiments.report import write_report
+from seqray.util.formatting import counted
 
 
 @click.command()
@@ -34,8 +35,8 @@ from seqray.experiments.report import write_report
 def command(results: Path, output: Path, figures: Path, boxes: Path | None) -> None:
     """Make a page with tables and figures from the results of `seqray bench`.
 
-    It has the figures and tables of the paper, ours beside the paper's values, then seqray's own
-    method beside both, and says what is missing. Figures need matplotlib:
+    It has the figures and tables of the paper, seqray's values beside the published ones, then
+    seqray's own method beside both, and says what is missing. Figures need matplotlib:
     pip install '.[plots]' in seqray's folder.
 
     \b
@@ -44,7 +45,6 @@ def command(results: Path, output: Path, figures: Path, boxes: Path | None) -> N
       seqray report results -o results.md --figures images
     """
     report = write_report(results, output, figures, boxes=boxes)
-    n_figures = len(report.figures)
-    click.echo(f"{report.page}: with {n_figures} figure{'s' * (n_figures != 1)} in {figures}")
+    click.echo(f"{report.page}: with {counted(len(report.figures), 'figure')} in {figures}")
     for name, why in report.missing.items():
         click.echo(f"Not drawn: {name}: {why}", err=True)

@@ -9,8 +9,10 @@ import click
 from rich.table import Table
 
 from seqray.blackbox.queries.answer_cache import AnswerStore, KeptBox, default_store
-from seqray.cli.common import console, json_line
+from seqray.cli.common import json_line
+from seqray.cli.console import console
 from seqray.util.errors import ArgumentError, MissingFileError
+from seqray.util.formatting import megabytes
 
 DAY = 24 * 3600
 
@@ -18,7 +20,7 @@ file_argument = click.option(
     "--store",
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file.  [default: SEQRAY_STORE, or a file in the user's cache]",
+    help="The file of answers.  [default: SEQRAY_STORE, or a file in the user's cache]",
 )
 box_option = click.option(
     "--box", "pattern", metavar="TEXT", help="Only boxes whose name has this in it."
@@ -27,10 +29,10 @@ box_option = click.option(
 
 @click.group()
 def command() -> None:
-    """Look at the answers that are kept, remove or export them.
+    """Look at the cached answers, remove or export them.
 
-    Every question to a box that is not seqray's own is asked once: the answer is kept in a file,
-    and every later run finds it there.
+    Every query to a box that is not seqray's own is sent once: the answer is cached in a file, and
+    every later run reads it from there.
 
     \b
     Examples:
@@ -44,13 +46,13 @@ def command() -> None:
 @command.command()
 @file_argument
 def info(path: Path | None) -> None:
-    """Show which boxes have answers here, and how many."""
+    """Show which boxes have cached answers, and how many."""
     where = _existing(path)
     with AnswerStore(where) as store:
         boxes = store.boxes()
     parts = (where, *(where.with_name(where.name + more) for more in ("-wal", "-shm")))
     size = sum(part.stat().st_size for part in parts if part.exists())
-    click.echo(f"{where}: {size / 1e6:,.1f} MB")
+    click.echo(f"{where}: {megabytes(size)}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("box", overflow="fold")
     for name in ("answers", "symbols", "single", "blocks", "days unused"):
@@ -66,22 +68,25 @@ def info(path: Path | None) -> None:
 @file_argument
 @box_option
 @click.option(
-    "--older-than", type=click.FloatRange(0), metavar="DAYS", help="Not used for so long."
+    "--older-than",
+    type=click.FloatRange(0),
+    metavar="DAYS",
+    help="Not used for this long.",
 )
-@click.option("--all", "everything", is_flag=True, help="Everything.")
+@click.option("--all", "everything", is_flag=True, help="All boxes.")
 def prune(
     path: Path | None, pattern: str | None, older_than: float | None, everything: bool
 ) -> None:
-    """Forget the answers of some boxes, and give the room back."""
+    """Remove the answers of some boxes, and free the disk space."""
     if pattern is None and older_than is None and not everything:
-        raise click.UsageError("say what to forget: --box TEXT, --older-than DAYS or --all")
+        raise click.UsageError("nothing was chosen: add --box TEXT, --older-than DAYS or --all")
     with AnswerStore(_existing(path)) as store:
         chosen = _matching(store.boxes(), pattern)
         if older_than is not None:
             chosen = [box for box in chosen if time.time() - box.used > older_than * DAY]
         store.forget(chosen)
     click.echo(
-        f"Forgot {sum(b.n_answers for b in chosen):,} answers and "
+        f"Removed {sum(b.n_answers for b in chosen):,} answers and "
         f"{sum(b.n_blocks for b in chosen):,} blocks of {len(chosen)} boxes."
     )
 
@@ -90,9 +95,9 @@ def prune(
 @file_argument
 @box_option
 def export(path: Path | None, pattern: str | None) -> None:
-    """Write answers to standard output, one line of JSON a word.
+    """Write answers to standard output, one line of JSON per word.
 
-    Blocks, in which boxes with states are kept, are left out.
+    Blocks, in which the answers of boxes with states are cached, are left out.
     """
     with AnswerStore(_existing(path)) as store:
         boxes = _matching(store.boxes(), pattern)
@@ -109,7 +114,7 @@ def export(path: Path | None, pattern: str | None) -> None:
 def _existing(path: Path | None) -> Path:
     where = default_store() if path is None else path
     if not where.is_file():
-        raise MissingFileError(f"{where}: there is no store yet")
+        raise MissingFileError(f"{where}: there are no cached answers yet")
     return where
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
-from rich import progress
 
 import seqray
-from seqray.cli.common import check_output, console, titled, write_text
+from seqray.cli.common import check_output, titled
+from seqray.cli.console import console, progress_bar
+from seqray.util.files import write_text
 
 if TYPE_CHECKING:
     from seqray.training.checkpoint import Epoch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Report: TypeAlias = tuple["Callable[[int, int], None]", "Callable[[Epoch], None]"]
 
-BARS, WIDTH = "▁▂▃▄▅▆▇█", 24
+SPARKLINE_BARS, SPARKLINE_WIDTH = "▁▂▃▄▅▆▇█", 24
 
 
 def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
@@ -54,7 +55,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     default="30,50,120",
     show_default=True,
     metavar="N,N,…",
-    help="Units of the recurrent layers, a network each.",
+    help="Units of the recurrent layers, one network each.",
 )
 @click.option("--epochs", type=click.IntRange(1), default=40, show_default=True)
 @click.option(
@@ -64,7 +65,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option(
     "--embedding",
     type=click.IntRange(1),
-    help="Numbers that stand for a symbol.  [default: three times the number of symbols]",
+    help="Size of the embedding of a symbol.  [default: three times the number of symbols]",
 )
 @click.option("--batch-size", type=click.IntRange(1), default=128, show_default=True)
 @click.option(
@@ -72,17 +73,17 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     type=click.FloatRange(0, min_open=True),
     default=0.005,
     show_default=True,
-    help="At its highest: it rises shortly, and falls to 0 at the last epoch.",
+    help="The highest one: it rises shortly, and falls to 0 at the last epoch.",
 )
 @click.option(
     "--patience",
     type=click.IntRange(1),
-    help="Leave a size after so many epochs without a better one.  [default: never]",
+    help="Leave a size after this many epochs without improvement.  [default: never]",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--half", is_flag=True, help="Save in half precision, for a file of half the size.")
 @click.option(
-    "--fresh", is_flag=True, help="Begin anew, even if a training that was cut short can go on."
+    "--fresh", is_flag=True, help="Start again, even if an interrupted training can go on."
 )
 def command(
     words: Path,
@@ -97,10 +98,10 @@ def command(
 
     An embedding, two recurrent layers, two dense layers, and a softmax over the next symbol and
     the end of the word. Networks of several sizes are trained, and the one with the best
-    cross-entropy on validation words is kept, as it was after its best epoch.
+    cross-entropy on validation words is saved, as it was after its best epoch.
 
-    After every epoch all is kept in a file beside the output. If training is cut short, run the
-    same command again: it goes on, and ends with the very network of a training without a break.
+    After every epoch all is saved in a file beside the output. If training is interrupted, run the
+    same command again: it goes on, and ends with the same network as a training without a break.
     OUTPUT.history.csv gets the cross-entropies of all epochs.
 
     \b
@@ -122,10 +123,10 @@ def command(
     if fresh:
         checkpoint.unlink(missing_ok=True)
     elif checkpoint.exists():
-        click.echo(f"Found {checkpoint}: going on from it (--fresh begins anew).", err=True)
+        click.echo(f"Found {checkpoint}: going on from it (--fresh starts again).", err=True)
     train = seqray.train  # says what is missing, if PyTorch is, before the bar is drawn
     with _interruptible(checkpoint), _watching(options["epochs"]) as (on_step, on_epoch):
-        found = train(
+        network = train(
             read,
             validation=held_out,
             n_layers=layers,
@@ -134,11 +135,11 @@ def command(
             on_epoch=on_epoch,
             **options,
         )
-    found.model.save(output, half=half)
+    network.model.save(output, half=half)
     history = output.with_suffix(".history.csv")
-    write_text(history, history_csv(found.history))
+    write_text(history, history_csv(network.history))
     checkpoint.unlink(missing_ok=True)
-    _show(found)
+    _show(network)
     click.echo(f"Network: {output}    all epochs: {history}")
     click.echo(f"next: seqray extract rnn:{output} -o run")
 
@@ -162,23 +163,13 @@ def _interruptible(checkpoint: Path) -> Iterator[None]:
 
 @contextmanager
 def _watching(epochs: int) -> Iterator[Report]:
-    """Show a bar on a terminal; where there is none, a line an epoch (both on standard error)."""
+    """Show a bar on a terminal, elsewhere one line per epoch (both on standard error)."""
     terminal = console(stderr=True)
     if not terminal.is_terminal:
         yield lambda done, total: None, lambda row: click.echo(_line(row, epochs), err=True)
         return
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=terminal, transient=True) as bar:
-        task = bar.add_task("training", total=None)
-        yield (
-            lambda done, total: bar.update(task, completed=done, total=total),
-            lambda row: bar.update(task, description=_line(row, epochs, ("validation",))),
-        )
+    with progress_bar("training", "batches") as bar:
+        yield bar, lambda row: bar.describe(_line(row, epochs, ("validation",)))
 
 
 def _line(row: Epoch, epochs: int, names: tuple[str, ...] = ("training", "validation")) -> str:
@@ -186,17 +177,17 @@ def _line(row: Epoch, epochs: int, names: tuple[str, ...] = ("training", "valida
     return f"{row.hidden} units, epoch {row.epoch}/{epochs}: {values}"
 
 
-def _show(found: TrainedNetwork) -> None:
-    """Print how each size fared, and which was kept."""
-    shown = titled("Cross-entropy a symbol (or end), in nats")
+def _show(network: TrainedNetwork) -> None:
+    """Print the cross-entropy of each size, and which network was saved."""
+    shown = titled("Cross-entropy per symbol (or end), in nats")
     for name in ("units", "epoch", "training", "validation"):
         shown.add_column(name, justify="right")
     shown.add_column("validation by epoch", no_wrap=True)
     shown.add_column("seconds", justify="right")
-    for size in dict.fromkeys(row.hidden for row in found.history):
-        rows = [row for row in found.history if row.hidden == size]
+    for size in dict.fromkeys(row.hidden for row in network.history):
+        rows = [row for row in network.history if row.hidden == size]
         best = min(rows, key=lambda row: row.validation)
-        mark, style = ("→ ", "bold green") if size == found.hidden else ("", "")
+        mark, style = ("→ ", "bold green") if size == network.hidden else ("", "")
         shown.add_row(
             *(f"{mark}{size}", str(best.epoch), f"{best.training:.4f}", f"{best.validation:.4f}"),
             *(sparkline([row.validation for row in rows]), f"{sum(r.seconds for r in rows):.1f}"),
@@ -204,9 +195,9 @@ def _show(found: TrainedNetwork) -> None:
         )
     console().print(shown)
     click.echo(
-        f"Kept: {found.hidden} units after epoch {found.epoch}. Validation cross-entropy "
-        f"{found.validation:.4f} nats on {found.n_validation:,} words, learnt from "
-        f"{found.n_training:,} in {sum(row.seconds for row in found.history):.1f} s."
+        f"Saved: {network.hidden} units after epoch {network.epoch}. Validation cross-entropy "
+        f"{network.validation:.4f} nats on {network.n_validation:,} words, learnt from "
+        f"{network.n_training:,} in {sum(row.seconds for row in network.history):.1f} s."
     )
 
 
@@ -217,9 +208,9 @@ def sparkline(values: list[float]) -> str:
     """
     least, most = min(values), max(values[1:] or values)
     height = (most - least) or 1.0
-    n_shown = min(len(values), WIDTH)
+    n_shown = min(len(values), SPARKLINE_WIDTH)
     shown = [values[round(i * (len(values) - 1) / max(1, n_shown - 1))] for i in range(n_shown)]
-    return "".join(BARS[min(7, int(7.99 * (value - least) / height))] for value in shown)
+    return "".join(SPARKLINE_BARS[min(7, int(7.99 * (value - least) / height))] for value in shown)
 
 
 def history_csv(history: tuple[Epoch, ...]) -> str:

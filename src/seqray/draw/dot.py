@@ -13,12 +13,12 @@ from seqray.draw.graph import (
     DrawnEdge,
     drawn_edges,
     hidden_caption,
-    number,
     state_weights,
 )
 from seqray.draw.readable import MAX_LINES, Facts, entry_label, tint
 from seqray.draw.styles import checked, chosen_threshold, subject
 from seqray.formats.automaton_file import AutomatonLike
+from seqray.util.formatting import typeset
 
 
 def to_dot(
@@ -120,7 +120,7 @@ def _named_states(automaton: WeightedAutomaton, facts: Facts) -> list[str]:
         lines += [
             f'    in{q} [shape=point, style=invis, label=""];',
             f'    in{q} -> {q} [{style}label="{label}", '
-            f'tooltip="words begin here with weight {number(weight)}"];',
+            f'tooltip="words begin here with weight {typeset(weight)}"];',
         ]
     return lines
 

@@ -12,6 +12,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Symbol
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted, percent_in_words, typeset
 
 # Okabe and Ito's blue and vermilion: told apart with every common form of colour blindness.
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
@@ -55,14 +56,14 @@ class DrawnEdge(NamedTuple):
         """Return the label with at most so many lines, and digits in a number."""
         cut = len(self.weights) if len(self.weights) <= n_lines else n_lines - 1
         drawn = zip(self.names[:cut], self.weights, strict=False)
-        lines = tuple((f"{name}: {number(w, digits)}", w) for name, (_, w) in drawn)
+        lines = tuple((f"{name}: {typeset(w, digits)}", w) for name, (_, w) in drawn)
         rest = len(self.weights) - cut
         return (*lines, (f"… {rest} more", 0.0)) if rest else lines
 
     @property
     def full_text(self) -> str:
         """Every shown symbol with its weight, on one line."""
-        return ", ".join(f"{name}: {number(weight)}" for name, weight in self.weights)
+        return ", ".join(f"{name}: {typeset(weight)}" for name, weight in self.weights)
 
 
 def drawn_edges(automaton: WeightedAutomaton, threshold: float) -> list[DrawnEdge]:
@@ -175,44 +176,13 @@ def hidden_caption(automaton: WeightedAutomaton, threshold: float) -> str:
             ("edge", int(present.any(axis=0).sum()), int(shown.any(axis=0).sum())),
         )
     ]
-    share = f"{weight_share(hidden_share(automaton, threshold))} of the weight"
+    share = f"{percent_in_words(hidden_share(automaton, threshold))} of the weight"
     return f"|weight| < {threshold:g} is hidden: {', '.join(counts)}, {share}"
-
-
-def weight_share(share: float) -> str:
-    """Write how much of the weight is hidden, never 0 % of something and never 100 % of less.
-
-    >>> weight_share(0.00987), weight_share(1e-7), weight_share(0.9999)
-    ('0.99 %', 'less than 0.01 %', 'more than 99 %')
-    """
-    if 0 < share < 1e-4:
-        return "less than 0.01 %"
-    if 0.99 < share < 1:
-        return "more than 99 %"
-    return f"{100 * share:.2g} %" if share < 0.99 else "100 %"
-
-
-def counted(number: int, one: str) -> str:
-    """Write a number of things.
-
-    >>> counted(1, "state"), counted(1200, "state")
-    ('1 state', '1,200 states')
-    """
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def state_weights(automaton: WeightedAutomaton, state: int) -> str:
     """Return ``input > output`` of a state."""
-    return f"{number(automaton.initial[state])} > {number(automaton.final[state])}"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Write a number with a few significant digits and a real minus sign.
-
-    >>> number(-1/3), number(0.25), number(1/3, 2)
-    ('−0.333', '0.25', '0.33')
-    """
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")  # + 0.0 turns −0 into 0
+    return f"{typeset(automaton.initial[state])} > {typeset(automaton.final[state])}"
 
 
 def shown_name(symbol: Symbol) -> str:

@@ -17,7 +17,6 @@ from seqray.draw.graph import (
     distinct,
     drawn_edges,
     hidden_caption,
-    number,
     shown_name,
 )
 from seqray.draw.labels import Arrangement, arrange
@@ -49,6 +48,7 @@ from seqray.draw.strokes import (
     title_of,
 )
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import short_percent, typeset
 
 DARKEST = np.array([0x7D, 0xBE, 0xE8])
 """The inside of the state where most time is spent; others are between it and white."""
@@ -104,21 +104,8 @@ class Facts:
     def share(self, weight: float) -> str:
         """Write a weight: in per cent where it is a probability."""
         if not self.probabilities:
-            return number(weight, 2)
-        return percent(weight)
-
-
-def percent(share: float) -> str:
-    """Write a share in per cent.
-
-    >>> percent(0.2512), percent(0.0321), percent(0.00004), percent(-0.1), percent(0.9996)
-    ('25 %', '3.2 %', '0 %', '−10 %', '99.96 %')
-    """
-    hundred = 100 * share
-    text = f"{hundred:.0f}" if abs(hundred) >= 9.5 else f"{hundred:.1f}".removesuffix(".0")
-    if text == "100" and share != 1:
-        text = f"{hundred:.4g}"
-    return f"{text.replace('-0', '0') if text == '-0' else text} %".replace("-", "−")
+            return typeset(weight, 2)
+        return short_percent(weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +282,7 @@ def _entry(shown: Shown, at: int, curve: Curve, box: FloatArray | None) -> Group
         shapes.append(Box(complex(x, y), (width, height), 4.0, PAPER, opacity=(0.95, 1.0)))
         text = [(line, colour, False) for line, _ in shown.labels[at]]
         shapes += text_block(complex(x, y), text, SMALL)
-    tip = f"words begin here with weight {number(weight)}"
+    tip = f"words begin here with weight {typeset(weight)}"
     return Group("entry", shapes, {"to": state}, tip)
 
 
@@ -306,9 +293,9 @@ def _state(shown: Shown, state: int, found: Arrangement) -> Group:
     shapes = _rims(centre, half, tint(facts, state), automaton.final[state] >= facts.often)
     text = [(line, INK, at < len(lines) - 1) for at, line in enumerate(lines)]
     tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
-    tip += number(float(automaton.final[state]))
+    tip += typeset(float(automaton.final[state]))
     if facts.mass is not None:
-        tip += f"; {percent(float(facts.mass[state]))} of all steps are spent here"
+        tip += f"; {short_percent(float(facts.mass[state]))} of all steps are spent here"
     return Group("state", [*shapes, *text_block(centre, text)], {"state": state}, tip)
 
 
@@ -344,7 +331,9 @@ def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> st
     sizes = np.abs(automaton.initial) / (np.abs(automaton.initial).max() or 1.0)
     hidden = 1 - sizes[list(facts.begins)].sum() / (sizes.sum() or 1.0)
     return (
-        f"{caption}; {percent(hidden)} of the beginnings are hidden" if hidden >= 5e-4 else caption
+        f"{caption}; {short_percent(hidden)} of the beginnings are hidden"
+        if hidden >= 5e-4
+        else caption
     )
 
 
@@ -372,7 +361,7 @@ def _legend(
         text = f"words end here most ({facts.share(facts.often)} or more)"
         entries.append(LegendEntry(_rims(0j, half, PAPER, double=True), 30, text))
     if facts.mass is not None:
-        most = percent(float(np.max(facts.mass)))
+        most = short_percent(float(np.max(facts.mass)))
         dark = [Box(0j, half, CORNER - RING, tint(facts, None), INK)]
         entries.append(LegendEntry(dark, 30, f"{most} of all steps; lighter: fewer"))
     return entries + line_entries(edges)

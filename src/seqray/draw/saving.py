@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -16,7 +17,21 @@ from seqray.formats.automaton_file import AutomatonLike
 from seqray.util.errors import ArgumentError
 from seqray.util.files import writing
 
-ENDINGS = (".svg", ".dot", ".png", ".pdf")
+
+def _svg(automaton: AutomatonLike, path: Path, **options: Any) -> None:
+    path.write_text(to_svg(automaton, **options), "utf-8")
+
+
+def _dot(automaton: AutomatonLike, path: Path, **options: Any) -> None:
+    path.write_text(to_dot(automaton, **options), "utf-8")
+
+
+def _image(automaton: AutomatonLike, path: Path, **options: Any) -> None:
+    write_image(picture(automaton, **options), path)
+
+
+DRAWINGS = {".svg": _svg, ".dot": _dot, ".png": _image, ".pdf": _image}
+"""How to draw to a file, by its ending. To add a format, add a function and a line here."""
 
 
 def save_drawing(
@@ -51,14 +66,7 @@ def save_drawing(
     True
     """
     ending = Path(path).suffix
-    if ending not in ENDINGS:
-        raise ArgumentError(f"{path}: a drawing ends in {' '.join(ENDINGS)}, not {ending!r}")
+    if ending not in DRAWINGS:
+        raise ArgumentError(f"{path}: a drawing ends in {' '.join(DRAWINGS)}, not {ending!r}")
     with writing(path) as fresh:
-        if ending == ".svg":
-            text = to_svg(automaton, threshold=threshold, names=names, mass=mass)
-            fresh.write_text(text, "utf-8")
-        elif ending == ".dot":
-            text = to_dot(automaton, threshold=threshold, names=names, mass=mass)
-            fresh.write_text(text, "utf-8")
-        else:
-            write_image(picture(automaton, threshold=threshold, names=names, mass=mass), fresh)
+        DRAWINGS[ending](automaton, fresh, threshold=threshold, names=names, mass=mass)

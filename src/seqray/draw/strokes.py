@@ -8,7 +8,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import MAX_PEN, Curve, Points, box_corners, half_size, head_corners
-from seqray.draw.graph import NEGATIVE_TEXT, DrawnEdge, counted, number
+from seqray.draw.graph import NEGATIVE_TEXT, DrawnEdge
 from seqray.draw.labels import Arrangement
 from seqray.draw.scene import (
     INK,
@@ -23,6 +23,7 @@ from seqray.draw.scene import (
     stroke,
     text_block,
 )
+from seqray.util.formatting import counted, typeset
 
 LABEL_PADDING = 3.0
 
@@ -88,8 +89,8 @@ def extent(found: Arrangement) -> Points:
 
 def line_entries(edges: Sequence[DrawnEdge]) -> list[LegendEntry]:
     """Return what a legend says of lines: the thinnest and the thickest, and both signs."""
-    sizes = sorted({number(abs(edge.heaviest)): abs(edge.heaviest) for edge in edges}.values())
-    lines = [(size, pen(size, sizes[-1]), f"|weight| {number(size)}") for size in sizes]
+    sizes = sorted({typeset(abs(edge.heaviest)): abs(edge.heaviest) for edge in edges}.values())
+    lines = [(size, pen(size, sizes[-1]), f"|weight| {typeset(size)}") for size in sizes]
     entries = lines[:1] + lines[1:][-1:]
     if any(weight < 0 for edge in edges for _, weight in edge.weights):
         entries += [(1.0, 2.0, "positive"), (-1.0, 2.0, "negative")]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from seqray.experiments.table import read_rows, write_rows
 from seqray.formats.words_file import PathLike
+from seqray.util.csv_table import read_rows, write_rows
 
 
 class BoxRow(NamedTuple):

@@ -89,12 +89,12 @@ class DataSet:
     files: tuple[DataFile, ...]
 
 
-class Finding(NamedTuple):
-    """What a check found about one file: whole, another version, damaged or absent.
+class FileCheck(NamedTuple):
+    """The state of one file of a data set: whole, another version, damaged or absent.
 
     Examples
     --------
-    >>> Finding(find("spice").files[0], "absent", "").state
+    >>> FileCheck(find("spice").files[0], "absent", "").state
     'absent'
     """
 
@@ -130,7 +130,7 @@ def find(name: str) -> DataSet:
     return sets[name]
 
 
-def check(known: DataSet, folder: PathLike) -> Iterator[Finding]:
+def check(known: DataSet, folder: PathLike) -> Iterator[FileCheck]:
     """Compare the files of a data set with what they should be.
 
     Parameters
@@ -155,7 +155,7 @@ def check(known: DataSet, folder: PathLike) -> Iterator[Finding]:
     for file in known.files:
         path = Path(folder, known.folder, file.name)
         if not path.is_file():
-            yield Finding(file, "absent", "")
+            yield FileCheck(file, "absent", "")
             continue
         try:
             right = _sha256(path) == file.sha256
@@ -163,9 +163,11 @@ def check(known: DataSet, folder: PathLike) -> Iterator[Finding]:
         except FileError as error:
             right, detail = False, str(error)
         if right or (not detail and not file.official):
-            yield Finding(file, "whole" if right else "other", "")
+            yield FileCheck(file, "whole" if right else "other", "")
         else:
-            yield Finding(file, "damaged", detail or f"{path}: reads well, but its content differs")
+            yield FileCheck(
+                file, "damaged", detail or f"{path}: reads well, but its content differs"
+            )
 
 
 def _data_set(
@@ -207,10 +209,10 @@ def _difference(path: Path, file: DataFile) -> str:
         n_words = len(read_solution(path))
     elif file.name.endswith("_model.txt"):
         read_machine(path)
-    for what, found, expected in (
+    for what, actual, expected in (
         ("words", n_words, file.n_words),
         ("symbols", n_symbols, file.n_symbols),
     ):
-        if found != expected:
-            return f"{path}: expected {expected:,} {what}, found {found:,}"
+        if actual != expected:
+            return f"{path}: expected {expected:,} {what}, got {actual:,}"
     return ""

@@ -1,7 +1,7 @@
 """The cells of a sweep, each measured for itself: one problem at one size of basis, or its box.
 
 Everything here is a plain function of a `Cell`, so that it can run in any process. Within one
-process the words of a problem are drawn, and its box is asked about them, only once.
+process the words of a problem are drawn, and its box is queried on them, only once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from seqray.automata.ranks import RankedAutomata
 from seqray.experiments.boxes import BoxRow
-from seqray.experiments.problems import Box, Problem, Source, load
+from seqray.experiments.problems import PredictingBox, Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
@@ -33,8 +33,11 @@ from seqray.fidelity.word_metrics import perplexity
 SIZES = (300, 400, 800, 1000, 1400)
 """The paper's sizes of a basis: as many prefixes as suffixes."""
 
-NEARLY = 1e-3
-"""How much worse than the best rank on held-out words a smaller one may be, to be chosen."""
+SMALL_BLOCK_NOTE = "the block has no more than rank"
+"""The beginning of the note that a block has fewer ranks than wanted; the rank follows."""
+
+HELD_OUT_TOLERANCE = 1e-3
+"""How much smaller than the best NDCG₅ on held-out words that of a smaller rank may be."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Settings:
     n_rnn, n_held_out
         How many words are drawn from the box, to evaluate on and to choose ranks on.
     n_contexts
-        How many contexts seqray's own method asks about; None: what `seqray.extract` takes.
+        How many contexts seqray's own method queries; None: what `seqray.extract` takes.
 
     Examples
     --------
@@ -101,8 +104,8 @@ class Cell:
     settings: Settings
 
 
-class Part(NamedTuple):
-    """What came of a cell: rows of the table, or of another one, and how they came about."""
+class CellResult(NamedTuple):
+    """The result of a cell: rows of the table, or of another one, and how they were made."""
 
     about: dict[str, Any]
     results: Sequence[Result] = ()
@@ -127,7 +130,7 @@ class Clock:
 
 
 class Prepared(NamedTuple):
-    """A problem, and what its box says of its words."""
+    """A problem, and the answers of its box on its words."""
 
     problem: Problem
     test: Reference
@@ -136,14 +139,14 @@ class Prepared(NamedTuple):
 
 
 class Extracted(NamedTuple):
-    """What a method found, and how many steps the box took for it."""
+    """What the paper's method extracts, and how many steps the box takes for it."""
 
     decomposition: RankedAutomata
     n_steps: int
     basis: str
 
 
-def measure(cell: Cell) -> Part:
+def measure(cell: Cell) -> CellResult:
     """Extract automata of every rank at one size of basis, and measure them on all words."""
     clock, settings = Clock(), cell.settings
     with collected_notes() as notes:
@@ -158,7 +161,7 @@ def measure(cell: Cell) -> Part:
             with clock.phase(f"ranks_{name}"):
                 tables[name] = compare_ranks(reference, decomposition.largest, ranks)
     if decomposition.max_rank < settings.max_rank:
-        notes.append(f"the block has no more than rank {decomposition.max_rank}")
+        notes.append(f"{SMALL_BLOCK_NOTE} {decomposition.max_rank}")
     chosen = choice(tables.pop("held_out"))
     place = (problem.name, PAPER, cell.size, cell.size)
     about = {
@@ -168,50 +171,50 @@ def measure(cell: Cell) -> Part:
         "notes": [*problem.notes, *notes],
     }
     cost = (extracted.n_steps, seconds, settings.seed)
-    return Part(about, results=_results(place, tables, chosen, cost))
+    return CellResult(about, results=_results(place, tables, chosen, cost))
 
 
-def measure_auto(cell: Cell) -> Part:
+def measure_auto(cell: Cell) -> CellResult:
     """Extract as `seqray.extract` does by itself, and measure automata of every rank.
 
-    The rank is its own choice, on words that it held out; it is asked in rounds, so that it can be
-    seen what how many questions are good for. There is no size of basis to sweep: that of the cell
-    is not looked at.
+    The rank is its own choice, on words that it held out. It queries the box in rounds, which show
+    how fidelity grows with the number of queries. There is no size of basis to sweep: that of the
+    cell is ignored.
     """
     clock, settings = Clock(), cell.settings
     with collected_notes() as notes:
         with clock.phase("references"):
             problem, test, rnn, _ = prepared(cell.source, cell.fingerprint, settings)
         with clock.phase("extract"):
-            found = extract(
+            extraction = extract(
                 problem.box,
                 n_prefixes=settings.n_contexts,
                 max_rank=settings.max_rank,
                 target=1.0,
                 seed=settings.seed,
             )
-        ranks = tuple(range(1, found.max_rank + 1))
+        ranks = tuple(range(1, extraction.max_rank + 1))
         tables = {}
         for name, reference in (("test", test), ("rnn", rnn)):
             with clock.phase(f"ranks_{name}"):
-                compared = tuple(reference.compare(found.automaton(rank)) for rank in ranks)
+                compared = tuple(reference.compare(extraction.automaton(rank)) for rank in ranks)
                 tables[name] = FidelityTable(ranks, compared)
-    if found.max_rank < settings.max_rank:
-        notes.append(f"the block has no more than rank {found.max_rank}")
-    made = found.settings
+    if extraction.max_rank < settings.max_rank:
+        notes.append(f"{SMALL_BLOCK_NOTE} {extraction.max_rank}")
+    made = extraction.settings
     place = (problem.name, AUTO, made["prefixes"], made["suffixes"])
     n_validation = made["validation_questions"]  # the same for every round: nothing is learnt there
     cost = (made["steps"] - n_validation, round(clock.seconds["extract"], 3), settings.seed)
     rounds = [{**each, "questions": each["questions"] - n_validation} for each in made["rounds"]]
     about = {
-        "basis": repr(found.basis),
+        "basis": repr(extraction.basis),
         "seconds": {f"{AUTO}_{phase}": taken for phase, taken in clock.seconds.items()},
-        "held_out_rank": found.best_rank(),
-        "fitted": sorted(found.fitted),
+        "held_out_rank": extraction.best_rank(),
+        "fitted": sorted(extraction.fitted),
         "rounds": rounds,
         "notes": [*problem.notes, *notes],
     }
-    return Part(about, results=_results(place, tables, found.best_rank(), cost))
+    return CellResult(about, results=_results(place, tables, extraction.best_rank(), cost))
 
 
 def _results(
@@ -229,13 +232,12 @@ def _results(
 
 
 def _metrics(fidelity: Fidelity) -> list[float]:
-    found = fidelity.as_dict()
-    return [found.get(name, np.nan) for name in METRICS]
+    return [fidelity.get(name, np.nan) for name in METRICS]
 
 
 def choice(table: FidelityTable) -> int:
     """Return the smallest rank that is nearly the best."""
-    return table.ranks[first_near_best(-table["ndcg5"], NEARLY)]
+    return table.ranks[first_near_best(-table["ndcg5"], HELD_OUT_TOLERANCE)]
 
 
 def _selected(table: FidelityTable, chosen: int) -> Iterator[tuple[int, str]]:
@@ -253,7 +255,7 @@ def _selected(table: FidelityTable, chosen: int) -> Iterator[tuple[int, str]]:
 
 @lru_cache(maxsize=1)
 def prepared(source: Source, fingerprint: str, settings: Settings) -> Prepared:
-    """Read a problem and ask its box about all words; the last one is kept."""
+    """Read a problem and query its box on all words; the last one is cached."""
     problem = load(
         source,
         n_test=settings.n_test,
@@ -268,7 +270,7 @@ def prepared(source: Source, fingerprint: str, settings: Settings) -> Prepared:
     )
 
 
-def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> Extracted:
+def extract_as_paper(box: PredictingBox, size: int, settings: Settings, clock: Clock) -> Extracted:
     """Extract as ``seqray.extract(method="paper")`` does: a uniform basis, raw blocks."""
     rng, _ = np.random.default_rng(settings.seed).spawn(2)
     with clock.phase("basis"):
@@ -276,14 +278,16 @@ def extract_as_paper(box: Box, size: int, settings: Settings, clock: Clock) -> E
     with clock.phase("fill"):
         blocks = fill(box, basis)
     with clock.phase("svd"):
-        found = decompose(blocks, max_rank=settings.max_rank, weighting="none", seed=settings.seed)
-    return Extracted(found, blocks.n_steps, repr(basis))
+        decomposition = decompose(
+            blocks, max_rank=settings.max_rank, weighting="none", seed=settings.seed
+        )
+    return Extracted(decomposition, blocks.n_steps, repr(basis))
 
 
 # The boxes themselves -----------------------------------------------------------------------------
 
 
-def measure_box(cell: Cell) -> Part:
+def measure_box(cell: Cell) -> CellResult:
     """Measure a box against the target, where there is one, and on both sets of words."""
     clock = Clock()
     nan = float("nan")
@@ -319,7 +323,7 @@ def measure_box(cell: Cell) -> Part:
         rnn_length=float(problem.rnn.lengths.mean()),
     )
     about = {"seconds": clock.seconds, "notes": [*problem.notes, *notes]}
-    return Part(about, others=[row])
+    return CellResult(about, others=[row])
 
 
 def _wer(reference: Reference) -> float:
@@ -349,15 +353,15 @@ def n_bytes(model: Any) -> tuple[int, int]:
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
     """Collect what the library logs as warnings while the block runs."""
-    found: list[str] = []
+    notes: list[str] = []
 
     class Keep(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            found.append(record.getMessage())
+            notes.append(record.getMessage())
 
     logger, handler = logging.getLogger("seqray"), Keep(logging.WARNING)
     logger.addHandler(handler)
     try:
-        yield found
+        yield notes
     finally:
         logger.removeHandler(handler)

@@ -22,10 +22,10 @@ from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.random import Seed, random_generator
 
-STATES, SYMBOLS = (5, 75), (4, 24)
+N_STATES, N_SYMBOLS = (5, 75), (4, 24)
 SYMBOL_SPARSITY, TRANSITION_SPARSITY = (0.2, 0.8), (0.0, 0.2)
-LENGTHS = (4.0, 30.0)
-"""How long words are on average; in the competition from 4.9 to 26.7 symbols."""
+MEAN_LENGTHS = (4.0, 30.0)
+"""The mean length of words, in symbols; in the competition from 4.9 to 26.7 symbols."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def draw_parameters(
     rng = random_generator(seed)
     drawn = Parameters(
         str(rng.choice(KINDS)),
-        int(rng.integers(*STATES, endpoint=True)),
-        int(rng.integers(*SYMBOLS, endpoint=True)),
+        int(rng.integers(*N_STATES, endpoint=True)),
+        int(rng.integers(*N_SYMBOLS, endpoint=True)),
         float(rng.uniform(*SYMBOL_SPARSITY)),
         float(rng.uniform(*TRANSITION_SPARSITY)),
     )
@@ -191,12 +191,12 @@ def _drawn_machine(parameters: Parameters, rng: np.random.Generator) -> Weighted
             stopping=parameters.symbol_sparsity,
             stop_probabilities=(usual / 5, min(1.0, usual * 9 / 5)),
         )
-        if LENGTHS[0] <= mean_length(machine) <= LENGTHS[1]:
+        if MEAN_LENGTHS[0] <= mean_length(machine) <= MEAN_LENGTHS[1]:
             return machine
     raise ArgumentError(
         f"200 machines of {parameters.n_states} states and {parameters.n_symbols} symbols were "
-        f"drawn, and none has words of {LENGTHS[0]:g} to {LENGTHS[1]:g} symbols on average: "
-        "choose another size or sparsity"
+        f"drawn, and none has words of {MEAN_LENGTHS[0]:g} to {MEAN_LENGTHS[1]:g} symbols on "
+        "average: choose another size or sparsity"
     )
 
 
@@ -215,13 +215,13 @@ def mean_length(machine: WeightedAutomaton) -> float:
 
 
 def _distinct(machine: WeightedAutomaton, n_words: int, rng: np.random.Generator) -> Words:
-    found: dict[tuple[object, ...], None] = {}
+    distinct: dict[tuple[object, ...], None] = {}
     for _ in range(50):
         for word in machine.sample(2 * n_words, seed=rng).words:
-            found.setdefault(tuple(word))
-            if len(found) == n_words:
-                return machine.alphabet.words(list(found))
+            distinct.setdefault(tuple(word))
+            if len(distinct) == n_words:
+                return machine.alphabet.words(list(distinct))
     raise ArgumentError(
-        f"{100 * n_words:,} words were drawn for the test, and only {len(found):,} of them are "
-        f"distinct, not {n_words:,}: ask for fewer, or for more states or symbols"
+        f"{100 * n_words:,} words were drawn for the test, and only {len(distinct):,} of them are "
+        f"distinct, not {n_words:,}: choose fewer test words, or more states or symbols"
     )

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from seqray.automata.words import Words
 from seqray.experiments.cells import (
     Cell,
+    CellResult,
     Clock,
-    Part,
     collected_notes,
     extract_as_paper,
     n_bytes,
@@ -21,22 +21,22 @@ from seqray.experiments.cells import (
 from seqray.experiments.table import PAPER
 
 RANKS = (5, 10, 20, 50, 100)
-"""Which automata are timed."""
+"""The ranks of the automata that are timed."""
 
 N_ALONE = 30
-"""Words that are asked about one by one."""
+"""Words that are queried one by one."""
 
-REPEATS = 5
-"""How often each thing is timed; the least counts."""
+N_TIMINGS = 5
+"""How often each model is timed; the shortest time counts."""
 
 
 class Distilled(NamedTuple):
     """What a box and the automaton of one rank cost, for the weights of the test words.
 
-    Seconds are of a processor, a word: ``together`` where all words are asked about at once, so
-    that words share what they have in common, ``alone`` where each is asked about by itself.
-    ``bytes`` are those of the model, ``peak`` those that are needed beside it for all words at
-    once. ``ndcg5`` is the fidelity on the test words.
+    Times are processor seconds per word: ``together`` where all words are queried at once, so
+    that words share their prefixes, ``alone`` where each is queried by itself. ``bytes`` are those
+    of the model, ``peak`` those that are needed beside it for all words at once. ``ndcg5`` is the
+    fidelity on the test words.
     """
 
     problem: str
@@ -54,7 +54,7 @@ class Distilled(NamedTuple):
     automaton_peak: int
 
 
-def measure_distilled(cell: Cell) -> Part:
+def measure_distilled(cell: Cell) -> CellResult:
     """Time a box, and the automata that are extracted from it at one size of basis.
 
     Examples
@@ -70,10 +70,10 @@ def measure_distilled(cell: Cell) -> Part:
     with collected_notes() as notes:
         with clock.phase("references"):
             problem, test, _, _ = prepared(cell.source, cell.fingerprint, settings)
-        found = extract_as_paper(problem.box, cell.size, settings, clock).decomposition
+        decomposition = extract_as_paper(problem.box, cell.size, settings, clock).decomposition
         with clock.phase("timing"):
-            ranks = [rank for rank in RANKS if rank <= found.max_rank]
-            automata = [found.automaton(rank) for rank in ranks]
+            ranks = [rank for rank in RANKS if rank <= decomposition.max_rank]
+            automata = [decomposition.automaton(rank) for rank in ranks]
             models: list[Any] = [problem.box, *automata]
             together, alone, peaks = _costs(models, problem.test)
             sizes = [n_bytes(model)[0] for model in models]
@@ -87,11 +87,11 @@ def measure_distilled(cell: Cell) -> Part:
                 for at, rank in enumerate(ranks)
             ]
     about = {"seconds": clock.seconds, "notes": [*problem.notes, *notes]}
-    return Part(about, others=rows)
+    return CellResult(about, others=rows)
 
 
 def _costs(models: list[Any], words: Words) -> tuple[list[float], list[float], list[int]]:
-    """Return of each model the seconds a word, together and alone, and the peak of memory."""
+    """Return of each model the seconds per word, together and alone, and the peak of memory."""
     some = [words[at : at + 1] for at in range(min(N_ALONE, len(words)))]
     together = best_of_each([partial(model.weights, words) for model in models])
     alone = best_of_each([partial(_one_by_one, model, some) for model in models])
@@ -107,7 +107,7 @@ def _one_by_one(model: Any, words: list[Words]) -> None:
 def best_of_each(works: list[Callable[[], object]]) -> list[float]:
     """Return the least processor seconds of each; they take turns, so slow moments hit all."""
     times: list[list[float]] = [[] for _ in works]
-    for _ in range(REPEATS + 1):
+    for _ in range(N_TIMINGS + 1):
         for work, taken in zip(works, times, strict=True):
             begin = time.process_time()
             work()

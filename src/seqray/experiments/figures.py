@@ -50,32 +50,32 @@ LABELS = {
 # The figures --------------------------------------------------------------------------------------
 
 
-def overview(found: Findings) -> Figure:
+def overview(findings: Findings) -> Figure:
     """Draw the best ratio and NDCG₅ over the problems, on both sets of words."""
-    ratios = {which: best(found.pautomac(which), "perplexity_ratio") for which in SETS}
-    gains = {which: best(found.pautomac(which), "ndcg5") for which in SETS}
-    return _four_panels(found, ratios, gains, {which: paper.published(which) for which in SETS})
+    ratios = {which: best(findings.pautomac(which), "perplexity_ratio") for which in SETS}
+    gains = {which: best(findings.pautomac(which), "ndcg5") for which in SETS}
+    return _four_panels(findings, ratios, gains, {which: paper.published(which) for which in SETS})
 
 
 def at_best(criterion: str, which: str) -> Callable[[Findings], Figure]:
     """Return what draws both metrics on both sets at the best parameters of one criterion."""
 
-    def make(found: Findings) -> Figure:
-        chosen = best(found.pautomac(which), criterion).values()
-        there = {other: matching(chosen, found.pautomac(other)) for other in SETS}
-        return _four_panels(found, there, there, {other: {} for other in SETS})
+    def make(findings: Findings) -> Figure:
+        chosen = best(findings.pautomac(which), criterion).values()
+        there = {other: matching(chosen, findings.pautomac(other)) for other in SETS}
+        return _four_panels(findings, there, there, {other: {} for other in SETS})
 
     return make
 
 
-def beside_paper(found: Findings) -> Figure:
+def beside_paper(findings: Findings) -> Figure:
     """Draw our NDCG₅ and ratio and the paper's, problem by problem, by the paper's NDCG₅."""
     figure, axes = panels(2, 2, width=11, height=6.4)
     for row, which in enumerate(SETS):
         theirs = paper.published(which)
         order = sorted(theirs, key=lambda problem: theirs[problem].ndcg5)
         for column, metric in enumerate(("ndcg5", "perplexity_ratio")):
-            ours = needed(best(found.pautomac(which), metric), f"PAutomaC on {SETS[which]}")
+            ours = needed(best(findings.pautomac(which), metric), f"PAutomaC on {SETS[which]}")
             ax = axes[row][column]
             there = values_of([theirs[problem] for problem in order], metric)
             none = Result("", "", 0, 0, 0, which, "all")
@@ -100,12 +100,12 @@ def beside_paper(found: Findings) -> Figure:
     return figure
 
 
-def rank_curves(found: Findings) -> Figure:
+def rank_curves(findings: Findings) -> Figure:
     """Draw the perplexity of the automata over their rank, on the network's own words."""
     figure, axes = panels(1, len(paper.RANK_CURVES), width=11, height=3.5)
-    curves, rungs = _from_rank_5(found)
+    curves, rungs = _from_rank_5(findings)
     for ax, (problem, rows) in zip(axes[0], curves.items(), strict=True):
-        level = found.boxes[problem].perplexity_rnn if problem in found.boxes else np.nan
+        level = findings.boxes[problem].perplexity_rnn if problem in findings.boxes else np.nan
         ax.set_ylabel("perplexity" if np.isfinite(level) else "perplexity, the RNN's is 1")
         level = level if np.isfinite(level) else 1.0
         _ladder(ax, rungs, rows, level / values_of(rows, "perplexity_ratio"))
@@ -117,10 +117,10 @@ def rank_curves(found: Findings) -> Figure:
     return figure
 
 
-def basis_curves(found: Findings) -> Figure:
+def basis_curves(findings: Findings) -> Figure:
     """Draw NDCG₅ over rank on SPiCe 4, a curve for each size of basis."""
     figure, axes = panels(1, 2, width=11, height=3.8, sharey=True)
-    curves = {which: _curve(found, paper.BASIS_CURVES, which) for which in SETS}
+    curves = {which: _curve(findings, paper.BASIS_CURVES, which) for which in SETS}
     rungs = _rungs(row.prefixes for rows in curves.values() for row in rows)
     for ax, (which, rows) in zip(axes[0], curves.items(), strict=True):
         _ladder(ax, rungs, rows, values_of(rows, "ndcg5"))
@@ -131,14 +131,14 @@ def basis_curves(found: Findings) -> Figure:
     return figure
 
 
-def zeros_curves(found: Findings) -> Figure:
+def zeros_curves(findings: Findings) -> Figure:
     """Draw perplexity ratio, KL and the share of zeros over rank, on the network's own words.
 
     The smallest and the largest basis only: more would hide each other.
     """
     metrics = ("perplexity_ratio", "kl", "zeros")
     figure, axes = panels(3, len(paper.RANK_CURVES), width=11, height=7, sharex=True)
-    curves, rungs = _from_rank_5(found)
+    curves, rungs = _from_rank_5(findings)
     rungs = {size: look for size, look in rungs.items() if size in (min(rungs), max(rungs))}
     for column, (problem, rows) in enumerate(curves.items()):
         for ax, metric in zip(axes[:, column], metrics, strict=True):
@@ -153,18 +153,18 @@ def zeros_curves(found: Findings) -> Figure:
     return figure
 
 
-def errors(found: Findings) -> Figure:
+def errors(findings: Findings) -> Figure:
     """Draw the best word error rate beside the network's, and NDCG₁ in deciles."""
     figure, axes = panels(2, 2, width=11, height=6, ratios=(2, 1))
     for row, which in enumerate(SETS):
-        rates = needed(best(found.pautomac(which), "wer"), f"PAutomaC on {SETS[which]}")
+        rates = needed(best(findings.pautomac(which), "wer"), f"PAutomaC on {SETS[which]}")
         ax = axes[row][0]
-        boxes = {problem: box for problem, box in found.boxes.items() if problem in rates}
+        boxes = {problem: box for problem, box in findings.boxes.items() if problem in rates}
         _points(ax, boxes, f"wer_box_{which}", "s", ORANGE, hollow=True)
         _points(ax, rates, "wer", "o", BLUE)
         ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
         ax.set_title(f"word error rate on {MATH[which]}")
-        gains = best(found.pautomac(which), "ndcg1")
+        gains = best(findings.pautomac(which), "ndcg1")
         _deciles(axes[row][1], {"here": values_of(list(gains.values()), "ndcg1")})
         axes[row][1].set_title(f"NDCG₁ on {MATH[which]}")
     axes[1][0].set_xlabel("problem")
@@ -174,12 +174,12 @@ def errors(found: Findings) -> Figure:
     return figure
 
 
-def selections(found: Findings) -> Figure:
+def selections(findings: Findings) -> Figure:
     """Draw what choosing the rank on held-out words costs, against the best on the words."""
     figure, axes = panels(1, 2, width=9, height=4.6)
     for ax, metric in zip(axes[0], ("ndcg5", "perplexity_ratio"), strict=True):
         for which, colour, marker in SET_MARKS:
-            top, fair = best(found.pautomac(which), metric), held_out(found.pautomac(which))
+            top, fair = best(findings.pautomac(which), metric), held_out(findings.pautomac(which))
             needed(fair, f"a rank chosen on held-out words, on {SETS[which]},")
             shared = sorted(set(top) & set(fair))
             x, y = (
@@ -270,7 +270,7 @@ DRAWINGS = (
 
 
 def _four_panels(
-    found: Findings,
+    findings: Findings,
     ratios: Mapping[str, Mapping[str, Result]],
     gains: Mapping[str, Mapping[str, Result]],
     theirs: Mapping[str, Mapping[str, paper.Published]],
@@ -281,7 +281,7 @@ def _four_panels(
         ours = needed(ratios[which], f"PAutomaC on {SETS[which]}")
         ax = axes[row][0]
         if which == "test":
-            boxes = {problem: box for problem, box in found.boxes.items() if problem in ours}
+            boxes = {problem: box for problem, box in findings.boxes.items() if problem in ours}
             _points(ax, boxes, "quality", "s", ORANGE, hollow=True)
         _points(ax, theirs[which], "perplexity_ratio", "D", GREY, hollow=True)
         _points(ax, ours, "perplexity_ratio", "o", BLUE)
@@ -294,7 +294,7 @@ def _four_panels(
         axes[row][1].set_title(f"NDCG₅ on {MATH[which]}")
     axes[1][0].set_xlabel("problem")
     axes[1][1].set_xlabel("NDCG₅")
-    if found.boxes:
+    if findings.boxes:
         handles.append(mark("s", ORANGE, "target / RNN", hollow=True))
     if theirs["test"]:
         handles.append(mark("D", GREY, "RNN / automaton in the paper", hollow=True))
@@ -336,10 +336,10 @@ def _rung_lines(rungs: Rungs) -> list[Any]:
     return [line(colour, f"basis {size}", dashes) for size, (colour, dashes) in rungs.items()]
 
 
-def _from_rank_5(found: Findings) -> tuple[dict[str, list[Result]], Rungs]:
+def _from_rank_5(findings: Findings) -> tuple[dict[str, list[Result]], Rungs]:
     """Return the curves of the paper's three problems on the network's words, and their looks."""
     curves = {
-        problem: [row for row in _curve(found, problem, "rnn") if row.rank >= 5]
+        problem: [row for row in _curve(findings, problem, "rnn") if row.rank >= 5]
         for problem in paper.RANK_CURVES
     }
     return curves, _rungs(row.prefixes for rows in curves.values() for row in rows)
@@ -383,7 +383,7 @@ def _above(ax: Axes, level: float) -> None:
     ax.set_ylim(level - 0.08 * room, level + 1.35 * room)
 
 
-def _curve(found: Findings, problem: str, which: str) -> list[Result]:
-    if rows := found.curve(problem, which):
+def _curve(findings: Findings, problem: str, which: str) -> list[Result]:
+    if rows := findings.curve(problem, which):
         return rows
     raise NothingToDrawError(f"no results of {title_of(problem)} on {SETS[which]} in the table")

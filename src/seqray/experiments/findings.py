@@ -22,9 +22,9 @@ from seqray.experiments.table import (
     choose,
     held_out,
     read_results,
-    read_rows,
 )
 from seqray.formats.words_file import PathLike
+from seqray.util.csv_table import read_rows
 from seqray.util.errors import MissingFileError
 from seqray.util.files import check_header, read_text, reading
 
@@ -38,7 +38,7 @@ NAMES = {"trucks": "trucks (PAutomaC natural 2)", "spice4": "SPiCe 4 (English ve
 
 
 class Trained(NamedTuple):
-    """How a network was trained: the size and epoch that were kept.
+    """How a network was trained: the size and epoch that were chosen.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Trained(NamedTuple):
     hidden: int
     epoch: int
     validation: float
-    """The cross-entropy on words held out from the training, in nats a symbol."""
+    """The cross-entropy on words held out from the training, in nats per symbol."""
     perplexity_target: float = math.nan
     """Of the target machine on the test words, where there is one."""
     perplexity: float = math.nan
@@ -59,12 +59,12 @@ class Trained(NamedTuple):
     """The first over the second."""
 
 
-class Round(NamedTuple):
-    """What seqray's own method has reached with so many questions, all before it included.
+class RoundReached(NamedTuple):
+    """What seqray's own method reaches with so many queries, those of earlier rounds included.
 
     Examples
     --------
-    >>> Round(20_000, 0.97).questions
+    >>> RoundReached(20_000, 0.97).questions
     20000
     """
 
@@ -76,7 +76,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What came of the experiments.
+    """The results of the experiments.
 
     Parameters
     ----------
@@ -120,11 +120,11 @@ class Findings:
         return held_out(choose(self.own, set=which))
 
     @property
-    def rounds(self) -> dict[str, list[Round]]:
-        """How far seqray's own method came with how many questions, by problem."""
+    def rounds(self) -> dict[str, list[RoundReached]]:
+        """How the fidelity of seqray's own method grows with its queries, by problem."""
         return {
             problem: [
-                Round(each["questions"], _number(each.get("score", each.get("ndcg5"))))
+                RoundReached(each["questions"], _number(each.get("score", each.get("ndcg5"))))
                 for each in rounds
             ]
             for about in self.about.values()
@@ -156,14 +156,14 @@ def read_findings(folder: PathLike, *, boxes: PathLike | None = None) -> Finding
     where = Path(folder)
     rows: list[Result] = []
     distilled: list[Distilled] = []
-    found: dict[str, BoxRow] = {}
+    networks: dict[str, BoxRow] = {}
     about: dict[str, Mapping[str, Any]] = {}
     for suite in SUITES:
         if not (where / f"{suite}.csv.gz").exists():
             continue
         rows += read_results(where / f"{suite}.csv.gz")
         if (path := where / f"{suite}-boxes.csv").exists():
-            found |= read_boxes(path)
+            networks |= read_boxes(path)
         if (path := where / f"{suite}-distilled.csv").exists():
             distilled += read_rows(path, Distilled)
         about[suite] = _read_about(where / f"{suite}.json")
@@ -176,11 +176,11 @@ def read_findings(folder: PathLike, *, boxes: PathLike | None = None) -> Finding
     if boxes is not None and (path := Path(boxes, "trained.csv")).exists():
         trained = {row.problem: row for row in read_rows(path, Trained)}
     theirs, own = (choose(rows, method=method) for method in (PAPER, AUTO))
-    return Findings(theirs, found, trained, distilled, about, own)
+    return Findings(theirs, networks, trained, distilled, about, own)
 
 
 def title_of(problem: str) -> str:
-    """Return how a problem is called in texts.
+    """Return the name of a problem in texts.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def _number(value: float | None) -> float:
 
 
 def _read_about(path: Path) -> Mapping[str, Any]:
-    """Read how a suite was swept; nothing where nobody wrote it down."""
+    """Read how a suite was swept; an empty mapping where there is no such file."""
     if not path.exists():
         return {}
     with reading(path, "a description of results"):

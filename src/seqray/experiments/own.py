@@ -1,8 +1,8 @@
-"""Seqray's own method beside the paper's: what it reaches, and with how many questions.
+"""Seqray's own method beside the paper's: what it reaches, and with how many queries.
 
 The paper's published values are its best: rank and basis picked on the evaluation words. Its method
-on the networks here comes in two ways, picked like that, or with the rank chosen on held-out words
-at the largest basis. Seqray's own chooses its rank on words that it holds out.
+on the networks here stands there twice: picked like that, and with the rank chosen on held-out
+words at the largest basis. Seqray's own method chooses its rank on words that it holds out.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.statements import listed
 from seqray.experiments.table import SETS, Result, best, choose, held_out, problem_order
-from seqray.experiments.tables import markdown, marked, number, percent
+from seqray.experiments.tables import markdown, marked
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import decimals, percent
 
 BASIS = 800
 """The size of the paper's basis with whose steps of the network ours are compared."""
-FEWER, FEW = 0.2, 0.02
-"""The share of these steps to take at most, and to be enough for what the paper reached."""
-MEAN, LEAST, ZEROS = 0.98, 0.93, 0.02
-"""NDCG₅ to reach on average and on every problem, and how many weights may be no weights."""
-MISSES_ABOVE, MISSES_RATIO = 2, 3
+MAX_STEPS_SHARE, REACHING_STEPS_SHARE = 0.2, 0.02
+"""The share of these steps to take at most, and to be enough for the paper's NDCG₅."""
+MIN_MEAN_NDCG5, MIN_NDCG5 = 0.98, 0.93
+"""NDCG₅ to reach on average, and on every problem."""
+MAX_ZEROS = 0.02
+"""The share of weights that may be not positive."""
+MAX_BELOW_PAPER, MAX_RATIO_MISSES = 2, 3
 """On how many problems NDCG₅ may be below the paper's, and the ratio not within 1 % of 1."""
 PUBLISHED, OWN = "paper", "seqray's own"
 BEST, FAIR = "its method here, best", "its method here, held-out"
-"""The ways that are compared."""
+"""The methods that are compared."""
 
 
-class Way(NamedTuple):
-    """One way to extract on one set of words: a value a problem, in the order of `compared`."""
+class MethodResults(NamedTuple):
+    """What a method reaches on one set of words: one value per problem of `compared`."""
 
     ndcg5: FloatArray
     ratios: FloatArray
@@ -44,20 +47,20 @@ class Way(NamedTuple):
     """Of the network; not a number where nobody says."""
 
     @property
-    def summary(self) -> paper.Summary:
+    def summary(self) -> paper.ResultsSummary:
         """All but the steps in a few figures."""
         return paper.summary(self.ndcg5, self.ratios, self.zeros)
 
 
-class Bar(NamedTuple):
-    """What seqray's own method should reach, what it does, and whether that is so."""
+class Criterion(NamedTuple):
+    """What seqray's own method should reach, what it reaches, and whether that is enough."""
 
     text: str
-    found: str
+    reached: str
     holds: bool
 
 
-def compared(found: Findings) -> list[str]:
+def compared(findings: Findings) -> list[str]:
     """Return the problems that the paper has, and both methods here, on both sets of words.
 
     Examples
@@ -71,42 +74,44 @@ def compared(found: Findings) -> list[str]:
     """
     names = set(paper.paper_problems())
     for which in SETS:
-        names &= {row.problem for row in found.pautomac(which)} & set(found.own_choices(which))
+        names &= {row.problem for row in findings.pautomac(which)} & set(
+            findings.own_choices(which)
+        )
     return sorted(names, key=problem_order)
 
 
-def ways(found: Findings, which: str) -> dict[str, Way]:
-    """Return what each way reaches on one set of words.
+def methods(findings: Findings, which: str) -> dict[str, MethodResults]:
+    """Return what each method reaches on one set of words.
 
     Parameters
     ----------
-    found
+    findings
         The results.
     which
         The set of words, ``"test"`` or ``"rnn"``.
 
     Examples
     --------
-    >>> list(ways(Findings([]), "test"))
+    >>> list(methods(Findings([]), "test"))
     ['paper', 'its method here, best', 'its method here, held-out', "seqray's own"]
     """
-    names, rows, theirs = compared(found), found.pautomac(which), paper.published(which)
+    names, rows, theirs = compared(findings), findings.pautomac(which), paper.published(which)
     gains, ratios = best(rows, "ndcg5"), best(rows, "perplexity_ratio")
-    fair, own = held_out(rows), found.own_choices(which)
+    fair, own = held_out(rows), findings.own_choices(which)
     return {
-        PUBLISHED: Way(
+        PUBLISHED: MethodResults(
             np.array([theirs[name].ndcg5 for name in names]),
             np.array([theirs[name].perplexity_ratio for name in names]),
             np.array([theirs[name].zeros for name in names]),
             np.full(len(names), math.nan),
         ),
-        BEST: _way(names, gains, ratios),
-        FAIR: _way(names, fair, fair),
-        OWN: _way(names, own, own),
+        BEST: _method(names, gains, ratios),
+        FAIR: _method(names, fair, fair),
+        OWN: _method(names, own, own),
     }
 
 
-def paper_steps(found: Findings) -> dict[str, int]:
+def paper_steps(findings: Findings) -> dict[str, int]:
     """Return the steps of the network that the paper's method takes at 800 × 800, by problem.
 
     Examples
@@ -114,11 +119,11 @@ def paper_steps(found: Findings) -> dict[str, int]:
     >>> paper_steps(Findings([Result("3", "paper", 800, 800, 1, "test", "all", steps=5000)]))
     {'3': 5000}
     """
-    return {row.problem: row.steps for row in choose(found.rows, prefixes=BASIS, suffixes=BASIS)}
+    return {row.problem: row.steps for row in choose(findings.rows, prefixes=BASIS, suffixes=BASIS)}
 
 
-def reaching(found: Findings) -> dict[str, float]:
-    """Return with how many questions each problem reaches the best NDCG₅ that the paper published.
+def reaching(findings: Findings) -> dict[str, float]:
+    """Return with how many queries each problem reaches the best NDCG₅ that the paper published.
 
     Returns
     -------
@@ -135,8 +140,8 @@ def reaching(found: Findings) -> dict[str, float]:
     {'35': 0.01}
     """
     theirs = {**paper.published("test"), **paper.published("rnn")}
-    steps, shares = paper_steps(found), {}
-    for problem, rounds in sorted(found.rounds.items(), key=lambda item: problem_order(item[0])):
+    steps, shares = paper_steps(findings), {}
+    for problem, rounds in sorted(findings.rounds.items(), key=lambda item: problem_order(item[0])):
         if problem in theirs and problem in steps:
             enough = (one.questions for one in rounds if one.ndcg5 >= theirs[problem].ndcg5)
             shares[problem] = next(enough, math.inf) / steps[problem]
@@ -146,30 +151,30 @@ def reaching(found: Findings) -> dict[str, float]:
 # Tables -------------------------------------------------------------------------------------------
 
 
-def own_summary_table(found: Findings) -> str:
-    """Return the few figures of all ways on both sets, side by side.
+def own_summary_table(findings: Findings) -> str:
+    """Return the few figures of all methods on both sets, side by side.
 
     Examples
     --------
     >>> print(own_summary_table(Findings([])).splitlines()[2])
     | problems | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
     """
-    reference = _reference(found)
+    reference = _reference(findings)
     header, columns = [""], []
     for which in SETS:
-        sides = ways(found, which)
-        for name, way in sides.items():
+        sides = methods(findings, which)
+        for name, method in sides.items():
             header.append(f"{SETS[which]}: {name}")
-            above = int((way.ndcg5 > sides[PUBLISHED].ndcg5).sum())
-            one = way.summary
+            above = int((method.ndcg5 > sides[PUBLISHED].ndcg5).sum())
+            one = method.summary
             columns.append(
                 [
                     str(one.n_problems),
-                    *(number(one.ndcg5_mean), number(one.ndcg5_least)),
+                    *(decimals(one.ndcg5_mean), decimals(one.ndcg5_least)),
                     *(str(one.above_90), str(one.above_99)),
                     "–" if name == PUBLISHED else str(above),
                     *(str(one.within_1_percent), percent(one.zeros_mean)),
-                    *(_count(_median(way.steps)), percent(_median(way.steps / reference))),
+                    *(_count(_median(method.steps)), percent(_median(method.steps / reference))),
                 ]
             )
     names = [
@@ -181,8 +186,8 @@ def own_summary_table(found: Findings) -> str:
     return markdown(header, zip(names, *columns, strict=True))
 
 
-def own_table(found: Findings) -> str:
-    """Return each problem's NDCG₅ by every way, and what seqray's own method took for it.
+def own_table(findings: Findings) -> str:
+    """Return each problem's NDCG₅ by every method, and what seqray's own method took for it.
 
     Examples
     --------
@@ -190,9 +195,9 @@ def own_table(found: Findings) -> str:
     >>> own_table(Findings([], own=own)).splitlines()[2].split(" | ")[5:8]
     ['7', '0.9000', '–']
     """
-    steps = paper_steps(found)
-    own = {which: found.own_choices(which) for which in SETS}
-    here = {which: best(choose(found.rows, set=which), "ndcg5") for which in SETS}
+    steps = paper_steps(findings)
+    own = {which: findings.own_choices(which) for which in SETS}
+    here = {which: best(choose(findings.rows, set=which), "ndcg5") for which in SETS}
     lines = []
     for problem in sorted({*own["test"], *own["rnn"]}, key=problem_order):
         one = own["test"].get(problem) or own["rnn"][problem]
@@ -201,7 +206,7 @@ def own_table(found: Findings) -> str:
         lines.append(
             [
                 marked(problem) if problem.isdecimal() else title_of(problem),
-                *(number(row.ndcg5 if row else math.nan, 4) for row in theirs),
+                *(decimals(row.ndcg5 if row else math.nan, 4) for row in theirs),
                 *_values(here.values(), problem, "ndcg5"),
                 str(one.rank),
                 *_values(own.values(), problem, "ndcg5"),
@@ -215,101 +220,107 @@ def own_table(found: Findings) -> str:
     return markdown([*header, "zeros S_test", "S_RNN", "steps", f"of {BASIS} × {BASIS}"], lines)
 
 
-def questions_text(found: Findings) -> str:
-    """Say with how many questions seqray's own method comes up to the paper's published values.
+def queries_text(findings: Findings) -> str:
+    """Say with how many queries seqray's own method reaches the paper's published values.
 
     Examples
     --------
-    >>> questions_text(Findings([]))
-    'How far it comes with how many questions was not measured.'
+    >>> queries_text(Findings([]))
+    'How its fidelity grows with the number of queries was not measured.'
     """
-    shares = reaching(found)
+    shares = reaching(findings)
     if not shares:
-        return "How far it comes with how many questions was not measured."
+        return "How its fidelity grows with the number of queries was not measured."
     never = [problem for problem, share in shares.items() if math.isinf(share)]
     rest = "Every problem reaches it."
     if never:
         rest = f"On {len(never)} of them ({listed(never)}) no round does, which counts as ∞."
     return (
-        "It asks in rounds, each about four times as much as the one before. The first round whose "
-        "NDCG₅ on held-out words reaches the best value that the paper published on S_RNN has "
-        f"asked, in the median over {len(shares)} problems, "
+        "It queries the network in rounds, each with about four times as many steps as the one "
+        "before. The first round whose NDCG₅ on held-out words reaches the best value that the "
+        f"paper published on S_RNN takes, in the median over {len(shares)} problems, "
         f"{percent(float(np.median(list(shares.values()))))} of the steps that the paper's method "
         f"takes at {BASIS} × {BASIS}, all rounds before it included. {rest}"
     )
 
 
-# Bars ---------------------------------------------------------------------------------------------
+# Criteria -----------------------------------------------------------------------------------------
 
 
-def bars(found: Findings) -> list[Bar]:
-    """Return what seqray's own method should reach, and whether it does.
+def criteria(findings: Findings) -> list[Criterion]:
+    """Return the criteria for seqray's own method, and whether they hold.
 
     Examples
     --------
-    >>> bars(Findings([]))
+    >>> criteria(Findings([]))
     []
     """
-    names = compared(found)
+    names = compared(findings)
     if not names:
         return []
-    sides = {which: ways(found, which) for which in SETS}
+    sides = {which: methods(findings, which) for which in SETS}
     own = {which: side[OWN] for which, side in sides.items()}
-    most, nearly = len(names) - MISSES_ABOVE, len(names) - MISSES_RATIO
-    made = [
-        Bar(
-            f"NDCG₅ is {MEAN} or more on average.",
-            *_judged({which: way.ndcg5.mean() for which, way in own.items()}, MEAN, number),
-        ),
-        Bar(f"NDCG₅ is {LEAST} or more on every problem.", *_every(sides, names)),
-        Bar(
-            f"NDCG₅ is above the paper's on all problems but {MISSES_ABOVE}.",
-            *_above(sides, names, most),
-        ),
-        Bar(
-            f"The perplexity ratio is within 1 % of 1 on all problems but {MISSES_RATIO}.",
-            *_judged(
-                {which: way.summary.within_1_percent for which, way in own.items()}, nearly, str
+    most, nearly = len(names) - MAX_BELOW_PAPER, len(names) - MAX_RATIO_MISSES
+    criteria_met = [
+        Criterion(
+            f"NDCG₅ is {MIN_MEAN_NDCG5} or more on average.",
+            *_checked_on_both(
+                {which: method.ndcg5.mean() for which, method in own.items()},
+                MIN_MEAN_NDCG5,
+                decimals,
             ),
         ),
-        Bar(
-            f"{percent(ZEROS)} of the weights or less are not positive, on average.",
-            *_judged(
-                {which: way.zeros.mean() for which, way in own.items()},
-                ZEROS,
+        Criterion(f"NDCG₅ is {MIN_NDCG5} or more on every problem.", *_every(sides, names)),
+        Criterion(
+            f"NDCG₅ is above the paper's on all problems but {MAX_BELOW_PAPER}.",
+            *_above(sides, names, most),
+        ),
+        Criterion(
+            f"The perplexity ratio is within 1 % of 1 on all problems but {MAX_RATIO_MISSES}.",
+            *_checked_on_both(
+                {which: method.summary.within_1_percent for which, method in own.items()},
+                nearly,
+                str,
+            ),
+        ),
+        Criterion(
+            f"{percent(MAX_ZEROS)} of the weights or less are not positive, on average.",
+            *_checked_on_both(
+                {which: method.zeros.mean() for which, method in own.items()},
+                MAX_ZEROS,
                 percent,
                 operator.le,
             ),
         ),
     ]
-    share = _median(sides["test"][OWN].steps / _reference(found))
+    share = _median(sides["test"][OWN].steps / _reference(findings))
     if math.isfinite(share):
-        made.append(
-            Bar(
-                f"It takes at most {percent(FEWER)} of the steps of the network that the paper's "
-                f"method takes at {BASIS} × {BASIS}, in the median over the problems.",
+        criteria_met.append(
+            Criterion(
+                f"It takes at most {percent(MAX_STEPS_SHARE)} of the steps of the network that the "
+                f"paper's method takes at {BASIS} × {BASIS}, in the median over the problems.",
                 percent(share),
-                share <= FEWER,
+                share <= MAX_STEPS_SHARE,
             )
         )
-    if shares := list(reaching(found).values()):
+    if shares := list(reaching(findings).values()):
         middle = float(np.median(shares))
-        made.append(
-            Bar(
-                f"{100 * FEW:.0f} % of these steps are enough for the paper's NDCG₅, in the median "
-                "over the problems.",
+        criteria_met.append(
+            Criterion(
+                f"{100 * REACHING_STEPS_SHARE:.0f} % of these steps are enough for the paper's "
+                "NDCG₅, in the median over the problems.",
                 percent(middle),
-                middle <= FEW,
+                middle <= REACHING_STEPS_SHARE,
             )
         )
-    return made
+    return criteria_met
 
 
-Sides = Mapping[str, Mapping[str, Way]]
-"""All ways, by set of words."""
+Sides = Mapping[str, Mapping[str, MethodResults]]
+"""All methods, by set of words."""
 
 
-def _judged(
+def _checked_on_both(
     values: Mapping[str, float],
     bound: float,
     show: Callable[[float], str],
@@ -322,45 +333,47 @@ def _judged(
 
 def _above(sides: Sides, names: list[str], enough: int) -> tuple[str, bool]:
     texts, holds = [], True
-    for way in sides.values():
-        gaps = way[OWN].ndcg5 - way[PUBLISHED].ndcg5
+    for method in sides.values():
+        gaps = method[OWN].ndcg5 - method[PUBLISHED].ndcg5
         below = [name for name, gap in zip(names, gaps, strict=True) if not gap > 0]
         text = f"{len(names) - len(below)} of {len(names)}"
         if below:
-            text += f", not on {listed(below)} (at most {number(-gaps.min(), 4)} below)"
+            text += f", not on {listed(below)} (at most {decimals(-gaps.min(), 4)} below)"
         texts.append(text)
         holds &= len(names) - len(below) >= enough
     return _on_both(texts), holds
 
 
 def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
-    least = {which: int(way[OWN].ndcg5.argmin()) for which, way in sides.items()}
+    least = {which: int(method[OWN].ndcg5.argmin()) for which, method in sides.items()}
     values = [float(sides[which][OWN].ndcg5[at]) for which, at in least.items()]
     places = [names[at] for at in least.values()]
     texts = [
-        f"smallest {number(value)} (problem {name})"
+        f"smallest {decimals(value)} (problem {name})"
         for value, name in zip(values, places, strict=True)
     ]
-    return _on_both(texts), min(values) >= LEAST
+    return _on_both(texts), min(values) >= MIN_NDCG5
 
 
-# Below --------------------------------------------------------------------------------------------
+# Helpers ------------------------------------------------------------------------------------------
 
 
-def _way(names: list[str], gains: Mapping[str, Result], ratios: Mapping[str, Result]) -> Way:
+def _method(
+    names: list[str], gains: Mapping[str, Result], ratios: Mapping[str, Result]
+) -> MethodResults:
     """Return NDCG₅ and steps of some rows, ratios and zeros of others."""
 
     def of(rows: Mapping[str, Result], metric: str) -> FloatArray:
         return np.array([getattr(rows[n], metric) if n in rows else math.nan for n in names], float)
 
-    return Way(
+    return MethodResults(
         of(gains, "ndcg5"), of(ratios, "perplexity_ratio"), of(ratios, "zeros"), of(gains, "steps")
     )
 
 
-def _reference(found: Findings) -> FloatArray:
-    steps = paper_steps(found)
-    return np.array([steps.get(problem, math.nan) for problem in compared(found)], float)
+def _reference(findings: Findings) -> FloatArray:
+    steps = paper_steps(findings)
+    return np.array([steps.get(problem, math.nan) for problem in compared(findings)], float)
 
 
 def _on_both(texts: Iterable[str]) -> str:
@@ -369,7 +382,7 @@ def _on_both(texts: Iterable[str]) -> str:
 
 def _values(of: Iterable[Mapping[str, Result]], problem: str, metric: str) -> list[str]:
     return [
-        number(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
+        decimals(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
     ]
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqray.experiments.findings import Findings, Round
-from seqray.experiments.own import BASIS, BEST, OWN, PUBLISHED, compared, ways
+from seqray.experiments.findings import Findings, RoundReached
+from seqray.experiments.own import BASIS, BEST, OWN, PUBLISHED, compared, methods
 from seqray.experiments.plots import (
     BLUE,
     GREY,
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOOKS = {PUBLISHED: ("D", GREY, -0.22), BEST: ("s", BLUE, 0.22), OWN: ("o", ORANGE, 0.0)}
-"""Marker, colour and place of each way, so that none hides another; only our own is filled."""
+"""Marker, colour and offset of each method, so that none hides another; only ours is filled."""
 N_PROBLEMS = 47
-"""Where there are fewer, they are wider apart, and the places are as much nearer."""
+"""The offsets are for so many problems; with fewer they shrink in proportion."""
 
 
-def own(found: Findings) -> Figure:
+def own(findings: Findings) -> Figure:
     """Draw NDCG₅ of the paper, of its method here and of our own, problem by problem."""
-    names = compared(found)
+    names = compared(findings)
     if not names:
         raise NothingToDrawError("no results of PAutomaC by both methods in the table")
     figure, axes = panels(len(SETS), 1, width=11, height=6.4)
     for (ax,), which in zip(axes, SETS, strict=True):
-        sides = ways(found, which)
+        sides = methods(findings, which)
         order = np.argsort(sides[PUBLISHED].ndcg5, kind="stable")
         at = np.arange(len(order))
         shown = {name: sides[name].ndcg5[order] for name in LOOKS}
@@ -65,9 +65,11 @@ def own(found: Findings) -> Figure:
     return figure
 
 
-def questions(found: Findings) -> Figure:
-    """Draw how NDCG₅ on held-out words grows with the questions, beside the paper's method."""
-    rounds = {problem: one for problem, one in found.rounds.items() if problem.isdecimal() and one}
+def questions(findings: Findings) -> Figure:
+    """Draw how NDCG₅ on held-out words grows with the queries, beside the paper's method."""
+    rounds = {
+        problem: one for problem, one in findings.rounds.items() if problem.isdecimal() and one
+    }
     if not rounds:
         raise NothingToDrawError("no results of PAutomaC by seqray's own method in the table")
     figure, axes = panels(1, 1, width=8.5, height=4.8)
@@ -76,7 +78,7 @@ def questions(found: Findings) -> Figure:
         x, y = values_of(one, "questions"), values_of(one, "ndcg5")
         ax.plot(x, y, color=ORANGE, lw=0.7, alpha=0.6, zorder=2)
     ax.plot(*middle(list(rounds.values())), "o-", color="black", lw=2.4, ms=5, zorder=4)
-    rows = choose(found.pautomac("rnn"), prefixes=BASIS, problem=set(rounds))
+    rows = choose(findings.pautomac("rnn"), prefixes=BASIS, problem=set(rounds))
     theirs = list(best(rows, "ndcg5").values())
     x, y = values_of(theirs, "steps"), values_of(theirs, "ndcg5")
     ax.plot(x, y, "s", color=BLUE, mfc="white", ms=4, mew=1, zorder=3)
@@ -92,21 +94,22 @@ def questions(found: Findings) -> Figure:
     return figure
 
 
-def middle(curves: Sequence[Sequence[Round]]) -> tuple[FloatArray, FloatArray]:
-    """Return the medians of each round: questions, and NDCG₅.
+def middle(curves: Sequence[Sequence[RoundReached]]) -> tuple[FloatArray, FloatArray]:
+    """Return the medians of each round: queries, and NDCG₅.
 
     Where there are fewer rounds than elsewhere, the last one stands for those that are missing.
 
     Examples
     --------
-    >>> curves = [[Round(10, 0.5), Round(40, 0.9)], [Round(12, 0.7)], [Round(9, 0.6)]]
+    >>> curves = [[(10, 0.5), (40, 0.9)], [(12, 0.7)], [(9, 0.6)]]
+    >>> curves = [[RoundReached(*each) for each in rounds] for rounds in curves]
     >>> middle(curves)
     (array([10., 12.]), array([0.6, 0.7]))
     """
     n_rounds = max(map(len, curves))
     whole = [[*one, *[one[-1]] * (n_rounds - len(one))] for one in curves]
-    asked, reached = np.median(whole, axis=0).T
-    return asked, reached
+    queries, reached = np.median(whole, axis=0).T
+    return queries, reached
 
 
 OWN_DRAWINGS = (
@@ -121,8 +124,8 @@ OWN_DRAWINGS = (
     Drawing(
         "questions",
         "Fidelity and questions",
-        "NDCG₅ of seqray's own method on held-out words after each round of asking, a thin line a "
-        "problem, and the medians of each round over the problems. The squares are the paper's "
+        "NDCG₅ of seqray's own method on held-out words after each round of queries, one thin line "
+        "per problem, and the medians of each round over the problems. The squares are the paper's "
         f"method with a basis of {BASIS} × {BASIS}: the steps it takes, and its best NDCG₅ of all "
         "ranks on S_RNN, words that come from the network too.",
         questions,

@@ -8,7 +8,6 @@ evaluation words themselves; a basis of 800 has 800 prefixes and 800 suffixes.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable
 from functools import cache
@@ -18,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.experiments.table import problem_order
+from seqray.util.csv_table import csv_dicts
 
 SOURCE = (
     "Ayache, Eyraud and Goudian: Explaining Black Boxes on Sequential Data using Weighted "
@@ -31,7 +31,7 @@ RANK_CURVES = ("trucks", "37", "3")
 BASIS_CURVES = "spice4"
 """The problem on which the paper follows NDCG₅ over rank and basis."""
 POOR_RATIOS = ("9", "18")
-"""Where the paper finds automaton and network far apart in perplexity."""
+"""Problems on which the paper's automaton and network differ much in perplexity."""
 
 
 class Drawn(NamedTuple):
@@ -54,7 +54,7 @@ DRAWN = Drawn()
 
 
 class Published(NamedTuple):
-    """The best that the paper found for a problem on one set of words.
+    """The best values of the paper for a problem on one set of words.
 
     Examples
     --------
@@ -79,13 +79,13 @@ class Published(NamedTuple):
         return self.zeros_percent / 100
 
 
-class Summary(NamedTuple):
+class ResultsSummary(NamedTuple):
     """Results of many problems in a few figures.
 
     Examples
     --------
-    >>> found = summary([0.5, 0.95, 0.995], [0.98, 1.0, 1.005], [0.0, 0.1, 0.2])
-    >>> found.above_90, found.above_99, found.within_1_percent
+    >>> results = summary([0.5, 0.95, 0.995], [0.98, 1.0, 1.005], [0.0, 0.1, 0.2])
+    >>> results.above_90, results.above_99, results.within_1_percent
     (2, 1, 2)
     """
 
@@ -111,10 +111,10 @@ def published(which: str) -> dict[str, Published]:
     (47, 0.31197)
     """
     text = (files("seqray.experiments") / "paper.csv").read_text("utf-8")
-    found: dict[str, Published] = {}
-    for row in csv.DictReader(text.splitlines()):
+    rows: dict[str, Published] = {}
+    for row in csv_dicts(text):
         if row["set"] == which:
-            found[row["problem"]] = Published(
+            rows[row["problem"]] = Published(
                 row["set"],
                 row["problem"],
                 int(row["ratio_rank"]),
@@ -125,7 +125,7 @@ def published(which: str) -> dict[str, Published]:
                 int(row["ndcg_basis"]),
                 float(row["ndcg5"]),
             )
-    return found
+    return rows
 
 
 def paper_problems() -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def paper_problems() -> tuple[str, ...]:
     return tuple(sorted(published("test"), key=problem_order))
 
 
-def paper_summary(which: str) -> Summary:
+def paper_summary(which: str) -> ResultsSummary:
     """Return the paper's results in a few figures.
 
     Examples
@@ -155,13 +155,15 @@ def paper_summary(which: str) -> Summary:
     )
 
 
-def summary(ndcg5: Iterable[float], ratios: Iterable[float], zeros: Iterable[float]) -> Summary:
+def summary(
+    ndcg5: Iterable[float], ratios: Iterable[float], zeros: Iterable[float]
+) -> ResultsSummary:
     """Put results of many problems in a few figures.
 
     Parameters
     ----------
     ndcg5, ratios, zeros
-        A value a problem each.
+        One value per problem each.
 
     Examples
     --------
@@ -170,9 +172,9 @@ def summary(ndcg5: Iterable[float], ratios: Iterable[float], zeros: Iterable[flo
     """
     gains, near, none = (np.array(list(values), float) for values in (ndcg5, ratios, zeros))
     if not len(gains):
-        return Summary(0, math.nan, math.nan, 0, 0, 0, 0, math.nan)
+        return ResultsSummary(0, math.nan, math.nan, 0, 0, 0, 0, math.nan)
     # The paper's ratios have five digits: what is 1 % away must not fall out for its last bit.
-    return Summary(
+    return ResultsSummary(
         len(gains),
         float(gains.mean()),
         float(gains.min()),

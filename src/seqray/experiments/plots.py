@@ -1,7 +1,8 @@
 """What all figures share: how they look, how they are made, and how they are written.
 
-Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart; where
-two things share a panel their markers or lines differ too, so that a print in grey can be read.
+Colours are those of Okabe and Ito, which people with any kind of colour vision can distinguish.
+Where two things share a panel, their markers or lines differ too, so that a print in grey can be
+read.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Drawing(NamedTuple):
     make: Callable[[Findings], Figure]
 
 
-def draw(drawing: Drawing, found: Findings) -> Figure:
+def draw(drawing: Drawing, findings: Findings) -> Figure:
     """Make a figure.
 
     Raises
@@ -72,7 +73,7 @@ def draw(drawing: Drawing, found: Findings) -> Figure:
     seqray.experiments.plots.NothingToDrawError: no results of PAutomaC on S_test in the table
     """
     with _styled():
-        return drawing.make(found)
+        return drawing.make(findings)
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> None:

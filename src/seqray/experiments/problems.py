@@ -1,4 +1,4 @@
-"""The problems of the experiments: a network, the words it is judged on, and what it has learnt.
+"""The problems of the experiments: a network, its evaluation words, and the target it has learnt.
 
 A *source* says where a problem comes from: it is small, can be sent to another process, and knows
 what is missing before any work is done. `load` makes a `Problem` of it.
@@ -42,7 +42,7 @@ SUITES = {"pautomac": range(1, 49), "spice": (4,), "trucks": (2,), "generated": 
 """The problems of each suite."""
 
 N_LAST = 2000
-"""Words at the end of a file of real data that networks are not trained on, but judged on."""
+"""Words at the end of a file of real data that networks are evaluated on, but not trained on."""
 
 RNN_SEED, HELD_OUT_SEED = 1, 2
 """Of the words that are drawn from a network: the same whatever the seed of a sweep."""
@@ -54,16 +54,16 @@ GENERATED_STATES, GENERATED_SYMBOLS = (5, 20), (4, 8)
 """The sizes of generated machines: small, so that they are swept in seconds."""
 
 
-class Box(BlackBox, PredictingStepper, Protocol):
-    """What is swept: a black box with states that says what comes next."""
+class PredictingBox(BlackBox, PredictingStepper, Protocol):
+    """A black box with states that predicts next symbols: what a sweep extracts from."""
 
 
-Material: TypeAlias = tuple[Box, Words, WeightedAutomaton | None]
+Material: TypeAlias = tuple[PredictingBox, Words, WeightedAutomaton | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A network and the words it is judged on.
+    """A network and its evaluation words.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Problem:
     """
 
     name: str
-    box: Box
+    box: PredictingBox
     test: Words
     rnn: Words
     held_out: Words
@@ -157,13 +157,13 @@ class FileSource:
         opened = open_black_box(f"rnn:{self.network}")
         if not predicts(opened):
             raise BlackBoxError(f"{self.network}: expected a network that predicts the next symbol")
-        box = cast(Box, opened)
+        box = cast(PredictingBox, opened)
         words = read_words(self.words, alphabet=box.alphabet, layout="pautomac")
         if self.n_last:
             if len(words) <= self.n_last:
                 raise FileError(
-                    f"{self.words}: expected more than the {self.n_last} words that are kept for "
-                    f"the test, found {len(words)}"
+                    f"{self.words}: expected more than the {self.n_last} words that are reserved "
+                    f"for the test, got {len(words)}"
                 )
             words = words[-self.n_last :]
         target = None
@@ -267,11 +267,11 @@ def sources(
     if suite == "trucks":
         words = folder / "pautomac-real-2.train.txt"
         return [FileSource("trucks", boxes / "trucks.safetensors", words, None, N_LAST)]
-    found: list[Source] = []
+    listed: list[Source] = []
     for n in numbers:
         _, test, machine, _ = problem_paths(folder, n)
-        found.append(FileSource(str(n), boxes / f"{n}.safetensors", test, machine))
-    return found
+        listed.append(FileSource(str(n), boxes / f"{n}.safetensors", test, machine))
+    return listed
 
 
 def load(

@@ -1,12 +1,12 @@
-"""Where work runs: in this process, or in several others.
+"""A pool of processes: runs named jobs in this process or in several others.
 
-An executor takes named jobs and a function, and hands over what came of each job as soon as it is
-there. It keeps nothing: whoever wants to go on after a break stores what is handed over, and next
-time brings only the jobs that are missing. A job that fails, or whose process is killed, does not
+An executor takes named jobs and a function, and reports the outcome of each job as soon as it is
+done. It stores nothing: a caller that wants to resume after a break stores the outcomes, and next
+time passes only the jobs that are missing. A job that fails, or whose process is killed, does not
 stop the others.
 
-Every process computes on one thread of its own: several beside each other would slow all down, and
-results must not depend on where they were made.
+Every process computes on one thread: more would slow each other down, and results must not depend
+on where they are computed.
 """
 
 from __future__ import annotations
@@ -25,16 +25,21 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from seqray.util.errors import ArgumentError, SeqrayError
 
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+JobType = TypeVar("JobType")
+ResultType = TypeVar("ResultType")
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""What libraries look at, when they are loaded, to know how many threads to use."""
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+"""Environment variables by which libraries choose their number of threads when they load."""
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Result]):
-    """What came of a job.
+class Outcome(Generic[ResultType]):
+    """The outcome of a job.
 
     Parameters
     ----------
@@ -52,7 +57,7 @@ class Outcome(Generic[Result]):
     """
 
     job: str
-    result: Result | None = None
+    result: ResultType | None = None
     error: str = ""
 
 
@@ -61,17 +66,17 @@ class Executor(Protocol):
 
     def __call__(
         self,
-        jobs: Mapping[str, Job],
-        function: Callable[[Job], Result],
-        on_done: Callable[[Outcome[Result]], None],
+        jobs: Mapping[str, JobType],
+        function: Callable[[JobType], ResultType],
+        on_done: Callable[[Outcome[ResultType]], None],
     ) -> None:
         """Run all jobs; returns when the last one is done."""
 
 
 def here(
-    jobs: Mapping[str, Job],
-    function: Callable[[Job], Result],
-    on_done: Callable[[Outcome[Result]], None],
+    jobs: Mapping[str, JobType],
+    function: Callable[[JobType], ResultType],
+    on_done: Callable[[Outcome[ResultType]], None],
 ) -> None:
     """Run jobs in this process, one after the other.
 
@@ -110,9 +115,9 @@ def processes(n_workers: int) -> Executor:
     Examples
     --------
     >>> from math import factorial
-    >>> found = {}
-    >>> processes(2)({"a": 3, "b": 5}, factorial, lambda o: found.update({o.job: o.result}))
-    >>> sorted(found.items())
+    >>> results = {}
+    >>> processes(2)({"a": 3, "b": 5}, factorial, lambda o: results.update({o.job: o.result}))
+    >>> sorted(results.items())
     [('a', 6), ('b', 120)]
     """
     if n_workers < 1:
@@ -122,9 +127,9 @@ def processes(n_workers: int) -> Executor:
 
 def _run_in_processes(
     n_workers: int,
-    jobs: Mapping[str, Job],
-    function: Callable[[Job], Result],
-    on_done: Callable[[Outcome[Result]], None],
+    jobs: Mapping[str, JobType],
+    function: Callable[[JobType], ResultType],
+    on_done: Callable[[Outcome[ResultType]], None],
 ) -> None:
     waiting = list(jobs.items())[::-1]
     packed = pickle.dumps(function)  # so that what cannot travel is refused here, not there
@@ -155,7 +160,7 @@ class _Worker:
         context = get_context("spawn")  # a fork would copy locks that another thread holds
         self.line, far_end = context.Pipe()
         self.alive = True
-        # A daemon ends with this process, if that ends in an orderly way.
+        # A daemon ends with this process, if that ends normally.
         self.process = context.Process(target=_work, args=(far_end, packed), daemon=True)
         self.process.start()
         far_end.close()  # so that the line breaks when the process dies
@@ -200,7 +205,7 @@ def _work(line: connection.Connection, packed: bytes) -> None:
     """Run jobs until there is nobody left to give any: what a process of its own does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, who ends this process
     threading.Thread(target=_end_with_caller, daemon=True).start()
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     with _one_thread():
         while True:
             try:
@@ -227,7 +232,9 @@ def _end_with_caller() -> None:
     os._exit(1)
 
 
-def _outcome(name: str, function: Callable[[Job], Result], job: Job) -> Outcome[Result]:
+def _outcome(
+    name: str, function: Callable[[JobType], ResultType], job: JobType
+) -> Outcome[ResultType]:
     try:
         return Outcome(name, function(job))
     except SeqrayError as error:

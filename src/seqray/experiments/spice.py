@@ -1,4 +1,4 @@
-"""How well a model predicts the next symbols that the SPiCe competition asked for."""
+"""The score of the SPiCe competition: how well a model predicts next symbols."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ It is resumable, and merged into one table.
     RESULTS/
       pautomac.csv.gz           the table, see `seqray.experiments.table`
       pautomac.json             how it was made: settings, versions, machine, holes, time by phase,
-                                and what seqray's own method reached with how many questions
+                                and how the fidelity of seqray's own method grows with queries
       pautomac-boxes.csv        the boxes themselves, see `seqray.experiments.boxes`
       pautomac-distilled.csv    time and memory, see `seqray.experiments.distillation`
-      parts/pautomac/           what is done so far, a file or two a cell, and the settings
+      parts/pautomac/           what is done so far, one or two files per cell, and the settings
 
 A part is written when its cell is done, whole or not at all. What is there is not done again, so a
-sweep that was stopped, in whatever way, loses no more than the cells it was working on. A part
+sweep that was stopped, however it was, loses no more than the cells it was working on. A part
 whose network or words have changed since is done anew.
 """
 
@@ -32,12 +32,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_info
 
-import seqray
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.cells import (
     SIZES,
     Cell,
-    Part,
+    CellResult,
     Settings,
     measure,
     measure_auto,
@@ -53,10 +52,11 @@ from seqray.experiments.table import (
     problem_order,
     read_results,
     write_results,
-    write_rows,
 )
+from seqray.util.csv_table import write_rows
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import check_header, nulled, read_text, reading, writing
+from seqray.util.version import __version__
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"
 BOXES, DISTILLED = "boxes", "distilled"
@@ -64,8 +64,8 @@ BOXES, DISTILLED = "boxes", "distilled"
 OTHERS = {BOXES: BoxRow._fields, DISTILLED: Distilled._fields}
 """The tables beside the main one, and their columns."""
 
-OWN_WORK = 16_000
-"""How much each rank of seqray's own method is: all of them about what a basis of 1,200 takes."""
+OWN_WORK_PER_RANK = 16_000
+"""The work of seqray's own method per rank, in the units of `SweepJob.work`."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ class Sweep:
         self,
         *,
         executor: Executor = here,
-        on_step: Callable[[Step], None] = lambda step: None,
-    ) -> Summary:
+        on_step: Callable[[SweepStep], None] = lambda step: None,
+    ) -> SweepSummary:
         """Do what is missing, and write the table of all there is.
 
         Parameters
@@ -153,14 +153,14 @@ class Sweep:
         failed: dict[str, str] = {}
         done: list[int] = []  # how much work each was
 
-        def finish(outcome: Outcome[Part]) -> None:
+        def finish(outcome: Outcome[CellResult]) -> None:
             job = missing[outcome.job]
             done.append(job.work)
             if outcome.result is None:
                 failed[outcome.job] = outcome.error
             else:
-                self._keep(job, outcome.result)
-            on_step(Step(job, outcome, len(done), len(missing), sum(done) / (work_all or 1)))
+                self._save(job, outcome.result)
+            on_step(SweepStep(job, outcome, len(done), len(missing), sum(done) / (work_all or 1)))
 
         work_all = sum(job.work for job in missing.values())
         alone = {name: job for name, job in missing.items() if job.kind == DISTILLED}
@@ -168,7 +168,7 @@ class Sweep:
         here(alone, work, finish)
         self.merge(failed)
         n_done = len(missing) - len(failed)
-        return Summary(self.table, self.holes, failed, n_done, len(jobs) - len(missing))
+        return SweepSummary(self.table, self.holes, failed, n_done, len(jobs) - len(missing))
 
     def prepare(self) -> None:
         """Make the folder, or refuse one whose parts are of a sweep with other settings."""
@@ -176,12 +176,12 @@ class Sweep:
         path = self.parts / SETTINGS
         if path.exists():
             with reading(path, "settings of a sweep"):
-                found = json.loads(read_text(path))
-                check_header(found, FORMAT, VERSION)
+                saved = json.loads(read_text(path))
+                check_header(saved, FORMAT, VERSION)
             changed = [
-                f"{name} was {found.get(name)!r}, is {value!r}"
+                f"{name} was {saved.get(name)!r}, is {value!r}"
                 for name, value in wanted.items()
-                if found.get(name) != value
+                if saved.get(name) != value
             ]
             if changed:
                 raise ArgumentError(
@@ -206,39 +206,39 @@ class Sweep:
             shutil.rmtree(self.parts)
         self.table.unlink(missing_ok=True)
 
-    def _jobs(self) -> dict[str, Job]:
+    def _jobs(self) -> dict[str, SweepJob]:
         """Return all there is to do, by name."""
-        jobs: dict[str, Job] = {}
+        jobs: dict[str, SweepJob] = {}
         for source in self.sources:
             if source.name in self.holes:
                 continue
             mark = source.fingerprint()
             small = Cell(source, mark, min(self.sizes), self.settings)
             cells = [Cell(source, mark, size, self.settings) for size in self.sizes]
-            found = [Job(BOXES, small)]
+            of_source = [SweepJob(BOXES, small)]
             if PAPER in self.methods:
-                found += [Job(str(cell.size), cell) for cell in cells]
-                found.append(Job(DISTILLED, small))
+                of_source += [SweepJob(str(cell.size), cell) for cell in cells]
+                of_source.append(SweepJob(DISTILLED, small))
             if AUTO in self.methods:
-                found.append(Job(AUTO, small))
-            jobs |= {job.name: job for job in found}
+                of_source.append(SweepJob(AUTO, small))
+            jobs |= {job.name: job for job in of_source}
         return jobs
 
-    def _drop_outdated(self, jobs: Iterable[Job]) -> None:
+    def _drop_outdated(self, jobs: Iterable[SweepJob]) -> None:
         """Remove parts of another network or other words, so that a table never mixes them."""
         now = {job.cell.source.name: job.cell.fingerprint for job in jobs}
         for name, part in self._read_parts().items():
             if part["fingerprint"] != now.get(part["problem"], part["fingerprint"]):
                 (self.parts / f"{name}.json").unlink()
 
-    def _is_there(self, job: Job) -> bool:
+    def _is_there(self, job: SweepJob) -> bool:
         paths = [self.parts / f"{job.name}.json"]
         if job.kind not in OTHERS:
             paths.append(self.parts / f"{job.name}.csv.gz")
         return all(path.exists() for path in paths)
 
-    def _keep(self, job: Job, part: Part) -> None:
-        """Write what came of a job; the file of JSON comes last and says that it is done."""
+    def _save(self, job: SweepJob, part: CellResult) -> None:
+        """Write the result of a job; the JSON file comes last and says that it is done."""
         if job.kind not in OTHERS:
             write_results(part.results, self.parts / f"{job.name}.csv.gz")
         about = {
@@ -289,7 +289,7 @@ class Sweep:
         return dict(sorted(parts.items(), key=lambda item: _part_order(item[1])))
 
 
-class Job(NamedTuple):
+class SweepJob(NamedTuple):
     """A cell, and what is wanted of it: its box, its times, or else rows of a method."""
 
     kind: str
@@ -306,7 +306,7 @@ class Job(NamedTuple):
         if self.kind == BOXES:
             return 0
         if self.kind == AUTO:
-            return OWN_WORK * self.cell.settings.max_rank
+            return OWN_WORK_PER_RANK * self.cell.settings.max_rank
         return self.cell.size**2 + 2000 * self.cell.settings.max_rank
 
     def __str__(self) -> str:
@@ -315,18 +315,18 @@ class Job(NamedTuple):
         return f"problem {name}: {what.get(self.kind, f'{size} × {size}')}"
 
 
-class Step(NamedTuple):
+class SweepStep(NamedTuple):
     """A cell is done, or has failed."""
 
-    job: Job
-    outcome: Outcome[Part]
+    job: SweepJob
+    outcome: Outcome[CellResult]
     n_done: int
     n_all: int
     share: float  # of all the work of this run that is done now
 
 
-class Summary(NamedTuple):
-    """What came of a sweep."""
+class SweepSummary(NamedTuple):
+    """The outcome of a sweep."""
 
     table: Path
     holes: Mapping[str, str]
@@ -335,7 +335,7 @@ class Summary(NamedTuple):
     n_there: int  # cells that were there already
 
 
-def work(job: Job) -> Part:
+def work(job: SweepJob) -> CellResult:
     """Do a job, in whatever process."""
     if job.kind == BOXES:
         return measure_box(job.cell)
@@ -347,7 +347,7 @@ def work(job: Job) -> Part:
 
 
 def machine() -> dict[str, Any]:
-    """Say with what figures were made: versions, and the processor."""
+    """Return what the figures were made with: versions, and the processor."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
@@ -356,7 +356,7 @@ def machine() -> dict[str, Any]:
         pass
     blas = {f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info()}
     return {
-        "seqray": seqray.__version__,
+        "seqray": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "blas": sorted(blas),

@@ -6,22 +6,21 @@ chooses; ``"held-out"`` repeats the rank that was chosen on other words. All thr
 problem, method and size of basis.
 
 Two methods share a table. The paper's is there at every size of basis. Seqray's own chooses for
-itself what to ask: its rows are of the contexts and columns that it took, and ``"held-out"`` is the
-rank that it chose.
+itself what to query: its rows are of the contexts and columns that it took, and ``"held-out"`` is
+the rank that it chose.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar, get_type_hints
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from seqray.formats.words_file import PathLike
+from seqray.util.csv_table import csv_bytes, read_rows
 from seqray.util.errors import ArgumentError, FileError
-from seqray.util.files import read_bytes, reading, writing
+from seqray.util.files import reading, writing
 
 PAPER, AUTO = "paper", "auto"
 """The methods: the paper's, and what `seqray.extract` takes by itself."""
@@ -59,7 +58,6 @@ class Result(NamedTuple):
 
 
 COLUMNS = Result._fields
-Row = TypeVar("Row", bound=tuple[object, ...])
 
 
 def write_results(results: Iterable[Result], path: PathLike) -> None:
@@ -84,7 +82,7 @@ def write_results(results: Iterable[Result], path: PathLike) -> None:
     """
     rows = sorted(results, key=_order)
     with writing(path) as fresh:
-        fresh.write_bytes(gzip.compress(_csv(COLUMNS, rows), mtime=0))
+        fresh.write_bytes(gzip.compress(csv_bytes(COLUMNS, rows), mtime=0))
 
 
 def read_results(path: PathLike) -> list[Result]:
@@ -119,68 +117,6 @@ def read_results(path: PathLike) -> list[Result]:
                         f"{', '.join(known)}"
                     )
     return results
-
-
-def read_rows(path: PathLike, kind: type[Row]) -> list[Row]:
-    r"""Read a CSV file, compressed or not, whose columns are the fields of a named tuple.
-
-    Parameters
-    ----------
-    path
-        The file.
-    kind
-        The named tuple, of texts, whole numbers and floats. An empty float is not a number.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> class Size(NamedTuple):
-    ...     problem: str
-    ...     states: float
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "sizes.csv").write_text("problem,states\n3,25\nspice4,\n")
-    ...     read_rows(Path(folder, "sizes.csv"), Size)
-    [Size(problem='3', states=25.0), Size(problem='spice4', states=nan)]
-    """
-    content = read_bytes(path)
-    kinds = get_type_hints(kind)
-    with reading(path, "a table of results"):
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        lines = csv.reader(content.decode().splitlines())
-        header = next(lines, [])
-        if header != list(kinds):
-            raise FileError(
-                f"expected the columns {', '.join(kinds)}, got {', '.join(header)[:200]!r}"
-            )
-        make: Callable[..., Row] = kind
-        return [make(*_values(kinds, fields, at)) for at, fields in enumerate(lines, 2)]
-
-
-def write_rows(path: PathLike, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    r"""Write a CSV file, whole or not at all; what is not a number is left empty.
-
-    Parameters
-    ----------
-    path
-        The file. An existing one is replaced.
-    columns
-        Their names.
-    rows
-        In the order in which they are to stand.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_rows(Path(folder, "sizes.csv"), ["problem", "states"], [("3", 25), ("4", None)])
-    ...     Path(folder, "sizes.csv").read_text()
-    'problem,states\n3,25\n4,\n'
-    """
-    with writing(path) as fresh:
-        fresh.write_bytes(_csv(columns, rows))
 
 
 def choose(results: Iterable[Result], **wanted: object) -> list[Result]:
@@ -225,14 +161,14 @@ def best(results: Iterable[Result], metric: str = "ndcg5") -> dict[str, Result]:
     if metric not in METRICS:
         raise ArgumentError(f"metric {metric!r} is not one of {', '.join(METRICS)}")
     sign = -1 if metric in LESS_IS_BETTER else 1
-    found: dict[str, Result] = {}
+    rows: dict[str, Result] = {}
     tops: dict[str, float] = {}
     for row in choose(results, selection="all"):
         value, top = sign * float(getattr(row, metric)), tops.get(row.problem, -math.inf)
         # What is not a number is neither larger nor equal.
-        if value > top or (value == top > -math.inf and _order(row) < _order(found[row.problem])):
-            found[row.problem], tops[row.problem] = row, value
-    return dict(sorted(found.items(), key=lambda item: problem_order(item[0])))
+        if value > top or (value == top > -math.inf and _order(row) < _order(rows[row.problem])):
+            rows[row.problem], tops[row.problem] = row, value
+    return dict(sorted(rows.items(), key=lambda item: problem_order(item[0])))
 
 
 def held_out(results: Iterable[Result]) -> dict[str, Result]:
@@ -288,29 +224,3 @@ def _values_of(wanted: object) -> Collection[object]:
     if isinstance(wanted, Collection) and not isinstance(wanted, str):
         return wanted
     return (wanted,)
-
-
-def _csv(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> bytes:
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(columns)
-    lines.writerows([_shown(value) for value in row] for row in rows)
-    return text.getvalue().encode()
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.9g}"
-    return "" if value is None else str(value)
-
-
-def _values(kinds: Mapping[str, type], fields: Sequence[str], at: int) -> Iterator[object]:
-    if len(fields) != len(kinds):
-        raise FileError(f"line {at}: expected {len(kinds)} fields, got {len(fields)}")
-    for (name, kind), field in zip(kinds.items(), fields, strict=True):
-        try:
-            yield math.nan if kind is float and not field else kind(field)
-        except ValueError:
-            raise FileError(
-                f"line {at}: {name}: expected a {kind.__name__}, got {field!r}"
-            ) from None

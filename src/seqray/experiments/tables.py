@@ -10,6 +10,7 @@ from seqray.experiments import paper
 from seqray.experiments.catalogue import find
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.table import SETS, Result, best, held_out, problem_order
+from seqray.util.formatting import decimals, percent
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -33,30 +34,6 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Return a number with so many decimals, and a dash for what is none.
-
-    Examples
-    --------
-    >>> number(0.98765), number(math.nan), number(math.inf)
-    ('0.988', '–', '∞')
-    """
-    if math.isinf(value):
-        return "∞"
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def percent(value: float) -> str:
-    """Return a share in per cent, and a dash for what is none.
-
-    Examples
-    --------
-    >>> percent(0.135), percent(math.nan)
-    ('13.5 %', '–')
-    """
-    return f"{number(100 * value, 1)} %" if math.isfinite(value) else number(value)
-
-
 def marked(problem: str) -> str:
     """Return a problem as tables write it, with a star where its data are not the official ones.
 
@@ -68,14 +45,14 @@ def marked(problem: str) -> str:
     return f"{problem}{'*' * (problem == '22')}"
 
 
-def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
+def summaries(findings: Findings, which: str) -> dict[str, paper.ResultsSummary]:
     """Return our results and the paper's on one set of words, each in a few figures.
 
     Only problems that both have are counted, so that the figures can be compared.
 
     Parameters
     ----------
-    found
+    findings
         The results.
     which
         The set of words, ``"test"`` or ``"rnn"``.
@@ -91,7 +68,7 @@ def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
     >>> summaries(Findings([]), "test")["best"].n_problems
     0
     """
-    rows = found.pautomac(which)
+    rows = findings.pautomac(which)
     gains, ratios, fair = best(rows, "ndcg5"), best(rows, "perplexity_ratio"), held_out(rows)
     theirs = {name: row for name, row in paper.published(which).items() if name in gains}
     gains, ratios, fair = ({n: of[n] for n in of if n in theirs} for of in (gains, ratios, fair))
@@ -106,7 +83,7 @@ def summaries(found: Findings, which: str) -> dict[str, paper.Summary]:
     }
 
 
-def summary_table(found: Findings) -> str:
+def summary_table(findings: Findings) -> str:
     """Return the few figures of both sets side by side.
 
     Examples
@@ -117,12 +94,12 @@ def summary_table(found: Findings) -> str:
     columns = [
         (f"{SETS[which]}: {name}", summary)
         for which in SETS
-        for name, summary in summaries(found, which).items()
+        for name, summary in summaries(findings, which).items()
     ]
     lines: dict[str, list[str]] = {
         "problems": [str(one.n_problems) for _, one in columns],
-        "NDCG₅, mean": [number(one.ndcg5_mean) for _, one in columns],
-        "NDCG₅, smallest": [number(one.ndcg5_least) for _, one in columns],
+        "NDCG₅, mean": [decimals(one.ndcg5_mean) for _, one in columns],
+        "NDCG₅, smallest": [decimals(one.ndcg5_least) for _, one in columns],
         "NDCG₅ above 0.9": [str(one.above_90) for _, one in columns],
         "NDCG₅ above 0.99": [str(one.above_99) for _, one in columns],
         "perplexity ratio within 1 % of 1": [str(one.within_1_percent) for _, one in columns],
@@ -134,7 +111,7 @@ def summary_table(found: Findings) -> str:
     )
 
 
-def best_table(found: Findings, which: str) -> str:
+def best_table(findings: Findings, which: str) -> str:
     """Return each PAutomaC problem's best parameters on one set, beside the paper's values.
 
     Examples
@@ -143,7 +120,7 @@ def best_table(found: Findings, which: str) -> str:
     >>> best_table(Findings(rows), "test").splitlines()[2].split(" | ")[2:5]
     ['7', '300', '1.00000']
     """
-    rows = found.pautomac(which)
+    rows = findings.pautomac(which)
     gains, ratios, fair = best(rows, "ndcg5"), best(rows, "perplexity_ratio"), held_out(rows)
     theirs = paper.published(which)
     lines = []
@@ -153,13 +130,16 @@ def best_table(found: Findings, which: str) -> str:
             [
                 *(marked(problem), _machine(problem)),
                 *_place(ratios.get(problem), "perplexity_ratio"),
-                number(its.perplexity_ratio if its else math.nan, 5),
-                *(percent(_value(ratios, problem, "zeros")), percent(its.zeros) if its else "–"),
+                decimals(its.perplexity_ratio if its else math.nan, 5),
+                *(
+                    percent(_value(ratios, problem, "zeros")),
+                    percent(its.zeros) if its else "–",
+                ),
                 *_place(gains.get(problem), "ndcg5"),
-                number(its.ndcg5 if its else math.nan, 5),
+                decimals(its.ndcg5 if its else math.nan, 5),
                 str(fair[problem].rank) if problem in fair else "–",
-                number(_value(fair, problem, "perplexity_ratio"), 5),
-                number(_value(fair, problem, "ndcg5"), 5),
+                decimals(_value(fair, problem, "perplexity_ratio"), 5),
+                decimals(_value(fair, problem, "ndcg5"), 5),
             ]
         )
     header = ["problem", "target", "ratio: rank", "basis", "value", "paper", "zeros", "paper"]
@@ -167,12 +147,12 @@ def best_table(found: Findings, which: str) -> str:
     return markdown(header, lines)
 
 
-def other_table(found: Findings) -> str:
+def other_table(findings: Findings) -> str:
     """Return the best parameters of the real data sets, for which the paper gives no table."""
     lines = []
-    for problem in sorted({row.problem for row in found.rows if not row.problem.isdecimal()}):
+    for problem in sorted({row.problem for row in findings.rows if not row.problem.isdecimal()}):
         for which in SETS:
-            rows = [row for row in found.rows if row.problem == problem and row.set == which]
+            rows = [row for row in findings.rows if row.problem == problem and row.set == which]
             fair = held_out(rows).get(problem)
             lines.append(
                 [
@@ -181,27 +161,27 @@ def other_table(found: Findings) -> str:
                     *_place(best(rows, "perplexity_ratio").get(problem), "perplexity_ratio"),
                     *_place(best(rows, "ndcg5").get(problem), "ndcg5"),
                     str(fair.rank) if fair else "–",
-                    number(fair.perplexity_ratio if fair else math.nan, 5),
-                    number(fair.ndcg5 if fair else math.nan, 5),
+                    decimals(fair.perplexity_ratio if fair else math.nan, 5),
+                    decimals(fair.ndcg5 if fair else math.nan, 5),
                 ]
             )
     header = ["data", "words", "ratio: rank", "basis", "value", "NDCG₅: rank", "basis", "value"]
     return markdown([*header, "held-out: rank", "ratio", "NDCG₅"], lines)
 
 
-def boxes_table(found: Findings) -> str:
+def boxes_table(findings: Findings) -> str:
     """Return how each network was trained, and how good it is."""
     lines = []
-    for problem in sorted(found.boxes, key=problem_order):
-        box, trained = found.boxes[problem], found.trained.get(problem)
+    for problem in sorted(findings.boxes, key=problem_order):
+        box, trained = findings.boxes[problem], findings.trained.get(problem)
         lines.append(
             [
                 marked(problem),
                 *((str(trained.hidden), str(trained.epoch)) if trained else ("–", "–")),
-                number(trained.validation if trained else math.nan, 4),
-                *(number(box.perplexity_target, 2), number(box.perplexity_box, 2)),
-                *(number(box.quality), number(box.ndcg5, 4)),
-                *(number(box.wer_box_test), number(box.wer_box_rnn)),
+                decimals(trained.validation if trained else math.nan, 4),
+                *(decimals(box.perplexity_target, 2), decimals(box.perplexity_box, 2)),
+                *(decimals(box.quality), decimals(box.ndcg5, 4)),
+                *(decimals(box.wer_box_test), decimals(box.wer_box_rnn)),
             ]
         )
     header = ["problem", "units", "epoch", "validation, nats", "perplexity, target", "RNN"]
@@ -209,23 +189,23 @@ def boxes_table(found: Findings) -> str:
     return markdown(header, lines)
 
 
-def distilled_table(found: Findings) -> str:
+def distilled_table(findings: Findings) -> str:
     """Return what automata cost by rank, as medians over the problems."""
     lines = []
-    for rank in sorted({row.rank for row in found.distilled}):
-        rows = [row for row in found.distilled if row.rank == rank]
+    for rank in sorted({row.rank for row in findings.distilled}):
+        rows = [row for row in findings.distilled if row.rank == rank]
         together = median(row.box_together / row.automaton_together for row in rows)
         alone = median(row.box_alone / row.automaton_alone for row in rows)
         lines.append(
             [
-                *(str(rank), str(len(rows)), number(median(row.ndcg5 for row in rows))),
+                *(str(rank), str(len(rows)), decimals(median(row.ndcg5 for row in rows))),
                 *(_micro(row.automaton_together for row in rows), f"{together:.1f} ×"),
                 *(_micro(row.automaton_alone for row in rows), f"{alone:.1f} ×"),
                 f"{median(row.automaton_bytes / 1024 for row in rows):.1f}",
                 f"{median(row.box_bytes / row.automaton_bytes for row in rows):.1f} ×",
             ]
         )
-    rows = list({row.problem: row for row in found.distilled}.values())
+    rows = list({row.problem: row for row in findings.distilled}.values())
     lines.append(
         [
             *("the RNN", str(len(rows)), "1", _micro(row.box_together for row in rows), ""),
@@ -233,11 +213,11 @@ def distilled_table(found: Findings) -> str:
             *(f"{median(row.box_bytes / 1024 for row in rows):.1f}", ""),
         ]
     )
-    header = ["rank", "problems", "NDCG₅ on S_test", "µs a word, together", "faster"]
-    return markdown([*header, "µs a word, alone", "faster", "KiB", "smaller"], lines)
+    header = ["rank", "problems", "NDCG₅ on S_test", "µs per word, together", "faster"]
+    return markdown([*header, "µs per word, alone", "faster", "KiB", "smaller"], lines)
 
 
-def _summary(gains: Iterable[Result], ratios: Iterable[Result]) -> paper.Summary:
+def _summary(gains: Iterable[Result], ratios: Iterable[Result]) -> paper.ResultsSummary:
     ratios = list(ratios)
     return paper.summary(
         [row.ndcg5 for row in gains],
@@ -250,7 +230,7 @@ def _place(row: Result | None, metric: str) -> list[str]:
     """Return rank, size of basis and value."""
     if row is None:
         return ["–", "–", "–"]
-    return [str(row.rank), str(row.prefixes), number(getattr(row, metric), 5)]
+    return [str(row.rank), str(row.prefixes), decimals(getattr(row, metric), 5)]
 
 
 def _value(rows: Mapping[str, Result], problem: str, metric: str) -> float:

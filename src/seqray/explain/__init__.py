@@ -1,1 +1,1 @@
-"""What an automaton says, for people: named states, words explained, facts about the whole."""
+"""Explanations of automata: named states, single words, and facts about the whole."""

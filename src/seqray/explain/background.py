@@ -1,4 +1,4 @@
-"""What a position of a word would hold if it were not known: backgrounds for Shapley values."""
+"""Backgrounds for Shapley values: distributions of the symbols at unknown positions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from seqray.util.arrays import FloatArray, read_only, real_array
 from seqray.util.errors import ArgumentError
 
 SMOOTHING = 0.5
-"""How often, in addition to what was seen, every symbol counts as seen."""
+"""Added to the count of every symbol, so that none has probability 0."""
 
-LEAST = 1e-6
-"""The least probability of a symbol where probabilities are read from an automaton."""
+MIN_PROBABILITY = 1e-6
+"""The smallest probability of a symbol in a background that is read from an automaton."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,8 +37,8 @@ class Background:
     initial
         The probability of each symbol at the first position, shape ``(n_symbols,)``.
     transitions
-        The probability of each symbol (column) after each (row), shape ``(n_symbols, n_symbols)``; None
-        where every position is like the first.
+        The probability of each symbol (column) after each (row), shape
+        ``(n_symbols, n_symbols)``; None where every position is like the first.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Background:
 
     @classmethod
     def uniform(cls, alphabet: Alphabet | Iterable[Symbol]) -> Background:
-        """Return the background in which every symbol has the same probability at every position."""
+        """Return the background in which all symbols have the same probability everywhere."""
         alphabet = Alphabet.of(alphabet)
         return cls(alphabet, np.full(len(alphabet), 1 / len(alphabet)))
 
@@ -112,7 +112,7 @@ class Background:
     def bigrams(cls, source: Words | AutomatonLike) -> Background:
         """Return the Markov chain of the pairs of symbols in words, or that an automaton expects.
 
-        As in `frequencies`, no probability is 0: one can then ask for every symbol at every position.
+        As in `frequencies`, no probability is 0: every symbol can then be known at every position.
 
         >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
         >>> Background.bigrams(wa).transitions.round(3)
@@ -174,8 +174,8 @@ def expected_counts(a: WeightedAutomaton) -> FloatArray:
 
 
 def _positive(rows: FloatArray) -> FloatArray:
-    """Make probabilities of numbers that may be a little below 0, or all 0."""
-    rows = np.maximum(normalised(rows), LEAST)
+    """Normalise numbers that may be a little below 0, or all 0, to positive probabilities."""
+    rows = np.maximum(normalised(rows), MIN_PROBABILITY)
     probabilities: FloatArray = rows / rows.sum(axis=-1, keepdims=True)
     return probabilities
 
@@ -186,7 +186,7 @@ def _probabilities(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floa
     total = rows.sum(axis=-1)
     if (rows < 0).any() or not np.allclose(total, 1, rtol=0, atol=1e-6):
         raise ArgumentError(
-            f"{name}: expected probabilities from 0 that sum to 1, got a least one of {rows.min():.3g} "
-            f"and sums from {total.min():.6g} to {total.max():.6g}"
+            f"{name}: expected probabilities from 0 up that sum to 1, got a smallest one of "
+            f"{rows.min():.3g} and sums from {total.min():.6g} to {total.max():.6g}"
         )
     return read_only(rows / total[..., None])

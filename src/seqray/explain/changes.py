@@ -14,11 +14,12 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import grown_prefixes
-from seqray.explain.text import Section, as_text, next_name, number, shortened
+from seqray.explain.text import Section, as_text, next_name
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, RankError
+from seqray.util.formatting import shortened, significant
 
 N_PREFIXES = 300
 """How many prefixes, the most probable ones at the largest rank, are compared."""
@@ -28,14 +29,14 @@ RANKS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 
 
 class Change(NamedTuple):
-    """What a larger rank says differently after a prefix, or of a word.
+    """What a larger rank changes after a prefix, or for a word.
 
-    ``apart`` is the share of probability that moves to other next symbols, and ``before`` and ``after``
-    the likeliest ones; for automata that do not predict it is the difference of the two weights.
+    ``distance`` is the total variation distance of the next symbols, and ``before`` and ``after``
+    are the likeliest ones; for automata that do not predict it is the difference of the weights.
     """
 
     prefix: tuple[Symbol, ...]
-    apart: float
+    distance: float
     before: str
     after: str
 
@@ -45,7 +46,7 @@ class Step(NamedTuple):
 
     before: int
     after: int
-    apart: float
+    distance: float
     changes: tuple[Change, ...]
 
 
@@ -74,24 +75,24 @@ class RankChanges:
         """Return the table that shows it."""
         rows = []
         for step in self.steps:
-            ranks, apart = f"{step.before} → {step.after}", number(step.apart, 2)
+            ranks, mean = f"{step.before} → {step.after}", significant(step.distance, 2)
             for each in step.changes or (None,):
                 cells = ("", "", "")
                 if each is not None:
                     change = f"{each.before} → {each.after}"
                     prefix = shortened(self.alphabet.show(each.prefix), 24)
-                    cells = (prefix, number(each.apart, 2), change)
-                rows.append((ranks, apart, *cells))
-                ranks = apart = ""
+                    cells = (prefix, significant(each.distance, 2), change)
+                rows.append((ranks, mean, *cells))
+                ranks = mean = ""
         where = "after" if self.predicting else "word"
         what = "next symbol" if self.predicting else "weight"
         columns = ("states", " change", f"most {where}", " change", what)
         note = (
-            "change: share of probability that moves to other next symbols; the mean over probable\n"
-            "prefixes, and the prefixes that have most of it."
+            "change: total variation distance of the next symbols; the mean over probable\n"
+            "prefixes, and the prefixes that change most."
         )
         if not self.predicting:
-            note = "change: of the weights of short words; the root of the mean square, and most."
+            note = "change: of the weights of short words; the root mean square, and the largest."
         return (Section("From rank to rank", columns, tuple(rows), note),)
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,7 +112,7 @@ class RankChanges:
 
 
 def what_changes(
-    found: Extraction | Mapping[int, WeightedAutomaton] | str | os.PathLike[str],
+    extraction: Extraction | Mapping[int, WeightedAutomaton] | str | os.PathLike[str],
     ranks: Iterable[int] | None = None,
     *,
     n_changes: int = 3,
@@ -120,7 +121,7 @@ def what_changes(
 
     Parameters
     ----------
-    found
+    extraction
         What `seqray.extract` or `seqray.open_run` returned, the path of a run folder, or automata
         by rank.
     ranks
@@ -135,23 +136,24 @@ def what_changes(
     ...     "ab", [1, 0], [[[0, 0.5], [0, 0.25]], [[0, 0.25], [0, 0.5]]], [0.25, 0.25]
     ... )
     >>> what_changes({1: one, 2: two}).steps[0].changes[0]
-    Change(prefix=('a',), apart=0.25, before='a', after='b')
+    Change(prefix=('a',), distance=0.25, before='a', after='b')
     """
-    if isinstance(found, str | os.PathLike):
-        found = open_run(found)
-    if not isinstance(found, Extraction | Mapping):
+    if isinstance(extraction, str | os.PathLike):
+        extraction = open_run(extraction)
+    if not isinstance(extraction, Extraction | Mapping):
         raise ArgumentError(
-            f"found: expected an extraction, a run folder or automata by rank, got {found!r}"
+            "extraction: expected an extraction, a run folder or automata by rank, got "
+            f"{extraction!r}"
         )
-    if isinstance(found, Mapping):
-        known, default = sorted(found), sorted(found)
-        choose = found.__getitem__
+    if isinstance(extraction, Mapping):
+        known, default = sorted(extraction), sorted(extraction)
+        choose = extraction.__getitem__
     else:
-        known, choose = list(range(1, found.max_rank + 1)), found.automaton
-        default = [rank for rank in sorted({*RANKS, found.max_rank}) if rank in known]
+        known, choose = list(range(1, extraction.max_rank + 1)), extraction.automaton
+        default = [rank for rank in sorted({*RANKS, extraction.max_rank}) if rank in known]
     chosen = default if ranks is None else sorted(set(ranks))
     if not chosen or not set(chosen) <= set(known):
-        shown = f"some of {known}" if isinstance(found, Mapping) else f"1 … {known[-1]}"
+        shown = f"some of {known}" if isinstance(extraction, Mapping) else f"1 … {known[-1]}"
         raise RankError(f"ranks: expected {shown}, got {chosen}")
     automata = {rank: choose(rank) for rank in chosen}
     last = automata[chosen[-1]]
@@ -170,16 +172,16 @@ def _next_symbols(
 ) -> tuple[float, tuple[Change, ...]]:
     """Compare what comes next."""
     before, after = (as_probabilities(side.next_symbol(prefixes)) for side in (one, two))
-    apart = total_variation(before, after)
+    distances = total_variation(before, after)
     weights = np.maximum(two.prefix_weights(prefixes), 0)
-    mean = float(apart @ weights / (weights.sum() or 1.0))
-    order = _most(apart * weights, n)
+    mean = float(distances @ weights / (weights.sum() or 1.0))
+    order = _most(distances * weights, n)
     names = [
         [next_name(one.alphabet, int(row.argmax())) for row in side[order]]
         for side in (before, after)
     ]
     changes = [
-        Change(prefixes[i], float(apart[i]), first, second)
+        Change(prefixes[i], float(distances[i]), first, second)
         for i, first, second in zip(order, *names, strict=True)
     ]
     return mean, tuple(changes)
@@ -191,15 +193,15 @@ def _weights(
     """Compare weights."""
     before, after = one.weights(words), two.weights(words)
     finite = np.isfinite(before) & np.isfinite(after)
-    apart = np.abs(np.subtract(after, before, out=np.zeros(len(words)), where=finite))
+    distances = np.abs(np.subtract(after, before, out=np.zeros(len(words)), where=finite))
     changes = [
-        Change(words[i], float(apart[i]), number(before[i]), number(after[i]))
-        for i in _most(apart, n)
+        Change(words[i], float(distances[i]), significant(before[i]), significant(after[i]))
+        for i in _most(distances, n)
     ]
-    return float(np.sqrt((apart**2).mean())), tuple(changes)
+    return float(np.sqrt((distances**2).mean())), tuple(changes)
 
 
 def _most(sizes: FloatArray, n: int) -> list[int]:
-    """Return where the largest sizes stand that are not 0."""
+    """Return the indices of the largest sizes that are not 0."""
     order: Sequence[int] = np.argsort(-sizes, kind="stable")[:n].tolist()
     return [i for i in order if sizes[i] > 1e-12]

@@ -10,8 +10,8 @@ from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.explain.probable import encoded
 from seqray.explain.text import spelt
 
-MOST = 20_000
-"""How many words with one edit are looked at."""
+MAX_EDITS = 20_000
+"""The most words with one edit that are looked at."""
 
 
 class Edit(NamedTuple):
@@ -41,13 +41,13 @@ def one_edit(
     edits += [Edit(i, c, None) for i, c in enumerate(codes)]
     if max_length is None or len(codes) < max_length:
         edits += [Edit(i, None, other) for i in range(len(codes) + 1) for other in range(k)]
-    if len(edits) > MOST:
-        chosen = np.random.default_rng(0).choice(len(edits), MOST, replace=False)
+    if len(edits) > MAX_EDITS:
+        chosen = np.random.default_rng(0).choice(len(edits), MAX_EDITS, replace=False)
         edits = [edits[i] for i in np.sort(chosen)]
-    found: dict[tuple[int, ...], Edit] = {}
+    first: dict[tuple[int, ...], Edit] = {}
     for edit in edits:
-        found.setdefault(edited(codes, edit), edit)
-    return list(found.values()), encoded(alphabet, list(found))
+        first.setdefault(edited(codes, edit), edit)
+    return list(first.values()), encoded(alphabet, list(first))
 
 
 def edited(codes: tuple[int, ...], edit: Edit) -> tuple[int, ...]:

@@ -11,16 +11,18 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
-from seqray.explain.naming import NamedAutomaton, continuations, name_states
+from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.naming import continuations, name_states
 from seqray.explain.probable import HeaviestWords, has_negative, heaviest_words, sums
-from seqray.explain.text import Section, as_text, likeliest, number, shortened
+from seqray.explain.text import Section, as_text, likeliest
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
+from seqray.util.formatting import shortened, significant
 
-LEAST_EDGE = 1e-9
-"""Transitions below it do not count as ways from state to state."""
+MIN_EDGE_WEIGHT = 1e-9
+"""Transitions below it do not count as paths from state to state."""
 
-N_RHYTHMS, WEAKEST = 3, 0.1
+N_RHYTHMS, MIN_RHYTHM_STRENGTH = 3, 0.1
 """How many rhythms are listed, and how strong they are at least."""
 
 
@@ -57,16 +59,16 @@ class Facts:
     counts
         How often each symbol is expected in a word, shape ``(n_symbols,)``.
     after
-        What comes next after each symbol, the end last, averaged over all places where it stands,
-        shape ``(n_symbols, n_symbols + 1)``.
+        Probabilities of the next symbol after each symbol, the end last, averaged over all places
+        where it stands, shape ``(n_symbols, n_symbols + 1)``.
     influence
-        How much a symbol says about the next: the share of probability by which ``after`` differs from
-        what comes next on average, shape ``(n_symbols,)``.
+        How much a symbol says about the next one: the total variation distance between ``after``
+        and the next symbols on average, shape ``(n_symbols,)``.
     rhythms
         Waves in the weights by length, the strongest first.
     parts
         The strongly connected parts of the named states; None where weights are negative, since
-        ways may then cancel.
+        paths may then cancel.
     unreached, endless
         The numbers of the automaton's own states that no word reaches, and of those from which
         none ends; no word passes through these, so they have no names.
@@ -94,16 +96,16 @@ class Facts:
     @property
     def absorbing(self) -> tuple[Part, ...]:
         """The parts that are never left again, if there are others."""
-        found = tuple(part for part in self.parts or () if part.absorbing)
-        return found if len(self.parts or ()) > 1 else ()
+        absorbing = tuple(part for part in self.parts or () if part.absorbing)
+        return absorbing if len(self.parts or ()) > 1 else ()
 
     def __repr__(self) -> str:
         return as_text(self.sections())
 
     def sections(self) -> tuple[Section, ...]:
         """Return the tables that show it."""
-        found = [_whole(self), _words(self), _states(self), _symbols(self)]
-        return tuple(part for part in found if part is not None)
+        tables = [_whole(self), _words(self), _states(self), _symbols(self)]
+        return tuple(table for table in tables if table is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
@@ -144,8 +146,8 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     Examples
     --------
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> found = facts(wa, n_words=3)
-    >>> found.mean_length, found.heaviest
+    >>> whole = facts(wa, n_words=3)
+    >>> whole.mean_length, whole.heaviest
     (3.0, HeaviestWords(λ 0.25, a 0.125, b 0.0625))
     """
     whole_number("n_words", n_words, 1)
@@ -170,7 +172,7 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
         after=None if after is None else read_only(after[:-1]),
         influence=None if after is None else read_only(total_variation(after[:-1], after[-1])),
         rhythms=_rhythms(a),
-        parts=None if has_negative(a) else parts(leads(a, threshold=LEAST_EDGE)),
+        parts=None if has_negative(a) else parts(leads(a, threshold=MIN_EDGE_WEIGHT)),
         unreached=unreached,
         endless=endless,
     )
@@ -179,8 +181,8 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
 def _lengths(a: WeightedAutomaton) -> tuple[float, float]:
     """Return mean and standard deviation of the length of words.
 
-    A word has at least n symbols with probability α₀Mⁿ1̂ for M = ΣMσ. The sum over n ≥ 1 is the mean,
-    and Σ(2n − 1)α₀Mⁿ1̂ the mean square.
+    A word has at least n symbols with probability α₀Mⁿ1̂ for M = ΣMσ. The sum over n ≥ 1 is the
+    mean, and Σ(2n − 1)α₀Mⁿ1̂ the mean square.
     """
     step, visits = a.transitions.sum(axis=0), expected_visits(a)
     mean = visits @ step @ a.prefix_final / a.total
@@ -190,7 +192,7 @@ def _lengths(a: WeightedAutomaton) -> tuple[float, float]:
 
 
 def _after(a: WeightedAutomaton) -> FloatArray:
-    """Return what comes after each symbol, and in the last row after any prefix, on average."""
+    """Return the next symbols after each symbol; in the last row after any prefix, on average."""
     visits = expected_visits(a)
     states = np.concatenate([visits @ a.transitions, visits[None, :]])
     readers = np.concatenate([a.transitions @ a.prefix_final, [a.final]])
@@ -215,9 +217,9 @@ def _rhythms(a: WeightedAutomaton) -> tuple[Rhythm, ...]:
         return ()
     # Of each pair λ, λ̄ the one above; rounding leaves small angles at real ones.
     waves = values[(values.imag >= -1e-9) & (np.abs(np.angle(values)) > 1e-6)]
-    found = [Rhythm(float(2 * np.pi / np.angle(v)), float(abs(v)) / largest) for v in waves]
-    found = [Rhythm(abs(wave.period), wave.strength) for wave in found if wave.strength > WEAKEST]
-    return tuple(sorted(found, key=lambda wave: -wave.strength)[:N_RHYTHMS])
+    rhythms = [Rhythm(abs(float(2 * np.pi / np.angle(v))), float(abs(v)) / largest) for v in waves]
+    strong = [wave for wave in rhythms if wave.strength > MIN_RHYTHM_STRENGTH]
+    return tuple(sorted(strong, key=lambda wave: -wave.strength)[:N_RHYTHMS])
 
 
 def _word_list(words: HeaviestWords) -> list[dict[str, Any]]:
@@ -229,15 +231,15 @@ def _word_list(words: HeaviestWords) -> list[dict[str, Any]]:
 
 
 def _whole(f: Facts) -> Section:
-    """Say what there is to say about all of it."""
+    """Show states, lengths, parts and rhythms."""
     names = f.named.names
     rows = [("states", str(len(names)), "")]
     dropped = [("states never reached", f.unreached), ("states that never end", f.endless)]
     rows += [(what, str(len(states)), _numbers(states)) for what, states in dropped if states]
     if not np.isnan(f.mean_length):
-        rows.append(("weight of all words", number(f.total), ""))
-        spread = f"standard deviation {number(f.deviation)}"
-        rows.append(("expected length", number(f.mean_length), spread))
+        rows.append(("weight of all words", significant(f.total), ""))
+        spread = f"standard deviation {significant(f.deviation)}"
+        rows.append(("expected length", significant(f.mean_length), spread))
     for part in f.absorbing:
         rows.append(("never left again", f"{len(part.states)} states", _named(part, names)))
     for part in f.periodic:
@@ -259,15 +261,15 @@ def _named(part: Part, names: tuple[str, ...]) -> str:
 
 def _words(f: Facts) -> Section | None:
     """Show the heaviest words."""
-    found = f.heaviest
-    if not len(found.words):
+    heaviest = f.heaviest
+    if not len(heaviest.words):
         return None
-    pairs = zip(found.words, found.weights, strict=True)
-    show = found.words.alphabet.show
-    rows = tuple((shortened(show(word), 50), number(weight)) for word, weight in pairs)
-    note = "" if found.exact else "found by a search; others may be heavier."
+    pairs = zip(heaviest.words, heaviest.weights, strict=True)
+    show = heaviest.words.alphabet.show
+    rows = tuple((shortened(show(word), 50), significant(weight)) for word, weight in pairs)
+    note = "" if heaviest.exact else "the search was not exhaustive; other words may be heavier."
     if f.counts is None:
-        note = "by size." if found.exact else "by size, of those that were looked at: short ones."
+        note = "by size." if heaviest.exact else "by size, of short words only."
     title = "The heaviest words" if f.counts is None else "The most probable words"
     return Section(title, ("word", " weight"), rows, note)
 
@@ -281,7 +283,9 @@ def _states(f: Facts) -> Section:
         weights = [f"{weight:.2g}" for weight in goes_on.weights]
         typical = ", ".join(f"{w} {x}" for w, x in zip(show, weights, strict=True))
         mass = () if np.isnan(f.named.mass[i]) else (f"{f.named.mass[i]:.1%}",)
-        rows.append((shortened(name, 24), *mass, number(a.final[i], 3), shortened(typical, 44)))
+        rows.append(
+            (shortened(name, 24), *mass, significant(a.final[i], 3), shortened(typical, 44))
+        )
     mass_column = () if np.isnan(f.named.mass).any() else (" mass",)
     note = "mass: share of all steps spent there; goes on: the rest of the word, and its weight."
     if not mass_column:
@@ -297,11 +301,11 @@ def _symbols(f: Facts) -> Section | None:
     alphabet, rows = f.named.automaton.alphabet, []
     for i in np.argsort(-f.counts, kind="stable").tolist():
         name = shortened(str(alphabet.symbols[i]), 12)
-        cells = (number(f.counts[i], 3), f"{f.influence[i]:.2f}")
+        cells = (significant(f.counts[i], 3), f"{f.influence[i]:.2f}")
         rows.append((name, *cells, likeliest(alphabet, f.after[i])))
-    columns = ("symbol", " a word", " influence", "what comes next")
+    columns = ("symbol", " per word", " influence", "what comes next")
     note = (
-        "a word: how many are expected in one; influence: the share of probability by which what\n"
-        "comes next differs from the average."
+        "per word: expected number in a word; influence: total variation distance between the\n"
+        "next symbols after it and on average."
     )
     return Section("The symbols", columns, tuple(rows), note)

@@ -1,4 +1,4 @@
-"""The graph below an automaton: parts that lead into each other, where they end, their periods."""
+"""The transition graph of an automaton: strongly connected parts, and their periods."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from seqray.util.arrays import BoolArray, IntArray
 class Part(NamedTuple):
     """States that all lead to each other, or one state on its own.
 
-    ``period`` is the largest number that divides the length of every way from a state back to
-    itself; 0 where there is none. ``absorbing`` tells that no way leads out: only the end.
+    ``period`` is the largest number that divides the length of every path from a state back to
+    itself; 0 where there is none. ``absorbing`` means that no path leads out: only the end.
     """
 
     states: tuple[int, ...]
@@ -60,12 +60,12 @@ def parts(edges: BoolArray) -> tuple[Part, ...]:
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - heavy, needed here only
 
     n_parts, which = connected_components(edges, connection="strong")
-    found = []
+    components = []
     for number in range(n_parts):
         states = np.flatnonzero(which == number)
         outside = edges[states][:, which != number].any()
-        found.append(Part(tuple(states.tolist()), _period(edges, states), not outside))
-    return tuple(sorted(found))
+        components.append(Part(tuple(states.tolist()), _period(edges, states), not outside))
+    return tuple(sorted(components))
 
 
 def _period(edges: BoolArray, states: IntArray) -> int:

@@ -10,8 +10,8 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray
 
-LONGEST, MOST = 8, 20_000
-"""The loss is measured on all words up to this length, or on so many of them."""
+MAX_CHECKED_LENGTH, MAX_CHECKED_WORDS = 8, 20_000
+"""The loss is measured on all words up to this length, or on this many of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,10 @@ def checked_words(alphabet: Alphabet) -> Words:
     (511, 18421)
     """
     k = len(alphabet)
-    sizes = [k**length for length in range(LONGEST + 1)]
-    room = MOST if sum(sizes) <= MOST else MOST // 2
+    sizes = [k**length for length in range(MAX_CHECKED_LENGTH + 1)]
+    room = MAX_CHECKED_WORDS if sum(sizes) <= MAX_CHECKED_WORDS else MAX_CHECKED_WORDS // 2
     n_whole = sum(total <= room for total in np.cumsum(sizes, dtype=float))
-    each = (MOST - room) // max(len(sizes) - n_whole, 1)
+    each = (MAX_CHECKED_WORDS - room) // max(len(sizes) - n_whole, 1)
     rng, batches = np.random.default_rng(0), []
     for length, size in enumerate(sizes):
         if length < n_whole:

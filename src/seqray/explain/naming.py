@@ -3,7 +3,7 @@
 The states of an extraction are directions of an SVD; only sums over paths mean something. Here the
 same function gets other coordinates:
 
-- An automaton of probabilities (no negative weight) keeps its states. They are scaled so that all that
+- A probabilistic automaton (no negative weight) keeps its states. They are scaled so that all that
   can follow a state weighs 1, and each gets the name of a short prefix after which it has the
   largest share.
 - Any other gets the states *after* some prefixes as coordinates: with B, a row for each prefix,
@@ -21,35 +21,28 @@ from itertools import product
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
+from seqray.automata.prediction_states import prediction_states, scaled_states
 from seqray.automata.span import perpendicular, pivoted_rows
 from seqray.automata.tree import PrefixTree
-from seqray.automata.words import Alphabet, Word, Words
-from seqray.explain.graph import leads, reachable
-from seqray.explain.loss import Checked, weight_loss
+from seqray.automata.words import Word, Words
+from seqray.explain.loss import Checked
+from seqray.explain.named_automaton import NamedAutomaton, rescaled
+from seqray.explain.probabilistic_naming import named_probabilistic, used_states
 from seqray.explain.probable import (
     HeaviestWords,
     grown_prefixes,
-    has_negative,
     heaviest_words,
     observable,
     spanning_prefixes,
-    sums,
 )
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
-from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
+from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.errors import ArgumentError
 
 N_CANDIDATES = 600
 """How many prefixes are looked at first; four times as many where they are not enough."""
 
-SHORTER = 0.03
-"""How much share a state's name may lose to be one symbol shorter."""
-
-NEARLY = 0.99
-"""With so much of it after its prefix, a state has the plain name."""
-
-DECAY = 0.4
+WEIGHT_PER_SYMBOL = 0.4
 """Where weights are not probabilities: how much less a prefix counts for each symbol it has."""
 
 EXPONENTS = (1.0, 0.5, 0.25)
@@ -62,64 +55,14 @@ TOLERANCES = (1e-13, 1e-9)
 N_DRAWN = 200
 """How many words are drawn to see in which states they spend their time."""
 
-LARGEST = 1.05
+MAX_COEFFICIENT = 1.05
 """Prefixes are exchanged until no coefficient is larger."""
 
-SAME = 1e-9
+SAME_STATE_TOLERANCE = 1e-9
 """Two prefixes lead to one state if no coordinate differs by more."""
 
-GOOD = 1e-9
+GOOD_LOSS = 1e-9
 """A loss that needs no second attempt."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NamedAutomaton:
-    """An automaton in readable coordinates; made by `name_states`.
-
-    Parameters
-    ----------
-    automaton
-        The same weights, in other coordinates.
-    prefixes
-        One a state: state ``i`` is, or is nearest to, the state after ``prefixes[i]``.
-    shares
-        How much of state ``i`` there is after its prefix, shape ``(n_states,)``: 1 where it *is*
-        the state after the prefix.
-    mass
-        The share of all steps that is spent in each state, shape ``(n_states,)``; nan where the
-        weights of all words do not sum.
-    loss
-        The largest change of a weight, relative to the largest weight, over the words checked.
-    """
-
-    automaton: WeightedAutomaton
-    prefixes: Words
-    shares: FloatArray
-    mass: FloatArray
-    loss: float
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What to call each state: ``start``, ``after ab``, ``mostly after ab``.
-
-        It is ``mostly`` so where its share is below 0.99, and ``partly`` below 0.5.
-        """
-        return tuple(
-            _name(self.automaton.alphabet, prefix, float(share))
-            for prefix, share in zip(self.prefixes, self.shares, strict=True)
-        )
-
-    def __repr__(self) -> str:
-        shown = ", ".join(self.names[:4])
-        more = ", …" if len(self.names) > 4 else ""
-        return f"NamedAutomaton({self.automaton.n_states} states: {shown}{more})"
-
-
-def _name(alphabet: Alphabet, prefix: Word, share: float) -> str:
-    name = f"after {alphabet.show(prefix)}" if len(prefix) else "start"
-    if share >= NEARLY:
-        return name
-    return f"{'mostly' if share >= 0.5 else 'partly'} {name}"
 
 
 def name_states(
@@ -165,12 +108,12 @@ def name_states(
     given = None if candidates is None else a.alphabet.words(candidates)
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")
-    used = _used(a)
-    return _named_prefixes(a, given) if used is None else _named_probabilities(a, used, given)
+    used = used_states(a)
+    return _named_prefixes(a, given) if used is None else named_probabilistic(a, used, given)
 
 
 def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:
-    """Return how words most probably go on from each state, one entry a state.
+    """Return how words most probably go on from each state, one entry per state.
 
     Where weights are not probabilities, what follows are the continuations of largest weight.
 
@@ -186,76 +129,6 @@ def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWord
     )
 
 
-# Probabilistic automata ------------------------------------------------------------------------------
-
-
-def _used(a: WeightedAutomaton) -> BoolArray | None:
-    """Which states words pass through, where no weight is negative and their sum is finite."""
-    if has_negative(a) or not sums(a):
-        return None
-    return reachable(leads(a), a.initial > 0) & (a.prefix_final > 0)
-
-
-def _named_probabilities(
-    a: WeightedAutomaton, used: BoolArray, given: Words | None
-) -> NamedAutomaton:
-    """Keep the states: scale, order and name them."""
-    trimmed = _chosen(a, used)
-    scaled = rescaled(trimmed, a.prefix_final[used])
-    visits = np.linalg.solve(
-        np.eye(scaled.n_states) - scaled.transitions.sum(axis=0).T, scaled.initial
-    )
-    visits = np.maximum(visits, 0)
-    order = np.argsort(-visits, kind="stable")
-    ordered = _chosen(scaled, order)
-    mass = visits[order] / visits.sum()
-    words = grown_prefixes(ordered, max(N_CANDIDATES, 4 * len(order))) if given is None else given
-    prefixes, shares = _nearest(ordered, words)
-    return NamedAutomaton(
-        ordered, prefixes, read_only(shares), read_only(mass), weight_loss(a, ordered)
-    )
-
-
-def _chosen(a: WeightedAutomaton, states: BoolArray | IntArray) -> WeightedAutomaton:
-    """Return the automaton of some states, in their order."""
-    elsewhere = None if a.elsewhere is None else a.elsewhere[states]
-    transitions = a.transitions[:, states][:, :, states]
-    return WeightedAutomaton(a.alphabet, a.initial[states], transitions, a.final[states], elsewhere)
-
-
-def rescaled(a: WeightedAutomaton, sizes: FloatArray) -> WeightedAutomaton:
-    """Return the same function with the states divided by positive sizes, shape ``(n_states,)``.
-
-    >>> wa = WeightedAutomaton("a", [0.5], [[[0.5]]], [1])
-    >>> rescaled(wa, wa.prefix_final).initial
-    array([1.])
-    """
-    transitions = a.transitions / sizes[:, None] * sizes
-    elsewhere = None if a.elsewhere is None else a.elsewhere / sizes
-    return WeightedAutomaton(a.alphabet, a.initial * sizes, transitions, a.final / sizes, elsewhere)
-
-
-def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
-    """Give each state a prefix of its own after which it has a large share, and that share."""
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - heavy, and only needed here
-
-    words = words.unique()[0]
-    states = states_after(a, words)
-    total = states.sum(axis=1)
-    shares = np.divide(states, total[:, None], out=np.zeros_like(states), where=total[:, None] > 0)
-    if len(words) < a.n_states:
-        raise ArgumentError(
-            f"candidates: expected at least {a.n_states} different prefixes, one a state, got "
-            f"{len(words)}"
-        )
-    worth = shares.T - SHORTER * words.lengths
-    chosen = linear_sum_assignment(-worth)[1]
-    return words[chosen], shares[chosen, np.arange(a.n_states)]
-
-
-# Any other ----------------------------------------------------------------------------------------
-
-
 def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton:
     """Make states of prefixes; try harder as long as weights change."""
     best, best_key = None, (np.inf, 0, np.inf)
@@ -268,13 +141,13 @@ def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton
             if words is None:
                 grown = grown_prefixes(small, n_words), spanning_prefixes(small)
                 words = Words.concatenate(grown)
-            for found in _attempts(small, words, checked):
-                sizes = np.maximum(-found.automaton.transitions, 0).sum(axis=(0, 2))
-                often = np.nan_to_num(found.mass) + 1 / len(sizes)
-                loss = found.loss if found.loss > GOOD else 0.0
+            for named in _attempts(small, words, checked):
+                sizes = np.maximum(-named.automaton.transitions, 0).sum(axis=(0, 2))
+                often = np.nan_to_num(named.mass) + 1 / len(sizes)
+                loss = named.loss if named.loss > GOOD_LOSS else 0.0
                 key = (loss, -len(sizes), float(sizes @ often))
                 if best is None or key < best_key:
-                    best, best_key = found, key
+                    best, best_key = named, key
             if best is not None and best_key[0] == 0:
                 return best
     assert best is not None
@@ -282,7 +155,7 @@ def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton
 
 
 def _attempts(a: WeightedAutomaton, words: Words, checked: Checked) -> Iterator[NamedAutomaton]:
-    """Choose prefixes in several ways."""
+    """Yield automata whose states are prefixes, chosen with several preferences."""
     cloud, travelled = _Cloud.of(a, words), _travelled(a)
     exponents = EXPONENTS if a.is_distribution else EXPONENTS[:1]
     tried = []
@@ -323,7 +196,7 @@ class _Cloud:
             weights, sizes = totals * scales, np.ones(len(words))
         else:
             totals = np.linalg.norm(rows, axis=1)
-            weights, sizes = DECAY ** words.lengths.astype(float), totals * scales
+            weights, sizes = WEIGHT_PER_SYMBOL ** words.lengths.astype(float), totals * scales
             sizes[(sizes < 1e-100) | (sizes > 1e100)] = 1
         usable = np.flatnonzero(totals > 0)
         rows = rows[usable] / totals[usable, None]
@@ -342,19 +215,19 @@ def _in_prefixes(
         sizes = np.abs(travelled @ _pseudo_inverse(cloud.rows[chosen]))
         mass = (sizes / sizes.sum(axis=1, keepdims=True)).mean(axis=0)
         order = np.concatenate([[0], 1 + np.argsort(-mass[1:], kind="stable")]).astype(int)
-    else:  # by length, and then as they were chosen, the most telling first
+    else:  # by length, and then as they were chosen, the furthest from those before first
         mass = np.full(len(chosen), np.nan)
         order = np.argsort(cloud.words.lengths[chosen], kind="stable")
     chosen, mass = _shorter(cloud, chosen[order]), mass[order]
-    found = _in_basis(a, cloud.rows[chosen])
+    changed = _in_basis(a, cloud.rows[chosen])
     if not a.is_distribution:  # state i is not only in the direction of its prefix's: it is that
-        found = rescaled(found, 1 / cloud.sizes[chosen])
+        changed = rescaled(changed, 1 / cloud.sizes[chosen])
     return NamedAutomaton(
-        found,
+        changed,
         cloud.words[chosen],
         read_only(np.ones(len(chosen))),
         read_only(mass),
-        checked.loss(found),
+        checked.loss(changed),
     )
 
 
@@ -363,7 +236,7 @@ def _shorter(cloud: _Cloud, chosen: IntArray) -> IntArray:
     coefficients = cloud.rows @ _pseudo_inverse(cloud.rows[chosen])
     nearest = coefficients.argmax(axis=1)
     coefficients[np.arange(len(nearest)), nearest] -= 1
-    same = np.abs(coefficients).max(axis=1) < SAME
+    same = np.abs(coefficients).max(axis=1) < SAME_STATE_TOLERANCE
     # The best comes last, so that it stays.
     order = np.lexsort((-cloud.weights, cloud.words.lengths))[::-1]
     order = order[same[order]]
@@ -401,7 +274,7 @@ def choose_rows(rows: FloatArray, tolerance: float) -> IntArray:
         coefficients = np.abs(np.linalg.solve(spread[order].T, spread.T).T)
         coefficients[:, 0] = 0  # the first row stays
         row, state = divmod(int(coefficients.argmax()), len(order))
-        if not coefficients[row, state] > LARGEST:
+        if not coefficients[row, state] > MAX_COEFFICIENT:
             return order
         order[state] = row
 

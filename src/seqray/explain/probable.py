@@ -1,4 +1,4 @@
-"""The most probable prefixes and words of an automaton, found best first."""
+"""The most probable prefixes and words of an automaton, by a best-first search."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from seqray.automata.span import extended, perpendicular
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array, whole_number
 
-EFFORT = 100_000
+MAX_SEARCHED_PREFIXES = 100_000
 """How many prefixes a search for the heaviest words may look beyond."""
 
-SHORT = 20_000
+N_SHORT_WORDS = 20_000
 """How many of the shortest words are looked at, where weights grow with length."""
 
-LONGEST_PREFIX = 24
+MAX_PREFIX_LENGTH = 24
 """Probable prefixes are not followed further."""
 
 MAX_GROWN_LENGTH = 400
 """Over a single symbol prefixes are not grown beyond this length: their letters add up."""
 
-TOGETHER = 512
-"""How many of them are looked beyond at once."""
+PREFIXES_PER_BATCH = 512
+"""How many prefixes a search extends at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeaviestWords:
-    """The words of largest weight, the heaviest first; found by `heaviest_words`.
+    """The words of largest weight, the heaviest first; made by `heaviest_words`.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def heaviest_words(
     n_words: int = 10,
     *,
     initial: ArrayLike | None = None,
-    effort: int = EFFORT,
+    effort: int = MAX_SEARCHED_PREFIXES,
 ) -> HeaviestWords:
     """Search for the words of largest weight.
 
     No word is heavier than all words with the same beginning together. So prefixes are followed in
-    the order of their weight, as long as that is above the weight of the last word found. Without
-    negative weights this is exact, if the effort is enough. Where weights do not sum, but their
+    the order of their weight, as long as that is above the weight of the lightest word so far.
+    Without negative weights this is exact, if the effort is enough. Where weights do not sum, but their
     squares do, the same is done with the root of the sum of squares, and words of largest size are
     returned. Where these do not sum either, there may be no largest one: all short words are looked
     at.
@@ -93,22 +93,24 @@ def heaviest_words(
     a = automaton
     start = a.initial if initial is None else real_array("initial", initial, (a.n_states,))
     if sums(a):
-        found, done = _search(a, start, n_words, effort, lambda states: states @ a.prefix_final)
-        return found if done and not has_negative(a) and (start >= 0).all() else _unsure(found)
+        heaviest, done = _search(a, start, n_words, effort, lambda states: states @ a.prefix_final)
+        return (
+            heaviest if done and not has_negative(a) and (start >= 0).all() else _unsure(heaviest)
+        )
     squares = _squares(a)
     if squares is None:
         begun = WeightedAutomaton(a.alphabet, start, a.transitions, a.final)
-        return _shortest(begun, n_words, min(effort, SHORT))
+        return _shortest(begun, n_words, min(effort, N_SHORT_WORDS))
 
     def size(states: FloatArray) -> FloatArray:
         total = ((states @ squares) * states).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(total, 0)) * (1 + 1e-9))
 
-    found, done = _search(a, start, n_words, effort, size, signed=True)
-    return found if done else _unsure(found)
+    heaviest, done = _search(a, start, n_words, effort, size, signed=True)
+    return heaviest if done else _unsure(heaviest)
 
 
-@lru_cache(maxsize=1)  # every state of an automaton is asked for its words, one after the other
+@lru_cache(maxsize=1)  # called for every state of an automaton, one after the other
 def _squares(a: WeightedAutomaton) -> FloatArray | None:
     """Return Q with xQxᵀ the sum of the squares of all weights from a state x, if there is one."""
     both = solve_gramians(a)
@@ -141,8 +143,8 @@ def sums(a: WeightedAutomaton) -> bool:
     return finite and not has_negative(a)
 
 
-def _unsure(found: HeaviestWords) -> HeaviestWords:
-    return HeaviestWords(found.words, found.weights, exact=False)
+def _unsure(heaviest: HeaviestWords) -> HeaviestWords:
+    return HeaviestWords(heaviest.words, heaviest.weights, exact=False)
 
 
 def _search(
@@ -166,7 +168,7 @@ def _search(
     best_nodes, best = nodes, states @ a.final
     while len(nodes) and looked < effort:
         order = np.argsort(-bounds, kind="stable")
-        here, rest = order[:TOGETHER], order[TOGETHER:]
+        here, rest = order[:PREFIXES_PER_BATCH], order[PREFIXES_PER_BATCH:]
         looked += len(here)
         # After each symbol, then in the order of the prefixes: (n_symbols · n_here, n_states).
         after = (states[here] @ a.transitions).reshape(-1, a.n_states)
@@ -251,19 +253,19 @@ def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
     """Return the prefixes of largest weight, the heaviest first."""
     number = count()
     heap: list[tuple[float, int, tuple[int, ...], FloatArray]] = [(-1.0, -1, (), a.initial)]
-    found: list[tuple[int, ...]] = []
-    while heap and len(found) < n_words:
+    prefixes: list[tuple[int, ...]] = []
+    while heap and len(prefixes) < n_words:
         below, _, word, state = heapq.heappop(heap)
-        found.append(word)
-        if len(word) == LONGEST_PREFIX:
+        prefixes.append(word)
+        if len(word) == MAX_PREFIX_LENGTH:
             continue
         after = state @ a.transitions
         weights = after @ a.prefix_final
         for code in np.flatnonzero(weights > 0).tolist():
-            # Where weights are not probabilities a longer prefix may weigh more: it must not run away.
+            # Where weights are not probabilities a longer prefix may weigh more than a shorter one.
             key = max(below, -float(weights[code]))
             heapq.heappush(heap, (key, next(number), (*word, code), after[code]))
-    return found
+    return prefixes
 
 
 def spanning_prefixes(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> Words:
@@ -271,7 +273,7 @@ def spanning_prefixes(automaton: WeightedAutomaton, *, tolerance: float = 1e-10)
 
     Every one is a shorter one of them and one symbol more. The one that is furthest from those
     before is always taken next, and only what is behind it is looked at then: so states that take
-    a long word to reach are found, too.
+    a long word to reach are among them, too.
 
     Parameters
     ----------
@@ -291,7 +293,7 @@ def spanning_prefixes(automaton: WeightedAutomaton, *, tolerance: float = 1e-10)
 
 
 def observable(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> WeightedAutomaton:
-    """Return the same function without directions of the state that no word can tell apart.
+    """Return the same function without directions of the state that no word can distinguish.
 
     Examples
     --------
@@ -313,17 +315,17 @@ def observable(automaton: WeightedAutomaton, *, tolerance: float = 1e-10) -> Wei
 
 def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, FloatArray]:
     """Return words that span what all words reach, and an orthonormal basis of that, as rows."""
-    found: list[tuple[int, ...]] = []
+    spanning: list[tuple[int, ...]] = []
     words: list[tuple[int, ...]] = [()]
     states = _unit(automaton.initial[None, :])
     basis: FloatArray = np.empty((0, automaton.n_states))
     left = states
-    while words and len(found) < automaton.n_states:
+    while words and len(spanning) < automaton.n_states:
         sizes = np.linalg.norm(left, axis=1)
         best = int(sizes.argmax())
         if not sizes[best] > tolerance:
             break
-        found.append(words[best])
+        spanning.append(words[best])
         basis = extended(basis, left[best] / sizes[best])
         after = _unit(states[best] @ automaton.transitions)
         words = words + [(*words[best], code) for code in range(len(after))]
@@ -331,7 +333,7 @@ def _spanning(automaton: WeightedAutomaton, tolerance: float) -> tuple[Words, Fl
         left = perpendicular(left, basis)
         del words[best]
         states, left = np.delete(states, best, axis=0), np.delete(left, best, axis=0)
-    return encoded(automaton.alphabet, found), basis
+    return encoded(automaton.alphabet, spanning), basis
 
 
 def _unit(rows: FloatArray) -> FloatArray:

@@ -9,11 +9,12 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import shortened
 
 END = "end"
 """What the end of a word is called among next symbols."""
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Longer tables lose rows in their middle."""
 
 
@@ -40,9 +41,9 @@ class Section:
 
     def shortened(self) -> Section:
         """Return the table without the rows in its middle, if it is long."""
-        if len(self.rows) <= MOST_ROWS:
+        if len(self.rows) <= MAX_ROWS:
             return self
-        half = MOST_ROWS // 2
+        half = MAX_ROWS // 2
         left_out = len(self.rows) - 2 * half
         gap = ("…", f"{left_out} more", *[""] * (len(self.columns) - 2))[: len(self.columns)]
         rows = (*self.rows[:half], gap, *self.rows[-half:])
@@ -72,24 +73,6 @@ def as_text(sections: Iterable[Section]) -> str:
     ab     0.125
     """
     return "\n\n".join(str(section) for section in sections)
-
-
-def shortened(text: str, width: int) -> str:
-    """Leave out the beginning of what is too long: the end of a prefix matters most.
-
-    >>> shortened("abcdefgh", 5), shortened("abc", 5)
-    ('…efgh', 'abc')
-    """
-    return text if len(text) <= width else f"…{text[-width + 1 :]}"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Write a number with a few digits; nothing for nan.
-
-    >>> number(0.12345678), number(float("nan"))
-    ('0.1235', '')
-    """
-    return "" if np.isnan(value) else f"{value:.{digits}g}"
 
 
 def likeliest(alphabet: Alphabet, probabilities: FloatArray, n: int = 3) -> str:

@@ -1,10 +1,10 @@
-"""One word explained: its path, its symbols' shares, what is near it, and how far to trust that."""
+"""One word explained: its path, what each symbol adds, its neighbours, and the fidelity there."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,40 +14,22 @@ from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import BlackBox, max_length_of
 from seqray.explain.background import Background
-from seqray.explain.edits import Edit, one_edit, show_edit
-from seqray.explain.naming import NamedAutomaton, name_states
+from seqray.explain.edits import Edit, show_edit
+from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.naming import name_states
+from seqray.explain.neighbours import Neighbour, OneEditWords
 from seqray.explain.shapley import ShapleyValues, shapley_values
-from seqray.explain.text import Section, as_text, likeliest, next_name, number, shortened
+from seqray.explain.text import Section, as_text, likeliest
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
-from seqray.util.arrays import FloatArray, IntArray, read_only, whole_number
+from seqray.util.arrays import FloatArray, read_only, whole_number
 from seqray.util.errors import SymbolError
+from seqray.util.formatting import shortened, significant
 
-N_ASKED = 40
-"""How many words with one edit the box is asked about, to see how far to trust the automaton."""
-
-SAID = 1e-6
-"""A loss of readable coordinates that is worth saying."""
-
-
-class Neighbour(NamedTuple):
-    """A word with one edit, where the answer is another.
-
-    ``why`` it is shown: it is ``heavier``, ``lighter``, or it has another likeliest ``next``
-    symbol. ``apart`` is the share of probability that moves to other next symbols, nan where the
-    automaton does not predict; ``box_weight`` is nan where there is no box.
-    """
-
-    word: tuple[Symbol, ...]
-    edit: Edit
-    why: str
-    weight: float
-    apart: float
-    next_symbol: str
-    box_weight: float
-    box_next_symbol: str
+REPORTED_LOSS = 1e-6
+"""Relative loss of the readable coordinates above which it is reported."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,13 +50,14 @@ class WordExplanation:
         After each prefix, how much of each state there is, shape ``(n + 1, n_states)``; rows sum to
         1 where the automaton is a distribution.
     factors
-        The probability of each symbol after those before, and last that of the end, shape ``(n + 1,)``;
-        nan where the automaton is no distribution.
+        The probability of each symbol after those before it, and last that of the end, shape
+        ``(n + 1,)``; nan where the automaton is no distribution.
     shapley
         What each position adds to the weight.
     next_symbol, box_next_symbol
-        What comes after each prefix, the end last, shape ``(n + 1, n_symbols + 1)``; None for a
-        side that does not say. What an automaton gives less than 0 counts as 0.
+        Probabilities of the next symbol after each prefix, the end last, shape
+        ``(n + 1, n_symbols + 1)``; None for a side that does not predict. An automaton's negative
+        values count as 0.
     neighbours
         Words with one edit where the answer changes most.
     fidelity
@@ -158,7 +141,8 @@ def explain_word(
     word
         The word.
     box
-        What the automaton stands for: it is asked about this word, and 40 words with one edit.
+        The box that the automaton was extracted from: it is queried on this word and on 40 words
+        with one edit.
     background
         What Shapley values compare with, see `seqray.shapley_values`.
     n_neighbours
@@ -176,11 +160,11 @@ def explain_word(
     >>> print(explained.sections()[1])
     Symbol by symbol
        symbol  probability   bits     adds  leads to
-    0                                  1 start
-    1  a        0.667  0.585  +23.6 %  0.75 start, 0.25 after b
-    2  b        0.375   1.42  +16.0 %  0.83 after b, 0.17 start
-       end      0.208   2.26
-    probability: of the symbol after those before; bits: −log₂ of it.
+    0                                       1 start
+    1  a             0.667  0.585  +23.6 %  0.75 start, 0.25 after b
+    2  b             0.375   1.42  +16.0 %  0.83 after b, 0.17 start
+       end           0.208   2.26
+    probability: of the symbol after those before it; bits: −log₂ of it.
     adds: Shapley values of the positions, in % of the larger of the weight and
     the expected one.
     """
@@ -198,8 +182,8 @@ def explain_word(
     if wa.is_distribution:
         following = wa.next_symbol(prefixes)
         factors = following[np.arange(len(prefixes)), [*wa.alphabet.encode(symbols), -1]]
-    near = _Near.of(wa, symbols, n_neighbours, max_length_of(box))
-    asked = None if box is None else Reference.query(box, near.asked())
+    edited = OneEditWords.of(wa, symbols, n_neighbours, max_length_of(box))
+    reference = None if box is None else Reference.query(box, edited.queries())
     return WordExplanation(
         named=named,
         word=symbols,
@@ -208,10 +192,10 @@ def explain_word(
         factors=read_only(factors),
         shapley=shapley_values(wa, symbols, background=background),
         next_symbol=None if following is None else read_only(as_probabilities(following)),
-        neighbours=near.chosen(asked),
-        box_weight=np.nan if asked is None else float(asked.weights[0]),
-        box_next_symbol=None if asked is None else _along(asked, len(symbols)),
-        fidelity=None if asked is None else asked.compare(wa),
+        neighbours=edited.neighbours(reference),
+        box_weight=np.nan if reference is None else float(reference.weights[0]),
+        box_next_symbol=None if reference is None else _along(reference, len(symbols)),
+        fidelity=None if reference is None else reference.compare(wa),
     )
 
 
@@ -223,110 +207,29 @@ def _path(a: WeightedAutomaton, prefixes: Words) -> FloatArray:
     return prediction_states(a, scaled_states(a, prefixes).vectors)
 
 
-def _along(asked: Reference, length: int) -> FloatArray | None:
-    """Return what the box says comes after each prefix of the first word."""
-    if asked.next_symbol is None:
+def _along(reference: Reference, length: int) -> FloatArray | None:
+    """Return the box's next symbols after each prefix of the first word."""
+    if reference.next_symbol is None:
         return None
-    node, nodes = int(asked.tree.node_of_word[0]), []
+    node, nodes = int(reference.tree.node_of_word[0]), []
     for _ in range(length + 1):
         nodes.append(node)
-        node = int(asked.tree.parent[node])
-    return asked.next_symbol[:, nodes[::-1]].T
-
-
-# Near words ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Near:
-    """All words with one edit, and which are to be shown, and why."""
-
-    word: Words
-    edits: list[Edit]
-    words: Words
-    weights: FloatArray
-    probabilities: FloatArray | None  # what comes next, the word's own first
-    shown: IntArray
-    why: list[str]
-
-    @classmethod
-    def of(
-        cls, wa: WeightedAutomaton, word: tuple[Symbol, ...], n: int, max_length: int | None
-    ) -> _Near:
-        """Look at all words with one edit, and choose."""
-        edits, words = one_edit(word, wa.alphabet, max_length=max_length)
-        own = wa.alphabet.words([word])
-        weights, probabilities = wa.weights(words), None
-        shown: dict[int, str] = {}
-        if wa.is_distribution:
-            sign, logs = wa.log_weights(Words.concatenate([own, words]))
-            logs = np.where(sign > 0, logs, -1e9)
-            change = logs[1:] - logs[0]
-            probabilities = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
-            other = probabilities[1:].argmax(axis=1) != probabilities[0].argmax()
-            apart = np.where(other, total_variation(probabilities[1:], probabilities[0]), 0)
-            for i in np.argsort(-apart, kind="stable")[:n].tolist():
-                if apart[i] > 0:
-                    shown[i] = "next"
-        else:
-            finite = np.nan_to_num(
-                np.append(weights, wa.weight(word))
-            )  # beyond float64: the largest
-            finite = finite / (np.abs(finite).max() or 1.0)
-            change = finite[:-1] - finite[-1]
-        change = np.round(change, 9)  # what only rounding tells apart is alike
-        up, down = np.argsort(-change, kind="stable"), np.argsort(change, kind="stable")
-        for order, why, most in ((up, "heavier", n - n // 2), (down, "lighter", n // 2)):
-            for i in order[:most].tolist():
-                if change[i] > 0 if why == "heavier" else change[i] < 0:
-                    shown.setdefault(i, why)
-        return cls(
-            own, edits, words, weights, probabilities, np.array([*shown], int), [*shown.values()]
-        )
-
-    def asked(self) -> Words:
-        """Return what to ask the box: the word, those to be shown, and others at random."""
-        rng = np.random.default_rng(0)
-        others = np.setdiff1d(np.arange(len(self.words)), self.shown)
-        n_others = min(len(others), max(0, N_ASKED - len(self.shown)))
-        drawn = np.sort(rng.choice(others, n_others, replace=False)) if n_others else others[:0]
-        return Words.concatenate([self.word, self.words[self.shown], self.words[drawn]])
-
-    def chosen(self, asked: Reference | None) -> tuple[Neighbour, ...]:
-        """Return the words to be shown, with the box's answers if there is one."""
-        alphabet, found = self.words.alphabet, []
-        for place, (i, why) in enumerate(zip(self.shown.tolist(), self.why, strict=True)):
-            apart, following = np.nan, ""
-            if self.probabilities is not None:
-                apart = float(total_variation(self.probabilities[i + 1], self.probabilities[0]))
-                following = next_name(alphabet, int(self.probabilities[i + 1].argmax()))
-            weight, heard = np.nan, ""
-            if asked is not None:
-                weight = float(asked.weights[place + 1])
-                if asked.next_symbol is not None:
-                    node = asked.tree.node_of_word[place + 1]
-                    heard = next_name(alphabet, int(asked.next_symbol[:, node].argmax()))
-            found.append(
-                Neighbour(
-                    *(self.words[i], self.edits[i], why, float(self.weights[i]), apart),
-                    *(following, weight, heard),
-                )
-            )
-        return tuple(found)
+        node = int(reference.tree.parent[node])
+    return reference.next_symbol[:, nodes[::-1]].T
 
 
 # Tables -------------------------------------------------------------------------------------------
 
 
 def _summary(e: WordExplanation) -> Section:
-    """Say what was explained, and what comes out."""
+    """Show the word and its weights."""
     word = shortened(e.alphabet.show(e.word), 60)
     rows = [("automaton", f"{e.weight:.6g}")]
     if not np.isnan(e.box_weight):
         rows.append(("box", f"{e.box_weight:.6g}"))
     rows.append((f"expected, of {len(e.word)} symbols", f"{e.shapley.expected:.6g}"))
     notes = []
-    if e.named.loss > SAID:
+    if e.named.loss > REPORTED_LOSS:
         notes.append(
             f"Readable coordinates change weights by up to {e.named.loss:.1g} of the largest."
         )
@@ -358,13 +261,13 @@ def _steps(e: WordExplanation) -> Section:
     if relative:
         note += ", in % of the larger of the weight and\nthe expected one"
     if probabilities:
-        note = f"probability: of the symbol after those before; bits: −log₂ of it.\n{note}"
+        note = f"probability: of the symbol after those before it; bits: −log₂ of it.\n{note}"
     return Section("Symbol by symbol", tuple(columns), tuple(rows), f"{note}.")
 
 
 def _factor(probability: float) -> tuple[str, str]:
-    bits = number(-float(np.log2(probability)), 3) if probability > 0 else "∞"
-    return number(float(probability), 3), bits
+    bits = significant(-float(np.log2(probability)), 3) if probability > 0 else "∞"
+    return significant(float(probability), 3), bits
 
 
 def _states(e: WordExplanation, at: int) -> str:
@@ -378,7 +281,7 @@ def _states(e: WordExplanation, at: int) -> str:
 
 
 def _next_symbols(e: WordExplanation) -> Section | None:
-    """Show what comes next, on both sides."""
+    """Show the next symbols of automaton and box."""
     if e.next_symbol is None:
         return None
     box, rows = e.box_next_symbol, []
@@ -386,34 +289,32 @@ def _next_symbols(e: WordExplanation) -> Section | None:
         after = shortened(e.alphabet.show(e.word[:i]), 14)
         row = [after, likeliest(e.alphabet, probabilities)]
         if box is not None:
-            apart = float(total_variation(box[i], probabilities))
-            row += [likeliest(e.alphabet, box[i]), number(apart, 2)]
+            distance = float(total_variation(box[i], probabilities))
+            row += [likeliest(e.alphabet, box[i]), significant(distance, 2)]
         rows.append(tuple(row))
-    columns = ("after", "automaton", *(("box", " apart") if box is not None else ()))
-    note = "" if box is None else "apart: the total variation distance."
+    columns = ("after", "automaton", *(("box", " distance") if box is not None else ()))
+    note = "" if box is None else "distance: total variation distance."
     return Section("What comes next", columns, tuple(rows), note)
 
 
 def _near(e: WordExplanation) -> Section | None:
-    """Show words with one edit where the answer changes."""
+    """Show words with one edit where the answer changes most."""
     if not e.neighbours:
         return None
     has_box, has_next = not np.isnan(e.box_weight), e.next_symbol is not None
     columns = ["", "word", " weight", *([" box"] if has_box else [])]
-    columns += ["next", *(["box's"] if has_box else []), " apart"] if has_next else []
+    columns += ["next", *(["box's"] if has_box else []), " distance"] if has_next else []
     rows = []
     for each in e.neighbours:
-        row = [each.why, show_edit(e.word, each.edit, e.alphabet), number(each.weight, 3)]
-        row += [number(each.box_weight, 3)] if has_box else []
+        row = [each.why, show_edit(e.word, each.edit, e.alphabet), significant(each.weight, 3)]
+        row += [significant(each.box_weight, 3)] if has_box else []
         if has_next:
             row += [each.next_symbol, *([each.box_next_symbol] if has_box else [])]
-            row.append(number(each.apart, 2))
+            row.append(significant(each.distance, 2))
         rows.append(tuple(row))
     note = "[a→b]: b instead of a; [−a]: a is left out; [+a]: a is put in."
     if has_next:
-        note += (
-            "\nnext: the likeliest symbol; apart: the share of probability that moves to others."
-        )
+        note += "\nnext: the likeliest next symbol; distance: total variation distance of them."
     return Section(
         "One edit away, where the answer changes most", tuple(columns), tuple(rows), note
     )
@@ -425,6 +326,6 @@ def _trust(e: WordExplanation) -> Section | None:
         return None
     names = ("ndcg5", "disagreement", "kl_per_symbol", "relative_error", "sign_agreement")
     meanings = {**MEANINGS, "ndcg5": "how good its order of next symbols is; 1 is the box's own"}
-    rows = [(n, number(e.fidelity[n]), meanings[n]) for n in names if n in e.fidelity]
+    rows = [(n, significant(e.fidelity[n]), meanings[n]) for n in names if n in e.fidelity]
     note = f"on the word and {e.fidelity.n_words - 1} words with one edit, with all their prefixes."
     return Section("How far to trust this", ("", " value", "meaning"), tuple(rows), note)

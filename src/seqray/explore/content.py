@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.draw.graph import shown_name
 from seqray.explain.background import Background
-from seqray.explore.heard import Heard
 from seqray.explore.ranks import PackedRanks
+from seqray.explore.recorded import RecordedAnswers
 from seqray.extraction.parameters import METHODS
 from seqray.extraction.result import Extraction
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
 from seqray.util.files import nulled
+from seqray.util.version import __version__
 
 FORMAT, VERSION = "seqray.explorer", 1
 
@@ -88,7 +88,7 @@ def page_content(
     name: str,
     facts: Mapping[str, Any],
     changes: Mapping[str, Any],
-    heard: Heard | None = None,
+    recorded: RecordedAnswers | None = None,
     is_live: bool = False,
 ) -> dict[str, Any]:
     """Return all of a page's data but the automata themselves, see `with_ranks`.
@@ -102,19 +102,19 @@ def page_content(
     name
         What to call the box.
     facts, changes
-        About the whole, and from rank to rank: see `seqray.explore.whole`.
-    heard
-        What the box says, if it was asked.
+        About the whole, and from rank to rank: see `seqray.explore.whole_facts`.
+    recorded
+        Answers of the box, if there is one.
     is_live
-        Whether typed words can be asked of the box.
+        Whether typed words can be sent to the box.
     """
     alphabet = subject.automata.largest.alphabet
-    fidelity = dict(subject.fidelity) if heard is None else dict(heard.fidelity)
-    source = "held-out words" if heard is None else heard.source
+    fidelity = dict(subject.fidelity) if recorded is None else dict(recorded.fidelity)
+    source = "held-out words" if recorded is None else recorded.source
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "seqray": seqray.__version__,
+        "seqray": __version__,
         "name": name,
         "alphabet": {
             "names": [shown_name(symbol) for symbol in alphabet],
@@ -129,9 +129,9 @@ def page_content(
         "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
         "facts": facts,
         "changes": changes,
-        "heard": None if heard is None else heard.to_json(),
-        "made": how_made(subject, chosen, name, heard),
-        "questions": subject.settings.get("questions"),
+        "recorded": None if recorded is None else recorded.to_json(),
+        "made": how_made(subject, chosen, name, recorded),
+        "queries": subject.settings.get("questions"),
         "live": is_live,
     }
     odd: dict[str, Any] = nulled(document, lambda x: not np.isfinite(x))
@@ -144,7 +144,7 @@ def with_ranks(document: dict[str, Any], packed: PackedRanks) -> dict[str, Any]:
 
 
 def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
-    """Return the metrics by name, a value a rank, and how sure each is."""
+    """Return the metrics by name, one value per rank, with confidence intervals."""
     if not fidelity:
         return None
     ranks, first = sorted(fidelity), next(iter(fidelity.values()))
@@ -176,9 +176,9 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def how_made(
-    subject: Subject, chosen: int, name: str, heard: Heard | None
+    subject: Subject, chosen: int, name: str, recorded: RecordedAnswers | None
 ) -> list[tuple[str, str]]:
-    """Say how the automaton was made, as pairs of a label and a text.
+    """Return how the automaton was made, as pairs of a label and a text.
 
     Examples
     --------
@@ -193,16 +193,16 @@ def how_made(
         rows = [
             ("Black box", name),
             ("Method", _method(settings)),
-            ("Asked about", _basis(settings)),
-            ("Questions", _questions(settings)),
+            ("Basis", _basis(settings)),
+            ("Queries", _queries(settings)),
             ("States", _sizes(subject, chosen)),
             ("Seed", str(settings.get("seed", "–"))),
             ("Time", _seconds(settings.get("seconds", {}))),
         ]
         if settings.get("stopped"):
             rows.insert(4, ("Stopped early", str(settings["stopped"])))
-    if heard is not None:
-        rows.append(("Compared on", heard.source))
+    if recorded is not None:
+        rows.append(("Compared on", recorded.source))
     return [*rows, ("Versions", _versions(settings))]
 
 
@@ -225,7 +225,7 @@ def _basis(settings: Mapping[str, Any]) -> str:
     return ", ".join([" × ".join(sizes), str(settings.get("basis", ""))]).strip(", ")
 
 
-def _questions(settings: Mapping[str, Any]) -> str:
+def _queries(settings: Mapping[str, Any]) -> str:
     count = settings.get("questions")
     text = f"{count:,}" if isinstance(count, int) else "–"
     repeat = settings.get("repeat", 1)
@@ -239,7 +239,7 @@ def _seconds(seconds: Mapping[str, float]) -> str:
 
 def _versions(settings: Mapping[str, Any]) -> str:
     made: Sequence[tuple[str, str]] = [
-        ("seqray", seqray.__version__),
+        ("seqray", __version__),
         ("Python", str(settings.get("python", platform.python_version()))),
         ("NumPy", str(settings.get("numpy", np.__version__))),
     ]

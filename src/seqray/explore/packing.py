@@ -1,4 +1,4 @@
-"""Arrays as short text: rounded to a few bytes a number, sorted by byte, deflated, in base64."""
+"""Arrays as short text: rounded to a few bytes per number, sorted by byte, deflated, in base64."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rounded(array: FloatArray, n_bytes: int) -> FloatArray:
 
 
 def pack(array: FloatArray, n_bytes: int = 8) -> dict[str, Any]:
-    """Return an array for JSON: its shape, the bytes a number, and the numbers as text.
+    """Return an array for JSON: its shape, the bytes per number, and the numbers as text.
 
     First come the first bytes of all numbers (sign and exponent, which are alike and deflate
     well), then all second bytes, and so on.

@@ -17,26 +17,26 @@ from typing import Any
 
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox
-from seqray.draw.graph import counted
 from seqray.explore.content import Subject, joined, page_content, with_ranks
-from seqray.explore.first import FirstGraph
-from seqray.explore.heard import Heard, hear
+from seqray.explore.first_graph import FirstGraph
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
-from seqray.explore.whole import rank_changes, whole_facts, without_states
+from seqray.explore.recorded import RecordedAnswers, record_answers
+from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.errors import ArgumentError, RankError
+from seqray.util.formatting import counted
 from seqray.util.redaction import redacted
 
-LIMIT = 2_950_000
+MAX_PAGE_BYTES = 2_950_000
 """How many bytes a page may have; three million are promised."""
 
-RESERVED = 250_000
-"""How many of them are for what is said about the chosen rank."""
+RESERVED_BYTES = 250_000
+"""How many of them are for the facts about the chosen rank."""
 
-HOW_MUCH = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
-"""What is tried so that the chosen rank fits: the share of the box's answers, bytes a number."""
+SIZES_TO_TRY = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
+"""What is tried so that the chosen rank fits: the share of the box's answers, bytes per number."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ SCRIPTS = (
 
 
 def to_html(
-    found: Extraction | AutomatonLike,
+    extraction: Extraction | AutomatonLike,
     *,
     box: BlackBox | None = None,
     words: Words | Iterable[Word] | None = None,
@@ -63,7 +63,7 @@ def to_html(
 
     Parameters
     ----------
-    found
+    extraction
         An extraction, with automata of every rank, or a single automaton; or the path of a run
         folder or of an automaton's file.
     box
@@ -80,7 +80,7 @@ def to_html(
     seed
         Random seed, a number or a generator.
     is_live
-        Whether the page is served by `seqray.explore.serve`, and can ask the box.
+        Whether the page is served by `seqray.explore.serve`, and can query the box.
 
     Returns
     -------
@@ -96,37 +96,39 @@ def to_html(
     """
     if words is not None and box is None:
         raise ArgumentError("words: only needed to compare with a box, and box is None")
-    if isinstance(found, str | os.PathLike) and os.path.isdir(found):
-        found = open_run(found)
-    subject = Subject.of(found if isinstance(found, Extraction) else as_automaton(found, "found"))
+    if isinstance(extraction, str | os.PathLike) and os.path.isdir(extraction):
+        extraction = open_run(extraction)
+    if not isinstance(extraction, Extraction):
+        extraction = as_automaton(extraction, "extraction")
+    subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
     settings = subject.settings
     called = redacted(name or str(settings.get("name") or settings.get("box") or "black box"))
     page = _Page(subject, shown, chosen, called, is_live)
-    heard: Heard | None = None
+    recorded: RecordedAnswers | None = None
     if box is not None:
         own = None if words is None else box.alphabet.words(words)
         automata = subject.automata
-        heard = hear(
+        recorded = record_answers(
             *(box, automata.automaton, subject.ranks, chosen),
             sure=automata.fitted.keys(),
             words=own,
             max_length=max_length,
             seed=seed,
         )
-    return page.fitted(heard)
+    return page.fitted(recorded)
 
 
 def _chosen_rank(subject: Subject, rank: int | None) -> int:
     """Return the rank to show first: the given one or the best, if a page can hold it.
 
-    This is known before the box is asked anything.
+    This is known before the first query.
     """
     wanted = subject.best if rank is None else rank
     if wanted not in subject.ranks:
         raise RankError(f"rank {wanted} is outside {subject.ranks[0]} … {subject.ranks[-1]}")
-    room = LIMIT - len(_assembled({}, None, "", False).encode()) - RESERVED
+    room = MAX_PAGE_BYTES - len(_assembled({}, None, "", False).encode()) - RESERVED_BYTES
     if least_size(subject.automata, wanted) <= room:
         return wanted
     smaller = (r for r in reversed(subject.ranks) if r < wanted)
@@ -171,11 +173,11 @@ class _Page:
         """What changes from rank to rank."""
         return rank_changes(self.subject.automata, self.subject.ranks, self.chosen)
 
-    def fitted(self, heard: Heard | None) -> str:
+    def fitted(self, recorded: RecordedAnswers | None) -> str:
         """Return the page with all that fits; what is least useful is left out first."""
-        for share, least_bytes in HOW_MUCH if heard is not None else HOW_MUCH[::2]:
-            less = None if heard is None else heard if share == 1 else heard.fewer(share)
-            left_out = [] if heard is None or less is None else _missing(heard, less)
+        for share, least_bytes in SIZES_TO_TRY if recorded is not None else SIZES_TO_TRY[::2]:
+            less = None if recorded is None else recorded if share == 1 else recorded.fewer(share)
+            left_out = [] if recorded is None or less is None else _missing(recorded, less)
             page = self._packed(less, left_out, least_bytes)
             if page is not None:
                 return page
@@ -184,18 +186,20 @@ class _Page:
             "smaller rank (--rank)"
         )
 
-    def _packed(self, heard: Heard | None, left_out: list[str], least_bytes: int) -> str | None:
+    def _packed(
+        self, recorded: RecordedAnswers | None, left_out: list[str], least_bytes: int
+    ) -> str | None:
         """Return the page with as many ranks as fit, None where the chosen one does not."""
         document = page_content(
             *(self.subject, self.chosen),
             name=self.name,
             facts=self.facts,
             changes=self.changes,
-            heard=heard,
+            recorded=recorded,
             is_live=self.is_live,
         )
         frame = _assembled(document, self.first, self.name, self.is_live)
-        room = LIMIT - len(frame.encode())
+        room = MAX_PAGE_BYTES - len(frame.encode())
         automata = self.subject.automata
         try:
             packed = pack_ranks(automata, self.shown, self.chosen, room, least_bytes)
@@ -211,13 +215,13 @@ class _Page:
         return _assembled(with_ranks(document, packed), first, self.name, self.is_live)
 
 
-def _missing(heard: Heard, less: Heard) -> list[str]:
-    """Say which of the box's answers are left out."""
-    words = len(heard.words) - len(less.words)
-    said = [f"{words:,} of {counted(len(heard.words), 'word')} that both were compared on"]
-    if heard.prefixes is not None and less.prefixes is not None:
-        prefixes = len(heard.prefixes) - len(less.prefixes)
-        of = counted(len(heard.prefixes), "beginning")
+def _missing(recorded: RecordedAnswers, less: RecordedAnswers) -> list[str]:
+    """Return which of the box's answers are left out."""
+    words = len(recorded.words) - len(less.words)
+    said = [f"{words:,} of {counted(len(recorded.words), 'word')} that both were compared on"]
+    if recorded.prefixes is not None and less.prefixes is not None:
+        prefixes = len(recorded.prefixes) - len(less.prefixes)
+        of = counted(len(recorded.prefixes), "beginning")
         said.append(f"what the box expects after {prefixes:,} of {of}")
     return said if words else []
 

@@ -1,8 +1,8 @@
 """The automata of every rank for a page: which fit into it, in which coordinates, how exactly.
 
 What a rank computes and what is drawn of it may differ in coordinates. Automata that are cut from
-the largest are kept as one block, and drawn with named states, in numbers of four bytes. Automata
-of probabilities have names in their own coordinates, so that one array serves both.
+the largest are stored as one block, and drawn with named states, in numbers of four bytes.
+Probabilistic automata have names in their own coordinates, so that one array serves both.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
 from seqray.automata.words import Alphabet, Symbol
 from seqray.draw.graph import shown_name
 from seqray.explain.background import expected_visits
-from seqray.explain.naming import NamedAutomaton, name_states
+from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.naming import name_states
 from seqray.explain.probable import has_negative
-from seqray.explore.first import FirstGraph, state_names
+from seqray.explore.first_graph import FirstGraph, state_names
 from seqray.explore.packing import pack
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, RankError
 
-NAMED_UP_TO, NAMED_NUMBERS = 20, 20_000
+NAMED_UP_TO_RANK, NAMED_UP_TO_NUMBERS = 20, 20_000
 """All ranks up to this one, and with no more transitions than this, get names; above it the chosen
 rank and the fitted ones."""
 
-LARGEST_NAMED = 60
+MAX_NAMED_STATES = 60
 """A graph of more states is not read name by name."""
 
 PRECISIONS = (8, 7, 6)
-"""Bytes a number, best first; the chosen rank alone may get fewer."""
+"""Bytes per number, best first; the chosen rank alone may get fewer."""
 
-DRAWN_BYTES = LEAST_BYTES = 4
+DRAWN_BYTES = MIN_BYTES = 4
 
 ROUGH_BYTES = 3
-"""Bytes a number where nothing else helps: three digits."""
+"""Bytes per number where nothing else helps: three digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,8 @@ class ShownRank:
         return [round(share, 6) for share in (visits / (visits.sum() or 1.0)).tolist()]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a page has to know beside the arrays."""
-        found = {
+        """Return what a page needs beside the arrays."""
+        document = {
             "rank": self.rank,
             "states": self.automaton.n_states,
             "kept": self.kept,
@@ -91,8 +92,8 @@ class ShownRank:
             "leaks": self.automaton.elsewhere is not None,
         }
         if self.named is None:
-            return found | ({} if self.mass is None else {"mass": self.mass})
-        return found | {
+            return document | ({} if self.mass is None else {"mass": self.mass})
+        return document | {
             "drawn": self.drawn is not None,
             "names": [spelt(self.automaton.alphabet, prefix) for prefix in self.named.prefixes],
             "shares": [round(share, 6) for share in self.named.shares.tolist()],
@@ -137,9 +138,9 @@ def show_ranks(automata: RankedAutomata, ranks: Sequence[int], chosen: int) -> l
 
 def _is_named(automata: RankedAutomata, rank: int, chosen: int) -> bool:
     if rank == chosen or rank in automata.fitted:
-        return rank <= LARGEST_NAMED
+        return rank <= MAX_NAMED_STATES
     n_numbers = len(automata.largest.alphabet) * rank**2
-    return rank <= NAMED_UP_TO and n_numbers <= NAMED_NUMBERS
+    return rank <= NAMED_UP_TO_RANK and n_numbers <= NAMED_UP_TO_NUMBERS
 
 
 def _show_rank(automata: RankedAutomata, rank: int, is_named: bool) -> ShownRank:
@@ -178,7 +179,7 @@ class PackedRanks:
     arrays
         By name: ``block`` that most ranks are cut from, ``own_5`` and ``drawn_7`` of single ranks.
     n_bytes
-        How many bytes a number that weights are computed from has.
+        How many bytes each number has that weights are computed from.
     """
 
     ranks: list[ShownRank]
@@ -214,7 +215,7 @@ def pack_ranks(
     shown: Sequence[ShownRank],
     chosen: int,
     room: int,
-    least_bytes: int = LEAST_BYTES,
+    least_bytes: int = MIN_BYTES,
 ) -> PackedRanks:
     """Pack as many ranks as fit, as exactly as fits, always with the chosen one.
 
@@ -227,7 +228,7 @@ def pack_ranks(
     room
         How many characters the packed arrays may take.
     least_bytes
-        How many bytes a number has at least.
+        How many bytes each number has at least.
 
     Examples
     --------
@@ -322,7 +323,7 @@ def _pack_chosen(
     automata: RankedAutomata, wanted: ShownRank, room: int, least_bytes: int
 ) -> tuple[dict[str, dict[str, Any]], int] | None:
     """Pack the chosen rank as exactly as fits; where need be it loses the names of its states."""
-    precisions = [n for n in (PRECISIONS[-1], 5, LEAST_BYTES, ROUGH_BYTES) if n >= least_bytes]
+    precisions = [n for n in (PRECISIONS[-1], 5, MIN_BYTES, ROUGH_BYTES) if n >= least_bytes]
     can_lose = wanted.drawn is not None and least_bytes == ROUGH_BYTES
     for keeps_names in (True, False) if can_lose else (True,):
         for n_bytes in precisions:

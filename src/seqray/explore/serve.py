@@ -1,8 +1,8 @@
-"""The same page from a server on this computer, where a typed word is also asked of the box.
+"""The same page from a server on this computer, which also sends typed words to the box.
 
-Only two things can be reached: the page, and ``POST /ask``. A question has to come from the page
-itself: other sites that a browser shows may not ask, nor may a name that somebody pointed at this
-computer (DNS rebinding).
+Only two things can be reached: the page, and ``POST /query``. A query has to come from the page
+itself: other sites that a browser shows may not send one, nor may a name that somebody pointed at
+this computer (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from seqray.util.errors import (
     install_hint,
 )
 
-LONGEST = 500
-"""The most symbols of a word that is asked."""
+MAX_WORD_LENGTH = 500
+"""The most symbols of a word that is sent to the box."""
 
-LARGEST_BODY = 20_000
-"""The most bytes of a question."""
+MAX_BODY_BYTES = 20_000
+"""The most bytes of a query."""
 
-PATIENCE = 30.0
+ANSWER_SECONDS = 30.0
 """How many seconds the box may take for an answer."""
 
 REQUEST_SECONDS = 10.0
 """How long a request may take to arrive; then its connection is closed."""
 
-IN_LINE = 4
-"""How many questions may wait for the box."""
+MAX_WAITING = 4
+"""How many queries may wait for the box."""
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -53,16 +53,16 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Asgi: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class Refused(Exception):  # noqa: N818 - told to the page, no failure
-    """A question that is not answered: the status, and what to say."""
+class Refused(Exception):  # noqa: N818 - the page shows it, no failure
+    """A query that is refused: the status, and the message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-class Answering:
-    """Asks a box in a thread of its own, one word at a time.
+class BoxThread:
+    """Queries a box in a thread of its own, one word at a time.
 
     A box that hangs holds up that thread and nothing else: it does not keep the program alive.
 
@@ -76,20 +76,20 @@ class Answering:
     Examples
     --------
     >>> from seqray import WeightedAutomaton
-    >>> answering = Answering(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
-    >>> asyncio.run(answering.ask([0, 1]))["weight"]
+    >>> box_thread = BoxThread(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
+    >>> asyncio.run(box_thread.query([0, 1]))["weight"]
     0.03125
     """
 
-    def __init__(self, box: BlackBox, *, patience: float = PATIENCE) -> None:
+    def __init__(self, box: BlackBox, *, patience: float = ANSWER_SECONDS) -> None:
         self.box, self.patience = box, patience
-        self._questions: queue.Queue[tuple[Words, Future[dict[str, Any]]]] = queue.Queue()
+        self._queries: queue.Queue[tuple[Words, Future[dict[str, Any]]]] = queue.Queue()
         self._waiting = 0
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
         while True:
-            words, future = self._questions.get()
+            words, future = self._queries.get()
             if not future.set_running_or_notify_cancel():
                 continue
             try:
@@ -101,20 +101,21 @@ class Answering:
 
     def _answer(self, words: Words) -> dict[str, Any]:
         begin = time.perf_counter()
-        said = Reference.query(self.box, words)
-        probabilities = None if said.next_symbol is None else said.next_symbol.T.tolist()
+        reference = Reference.query(self.box, words)
+        following = reference.next_symbol
+        probabilities = None if following is None else following.T.tolist()
         seconds = round(time.perf_counter() - begin, 4)
-        return {"weight": float(said.weights[0]), "next": probabilities, "seconds": seconds}
+        return {"weight": float(reference.weights[0]), "next": probabilities, "seconds": seconds}
 
-    async def ask(self, codes: list[int]) -> dict[str, Any]:
+    async def query(self, codes: list[int]) -> dict[str, Any]:
         """Return the box's weight of a word and, if it predicts, what comes next at every step."""
-        if self._waiting >= IN_LINE:
+        if self._waiting >= MAX_WAITING:
             raise Refused(503, "the box is still busy with earlier words")
         alphabet = self.box.alphabet
         words = Words(alphabet, np.array(codes, np.int32), np.array([0, len(codes)]))
         future: Future[dict[str, Any]] = Future()
         self._waiting += 1
-        self._questions.put((words, future))
+        self._queries.put((words, future))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.patience)
         except TimeoutError:
@@ -130,16 +131,16 @@ class Answering:
 
 
 def _exited(error: BaseException) -> BlackBoxError:
-    """Return what to say of a box that tried to end the program."""
+    """Return the error of a box that tried to end the program."""
     what = f"sys.exit({error.code!r})" if isinstance(error, SystemExit) else type(error).__name__
     return BlackBoxError(
-        f"the box tried to end the program ({what}) when it was asked about this word: expected an "
+        f"the box tried to end the program ({what}) when it was queried on this word: expected an "
         "answer or an error; raise an exception instead"
     )
 
 
 def application(
-    page: str, box: BlackBox, *, host: str = "127.0.0.1", patience: float = PATIENCE
+    page: str, box: BlackBox, *, host: str = "127.0.0.1", patience: float = ANSWER_SECONDS
 ) -> Asgi:
     """Return the server as an ASGI application.
 
@@ -148,24 +149,24 @@ def application(
     page
         What `seqray.explore.to_html` made with ``is_live``.
     box
-        What typed words are asked of.
+        Where typed words are sent.
     host
         The name or address that it is reached by, beside those of this computer.
     patience
         How many seconds the box may take for an answer.
     """
     starlette = load_web()
-    answering = Answering(box, patience=patience)
-    n_symbols, longest = len(box.alphabet), allowed_length(box, None, LONGEST)
+    box_thread = BoxThread(box, patience=patience)
+    n_symbols, longest = len(box.alphabet), allowed_length(box, None, MAX_WORD_LENGTH)
 
     async def show(request: Any) -> Any:
         return starlette.responses.HTMLResponse(page)
 
-    async def ask(request: Any) -> Any:
+    async def query(request: Any) -> Any:
         try:
             _check_origin(request.headers)
             codes = _word(await _body(request), n_symbols, longest)
-            return starlette.responses.JSONResponse(await answering.ask(codes))
+            return starlette.responses.JSONResponse(await box_thread.query(codes))
         except Refused as refused:
             headers = {"connection": "close"} if refused.status == 408 else None
             return starlette.responses.JSONResponse(
@@ -174,7 +175,7 @@ def application(
 
     routes = [
         starlette.routing.Route("/", show, methods=["GET"]),
-        starlette.routing.Route("/ask", ask, methods=["POST"]),
+        starlette.routing.Route("/query", query, methods=["POST"]),
     ]
     app = starlette.applications.Starlette(routes=routes)
     app.router.redirect_slashes = False
@@ -195,7 +196,7 @@ def load_web() -> Any:
     return starlette
 
 
-# What is let in -----------------------------------------------------------------------------------
+# Which requests are allowed -----------------------------------------------------------------------
 
 
 def _guarded(inner: Asgi, host: str) -> Asgi:
@@ -226,8 +227,8 @@ def _guarded(inner: Asgi, host: str) -> Asgi:
 
 
 def _header(scope: Message, name: bytes) -> str:
-    found = [value for key, value in scope.get("headers", []) if key.lower() == name]
-    return found[0].decode("latin-1") if len(found) == 1 else ""
+    values = [value for key, value in scope.get("headers", []) if key.lower() == name]
+    return values[0].decode("latin-1") if len(values) == 1 else ""
 
 
 async def _refuse_host(send: Send) -> None:
@@ -261,7 +262,7 @@ def _check_origin(headers: Mapping[str, str]) -> None:
     """Refuse what another site makes a browser send."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
     if site != "same-origin" or (origin is not None and origin != f"http://{headers['host']}"):
-        raise Refused(403, "only the page itself may ask")
+        raise Refused(403, "only the page itself may send queries")
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise Refused(415, "expected application/json")
 
@@ -271,7 +272,7 @@ async def _body(request: Any) -> bytes:
         return await asyncio.wait_for(_all_of(request), REQUEST_SECONDS)
     except TimeoutError:
         raise Refused(
-            408, f"the question was not complete after {REQUEST_SECONDS:g} seconds: send it again"
+            408, f"the query was not complete after {REQUEST_SECONDS:g} seconds: send it again"
         ) from None
 
 
@@ -279,8 +280,8 @@ async def _all_of(request: Any) -> bytes:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
-            raise Refused(413, f"the question is longer than {LARGEST_BODY:,} bytes")
+        if len(body) > MAX_BODY_BYTES:
+            raise Refused(413, f"the query is longer than {MAX_BODY_BYTES:,} bytes")
     return body
 
 
@@ -293,7 +294,7 @@ def _word(body: bytes, n_symbols: int, longest: int) -> list[int]:
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise Refused(400, 'expected {"word": [numbers of symbols]}')
     if len(codes) > longest:
-        raise Refused(400, f"a word of {len(codes)} symbols is too long to ask: {longest} at most")
+        raise Refused(400, f"a word of {len(codes)} symbols is too long: {longest} at most")
     if not all(0 <= code < n_symbols for code in codes):
         raise Refused(400, f"expected numbers of symbols from 0 to {n_symbols - 1}")
     return codes

@@ -13,12 +13,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from seqray.extraction.parameters import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.run_files import check_run_target, opened_run, write_run
+from seqray.util.csv_table import csv_dicts, plain_csv_bytes
 from seqray.util.errors import FileError, SeqrayError
 
 __all__ = ["check_run_target", "open_run", "save_run"]
@@ -90,8 +89,8 @@ def save_run(
     rows = extraction.fidelity.rows()
     contents = {
         "basis.json": json.dumps(basis, ensure_ascii=False).encode(),
-        "singular_values.csv": _csv_bytes(["rank", "value"], values),
-        "fidelity.csv": _csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
+        "singular_values.csv": plain_csv_bytes(["rank", "value"], values),
+        "fidelity.csv": plain_csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
         **extraction.automata.to_files(),
     }
     try:
@@ -146,16 +145,8 @@ def _read_fidelity(contents: Mapping[str, bytes], n_words: int, n_prefixes: int)
     return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
 
 
-def _csv_bytes(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return file.getvalue().encode()
-
-
 def _read_csv(name: str, contents: Mapping[str, bytes]) -> list[dict[str, str]]:
     text = contents[name].decode("utf-8")
     if not text.endswith("\n"):
         raise FileError(f"{name}: cut short: the last line does not end")
-    return list(csv.DictReader(text.splitlines()))
+    return csv_dicts(text)

@@ -54,7 +54,6 @@ scale = _opening(algebra.scale)
 singular_values = _opening(balanced.singular_values)
 
 
-@wraps(sampling.sample)
 def sample(
     stepper: PredictingStepper | AutomatonLike,
     n_words: int,
@@ -62,6 +61,36 @@ def sample(
     seed: Seed,
     max_length: int = 1000,
 ) -> Sample:
-    holders = (str, os.PathLike, HasBest, HasNames)
-    box = as_automaton(stepper, "stepper") if isinstance(stepper, holders) else stepper
-    return sampling.sample(box, n_words, seed=seed, max_length=max_length)
+    """Draw words symbol by symbol from next-symbol probabilities.
+
+    Negative probabilities count as 0; where nothing is left, the word ends. From a box that leaks,
+    words are drawn as if every one of them stayed within the alphabet.
+
+    Parameters
+    ----------
+    stepper
+        What to sample from: a box with states that predicts, or what an automaton is in (an
+        extraction, a named automaton, the path of a run folder).
+    n_words
+        How many words to draw.
+    seed
+        Random seed, or a random generator.
+    max_length
+        A word that has not ended by then is cut there.
+
+    Returns
+    -------
+    Sample
+        The ``words``, and ``n_cut``, how many of them were cut.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> words, n_cut = sample(wa, 1000, seed=0)
+    >>> len(words), float(words.lengths.mean().round(1)), n_cut
+    (1000, 3.0, 0)
+    """
+    if isinstance(stepper, str | os.PathLike | HasBest | HasNames):
+        stepper = as_automaton(stepper, "stepper")
+    return sampling.sample(stepper, n_words, seed=seed, max_length=max_length)

@@ -15,15 +15,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Set
+from pathlib import Path
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.errors import FileError, SymbolError
-from seqray.util.files import MAX_NUMBERS, too_many_numbers
+from seqray.util.files import MAX_NUMBERS, too_many_numbers, writing
 
 EPSILON = "<eps>"
+
+
+def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
+    """Write an automaton in the AT&T format, and its symbols to a ``.syms`` file beside it."""
+    text, symbols = to_fst_text(automaton)
+    with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
+        fresh.write_text(text, "utf-8")
+        table.write_text(symbols, "utf-8")
 
 
 def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:

@@ -1,7 +1,8 @@
-"""What a training leaves on disk after every epoch, so that it can go on from there.
+"""Checkpoints: the file that a training writes after every epoch, so that it can resume.
 
-A safetensors file: arrays, and JSON in its header. Nothing in it can run code. Where the random
-numbers stand need not be kept: every epoch draws its own from the seed, the size and its number.
+A safetensors file: arrays, and JSON in its header. Nothing in it can run code. The state of the
+random generator need not be saved: every epoch makes its own from the seed, the size and its
+number.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from seqray.util.files import check_header, reading, writing
 
 FORMAT, VERSION = "seqray.training", 1
 
-PARTS = ("weights", "step", "exp_avg", "exp_avg_sq")
+ARRAYS = ("weights", "step", "exp_avg", "exp_avg_sq")
 """The arrays of a `Learner`: its network's weights, and what Adam remembers."""
 
 
 class Epoch(NamedTuple):
-    """One epoch of one size: cross-entropies a symbol or end in nats, and seconds.
+    """One epoch of one size: cross-entropies in nats per symbol or end, and seconds.
 
     ``training`` is the mean over the epoch while the weights change, ``validation`` is that of
     the weights at its end.
@@ -42,7 +43,7 @@ class Epoch(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What came of the epochs so far, the state after the last, the weights after the best."""
+    """The epochs so far, the state after the last one, and the weights after the best one."""
 
     history: tuple[Epoch, ...]
     state: dict[str, FloatArray]
@@ -71,17 +72,17 @@ class Checkpoint(NamedTuple):
             except SafetensorError as error:
                 raise ValueError(f"no safetensors file: {error}") from error
             history = tuple(Epoch(*row) for row in header["history"])
-            found, best = header["purpose"], tensors.pop("best")
-            if not history or not isinstance(found, dict):
+            saved, best = header["purpose"], tensors.pop("best")
+            if not history or not isinstance(saved, dict):
                 raise ValueError("it has no history")
-            if {*tensors} != {*PARTS} or tensors["exp_avg"].shape != tensors["weights"].shape:
-                raise ValueError(f"expected the arrays {', '.join(PARTS)}, got {sorted(tensors)}")
-        _check_purpose(path, found, purpose)
+            if {*tensors} != {*ARRAYS} or tensors["exp_avg"].shape != tensors["weights"].shape:
+                raise ValueError(f"expected the arrays {', '.join(ARRAYS)}, got {sorted(tensors)}")
+        _check_purpose(path, saved, purpose)
         return cls(history, tensors, best)
 
 
 def digest(words: Words) -> str:
-    """Return a short text that differs for different words."""
+    """Return a short digest of words."""
     sha = hashlib.sha256(repr(words.alphabet.symbols).encode(errors="backslashreplace"))
     sha.update(np.ascontiguousarray(words.offsets).tobytes())
     sha.update(np.ascontiguousarray(words.codes).tobytes())
@@ -89,13 +90,15 @@ def digest(words: Words) -> str:
 
 
 def _check_purpose(
-    path: str | os.PathLike[str], found: dict[str, Any], wanted: dict[str, Any]
+    path: str | os.PathLike[str], saved: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
     wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are in the file
-    differ = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
+    differ = [name for name in {**wanted, **saved} if saved.get(name) != wanted.get(name)]
     if differ:
-        said = "; ".join(f"{name} was {found.get(name)}, is {wanted.get(name)}" for name in differ)
+        changes = "; ".join(
+            f"{name} was {saved.get(name)}, is {wanted.get(name)}" for name in differ
+        )
         raise ArgumentError(
-            f"{path}: this checkpoint is of another training ({said}): train as before to go on "
+            f"{path}: this checkpoint is of another training ({changes}): train as before to go on "
             "with it, or remove it to begin anew"
         )

@@ -1,7 +1,7 @@
 """A network together with its optimiser, all their numbers in a few flat arrays.
 
-One array a kind makes the optimiser's step a few operations instead of a few a weight matrix, and
-a checkpoint a copy of four arrays.
+With one array per kind, a step of the optimiser is a few operations instead of a few per weight
+matrix, and a checkpoint is a copy of four arrays.
 """
 
 from __future__ import annotations

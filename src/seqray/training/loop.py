@@ -1,4 +1,4 @@
-"""Training: next-symbol cross-entropy, some sizes, the best size and epoch kept (section 4.2)."""
+"""Training by next-symbol cross-entropy, with a choice of size and epoch (section 4.2)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from seqray.training.learner import Learner
 from seqray.training.network import CELLS, Network, to_seqray
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.random import Seed, random_generator, seed_number
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "cosine": lambda done: min(1.0, 20 * done) * (1 + math.cos(math.pi * done)) / 2,
@@ -28,7 +29,7 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 }
 """The learning rate's factor when a share of the steps is done. Cosine begins with a warm-up."""
 
-TOGETHER = 4096
+VALIDATION_BATCH_SIZE = 4096
 """How many validation words are read at once."""
 
 
@@ -58,7 +59,6 @@ class Recipe:
         for name in ("embedding", "patience"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), 1)
-        whole_number("seed", self.seed, 0)
         check_name("cell", self.cell, CELLS)
         check_name("schedule", self.schedule, SCHEDULES)
         for name in ("learning_rate", "clip"):
@@ -78,7 +78,7 @@ class Recipe:
             )
 
     def is_done(self, rows: Sequence[Epoch]) -> bool:
-        """Tell whether the epochs of one size are all that are wanted."""
+        """Return whether one size has been trained long enough."""
         if not rows or len(rows) == self.epochs:
             return bool(rows)
         best = min(rows, key=lambda row: row.validation)
@@ -87,7 +87,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """What `train` returns: the network at its best size and epoch, and how it came about.
+    """What `train` returns: the network at its best size and epoch, and the history of all epochs.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ def train(
     schedule: str = "cosine",
     clip: float = 1.0,
     patience: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     threads: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> TrainedNetwork:
-    """Train the paper's network on words, in several sizes, and keep the best.
+    """Train the paper's network on words in several sizes, and return the best one.
 
     Each size is trained for all epochs with Adam on the next-symbol cross-entropy; the weights
     after the size and epoch with the best cross-entropy on the validation words are returned.
@@ -148,19 +148,19 @@ def train(
     Parameters
     ----------
     words
-        What to learn.
+        The training words.
     validation
         Words to choose the size and epoch on; None: a part of ``words``, drawn at random.
     validation_share
         How large a part.
     sizes
-        Units of the recurrent layers, a network each.
+        Units of the recurrent layers: one network per size.
     epochs
         How often each network reads the words.
     cell, n_layers, embedding
         Of the `Network`.
     batch_size
-        Words a step.
+        Words per step.
     learning_rate
         Of Adam, at its highest.
     schedule
@@ -168,9 +168,10 @@ def train(
     clip
         The largest norm of the gradient of a step.
     patience
-        Leave a size after so many epochs without a better one; None: never.
+        Stop training a size after so many epochs without a better one; None: never.
     seed
-        For the first weights, the order of words and the part held out.
+        Random seed, a number or a generator: for the first weights, the order of words and the
+        part held out.
     threads
         Of PyTorch. The networks are small: more than one is seldom faster.
     checkpoint
@@ -184,17 +185,26 @@ def train(
     Examples
     --------
     >>> words = Alphabet("ab").words(["ab", "abab", "", "ab", "ababab"] * 20)
-    >>> found = train(words, sizes=[8], epochs=10, learning_rate=0.02, batch_size=10)
-    >>> found.hidden, len(found.history)
+    >>> trained = train(words, sizes=[8], epochs=10, learning_rate=0.02, batch_size=10)
+    >>> trained.hidden, len(trained.history)
     (8, 10)
-    >>> bool(found.model.next_symbol(["aba"])[0].argmax() == 1)  # b follows
+    >>> bool(trained.model.next_symbol(["aba"])[0].argmax() == 1)  # b follows
     True
     """
     recipe = Recipe(
-        *(tuple(sizes), epochs, cell, n_layers, embedding, batch_size),
-        *(float(learning_rate), schedule, float(clip), patience, seed),
+        sizes=tuple(sizes),
+        epochs=epochs,
+        cell=cell,
+        n_layers=n_layers,
+        embedding=embedding,
+        batch_size=batch_size,
+        learning_rate=float(learning_rate),
+        schedule=schedule,
+        clip=float(clip),
+        patience=patience,
+        seed=seed_number(seed),
     )
-    training, held_out = split(words, validation, validation_share, seed)
+    training, held_out = split(words, validation, validation_share, recipe.seed)
     with _threads(whole_number("threads", threads, 1)):
         run = _Run(recipe, training, held_out, checkpoint, progress, on_epoch)
         for hidden in recipe.sizes:
@@ -203,7 +213,7 @@ def train(
 
 
 def split(
-    words: Words, validation: Words | Iterable[Word] | None, share: float, seed: int
+    words: Words, validation: Words | Iterable[Word] | None, share: float, seed: Seed
 ) -> tuple[Words, Words]:
     """Return the words to train on and those to validate on."""
     if not isinstance(words, Words):
@@ -226,12 +236,12 @@ def split(
         )
     n_held_out = min(max(1, round(share * len(words))), len(words) - 1)
     chosen = np.zeros(len(words), bool)
-    chosen[np.random.default_rng(seed).permutation(len(words))[:n_held_out]] = True
+    chosen[random_generator(seed).permutation(len(words))[:n_held_out]] = True
     return words[np.flatnonzero(~chosen)], words[np.flatnonzero(chosen)]
 
 
 class _Run:
-    """A training under way: its data, what came of it so far, and whom to tell."""
+    """A running training: its data, its results so far, and its callbacks."""
 
     def __init__(
         self,
@@ -247,8 +257,10 @@ class _Run:
         self.corpus = Corpus(training)
         self.n_held_out = len(held_out)
         validation, all_of_them = Corpus(held_out), np.arange(len(held_out))
-        cuts = range(0, len(held_out), TOGETHER)
-        self.validation = [validation.batch(all_of_them[at : at + TOGETHER]) for at in cuts]
+        cuts = range(0, len(held_out), VALIDATION_BATCH_SIZE)
+        self.validation = [
+            validation.batch(all_of_them[at : at + VALIDATION_BATCH_SIZE]) for at in cuts
+        ]
         self.purpose = {
             **asdict(recipe),
             "training words": digest(training),
@@ -257,9 +269,9 @@ class _Run:
         self.history: list[Epoch] = []
         self.best: FloatArray = np.empty(0, np.float32)
         self.resumed: dict[str, FloatArray] = {}
-        found = None if checkpoint is None else Checkpoint.load(checkpoint, self.purpose)
-        if found is not None:
-            self.history, self.resumed, self.best = list(found.history), found.state, found.best
+        saved = None if checkpoint is None else Checkpoint.load(checkpoint, self.purpose)
+        if saved is not None:
+            self.history, self.resumed, self.best = list(saved.history), saved.state, saved.best
 
     @property
     def n_batches(self) -> int:
@@ -319,8 +331,12 @@ class _Run:
         learner.restore({"weights": self.best})
         return TrainedNetwork(
             to_seqray(learner.network, alphabet),
-            *(best.hidden, best.epoch, best.validation, tuple(self.history)),
-            *(len(self.corpus), self.n_held_out),
+            hidden=best.hidden,
+            epoch=best.epoch,
+            validation=best.validation,
+            history=tuple(self.history),
+            n_training=len(self.corpus),
+            n_validation=self.n_held_out,
         )
 
 

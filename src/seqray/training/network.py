@@ -1,4 +1,4 @@
-"""The paper's network (section 4) in PyTorch, and the way from it to seqray's own."""
+"""The paper's network (section 4) in PyTorch, and its conversion to seqray's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CELLS: dict[str, tuple[Callable[..., nn.RNNBase], Callable[..., Any]]] = {
 
 
 class Network(nn.Module):
-    """Embedding, recurrent layers, two dense ReLU layers, and an output a symbol and for the end.
+    """Embedding, recurrent layers, two dense ReLU layers, one output per symbol and for the end.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class Network(nn.Module):
     n_layers
         How many recurrent layers.
     embedding
-        Numbers that stand for a symbol, and units of the second dense layer; None: three a symbol
-        of the alphabet, as in the paper.
+        Size of the vector of a symbol, and units of the second dense layer; None: three times the
+        number of symbols, as in the paper.
     cell
         ``"gru"``, ``"lstm"`` or ``"tanh"``.
 
@@ -71,7 +71,7 @@ class Network(nn.Module):
         """Return the logits of what follows each position of words side by side.
 
         From ids of shape ``(n, length)``, the first the start marker, comes ``(n, length,
-        n_symbols + 1)``. This is PyTorch's own way; `on_tree` gives the same and
+        n_symbols + 1)``. This is PyTorch's own method; `on_tree` gives the same and
         is faster.
         """
         hidden: Tensor = self.recurrent(self.embedding(ids))[0]
@@ -93,7 +93,7 @@ class Network(nn.Module):
         return self.head(shown)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return what the dense layers make of the last recurrent layer's states."""
+        """Return the logits of the last recurrent layer's states."""
         for layer in self.dense[:-1]:
             hidden = torch.relu(layer(hidden))
         logits: Tensor = self.dense[-1](hidden)
@@ -107,7 +107,7 @@ def cross_entropy(network: Network, batch: TreeBatch) -> Tensor:
 
 
 def to_seqray(network: Network, alphabet: Alphabet | list[Symbol] | str) -> RecurrentLanguageModel:
-    """Copy the weights into the network that seqray asks, which needs no PyTorch.
+    """Return seqray's own network with the same weights, which needs no PyTorch.
 
     Examples
     --------

@@ -63,6 +63,12 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a UTF-8 text file, whole or not at all."""
+    with writing(path) as fresh:
+        fresh.write_text(text, "utf-8")
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a file that `writing` could not write, before any work is done for it."""
     try:
@@ -147,15 +153,15 @@ def nulled(document: Any, odd: Callable[[float], bool]) -> Any:
 def check_header(document: object, name: str, version: int) -> None:
     """Refuse a document that is not in format ``name``, or newer than ``version``."""
     if not isinstance(document, dict) or document.get("format") != name:
-        found = document.get("format") if isinstance(document, dict) else type(document).__name__
-        raise FileError(f"expected a file in format {name!r}, got {found!r}")
-    found = document.get("version")
-    if not isinstance(found, int) or found < 1:
-        raise FileError(f"damaged: version {found!r} is not a version number")
-    if found > version:
+        given = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise FileError(f"expected a file in format {name!r}, got {given!r}")
+    written = document.get("version")
+    if not isinstance(written, int) or written < 1:
+        raise FileError(f"damaged: version {written!r} is not a version number")
+    if written > version:
         raise FileError(
-            f"written by a newer seqray (version {found} of {name!r}, this one reads up to "
-            f"{version}): pip install --upgrade seqray"
+            f"written by a newer seqray (version {written} of {name!r}, this one reads up to "
+            f"{version}): install a newer seqray"
         )
 
 

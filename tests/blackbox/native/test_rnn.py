@@ -392,7 +392,7 @@ def rewritten(path, change):
     ("change", "message"),
     [
         (
-            lambda c, t: c.update(format="seqray.automata.automaton"),
+            lambda c, t: c.update(format="seqray.automaton"),
             "expected a file in format 'seqray.rnn'",
         ),
         (lambda c, t: c.update(version=2), "newer seqray"),

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.automaton import AutomatonStates, WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.automaton_states import AutomatonStates
 from seqray.automata.probabilities import as_probabilities
 from seqray.automata.reading import ReadsPredictions
 from seqray.automata.words import Alphabet

@@ -47,8 +47,8 @@ class Arrows {
       this.sums[at + 1] = this.sums[at] + size;
     });
     this.total = this.sums[sizes.length];
-    // Probabilities: weights that sum to one along every way through, none of them negative.
-    this.areChances = automaton.prefixFinal !== null && least > -1e-9 && this.largest < 1 + 1e-6;
+    // Probabilities: weights that sum to one along every path through, none of them negative.
+    this.areProbabilities = automaton.prefixFinal !== null && least > -1e-9 && this.largest < 1 + 1e-6;
   }
 
   /** Position 0 of the slider hides nothing; the others are spread by logarithm. */
@@ -66,8 +66,8 @@ class Arrows {
   /** The heaviest arrows that a threshold leaves, at most so many. */
   shown(threshold, most = Infinity) {
     const { states } = this.automaton;
-    const kept = Math.min(most, this.many(threshold));
-    return Array.from(this.pairs.subarray(0, kept), (pair) =>
+    const shown = Math.min(most, this.many(threshold));
+    return Array.from(this.pairs.subarray(0, shown), (pair) =>
       this.arrow(Math.floor(pair / states), pair % states, threshold),
     );
   }
@@ -141,7 +141,7 @@ class Arrows {
   }
 
   write(weight) {
-    return this.areChances ? percent(weight) : show(weight, 2);
+    return this.areProbabilities ? percent(weight) : show(weight, 2);
   }
 }
 

@@ -125,8 +125,8 @@ class Scaled {
 
   /** How often something of this probability happens, in words. */
   often() {
-    if (!(this.part > 0)) return "no probability at all";
-    if (this.value > 1 + 1e-9) return ""; // no probability
+    if (!(this.part > 0)) return "probability 0";
+    if (this.value > 1 + 1e-9) return ""; // not a probability
     if (this.value >= 0.01) return `${percent(this.value)} of all words`;
     return `one in ${this.log10 > -300 ? show(10 ** -this.log10, 3) : showPower(-this.log10, 3)} words`;
   }
@@ -226,7 +226,7 @@ function mixed(known, random, share) {
 
 /** Nodes and weights on [0, 1], by Newton's method on the Legendre polynomials. */
 function gaussLegendre(n) {
-  const found = [];
+  const nodes = [];
   for (let at = 1; at <= n; at += 1) {
     let x = Math.cos((Math.PI * (at - 0.25)) / (n + 0.5));
     let slope = 1;
@@ -240,7 +240,7 @@ function gaussLegendre(n) {
       x -= change;
       if (Math.abs(change) < 1e-16) break;
     }
-    found.push({ node: (1 + x) / 2, weight: 1 / ((1 - x * x) * slope * slope) });
+    nodes.push({ node: (1 + x) / 2, weight: 1 / ((1 - x * x) * slope * slope) });
   }
-  return found;
+  return nodes;
 }

@@ -27,9 +27,9 @@ const LOGARITHMIC = {
     if (!(low > 0) || !Number.isFinite(high)) return [];
     const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
     const step = Math.max(1, Math.ceil((last - first + 1) / 7));
-    const found = [];
-    for (let exponent = first; exponent <= last; exponent += step) found.push(10 ** exponent);
-    if (found.length > 1) return found;
+    const ticks = [];
+    for (let exponent = first; exponent <= last; exponent += step) ticks.push(10 ** exponent);
+    if (ticks.length > 1) return ticks;
     const size = 10 ** Math.floor(Math.log10(high));
     return [0.1, 0.2, 0.5, 1, 2, 5]
       .map((part) => part * size)
@@ -99,7 +99,7 @@ class SizeChart {
       ],
       hooks: {
         drawClear: [(plot) => this.#line(plot)],
-        setCursor: [(plot) => this.#tell(plot.cursor.idx)],
+        setCursor: [(plot) => this.#describe(plot.cursor.idx)],
       },
     });
     const own = ranks.map((rank, at) => (marked.includes(rank) ? shown[at] : null));
@@ -110,13 +110,13 @@ class SizeChart {
       const at = this.plot.cursor.idx;
       if (at !== null && at !== undefined) this.onpick(ranks[at]);
     });
-    this.#tell(null);
+    this.#describe(null);
   }
 
   at(rank) {
     this.rank = rank;
     this.plot?.redraw(false);
-    this.#tell(null);
+    this.#describe(null);
   }
 
   /** A line through the number of states that the page shows. */
@@ -134,7 +134,7 @@ class SizeChart {
     ctx.restore();
   }
 
-  #tell(at) {
+  #describe(at) {
     const index = at ?? this.ranks?.indexOf(this.rank) ?? -1;
     if (index < 0) return;
     const value = this.values[index];
@@ -144,7 +144,7 @@ class SizeChart {
 }
 
 function choice({ before, after }) {
-  if (before === after) return `other probabilities, ${after} is still the first choice`;
+  if (before === after) return `${after} stays the first choice, with another probability`;
   return `${after} is the first choice, no longer ${before}`;
 }
 
@@ -218,7 +218,7 @@ class Sizes {
     const { steps, predicting } = content.changes;
     $("changes").hidden = !steps.length;
     if (!steps.length) return;
-    const rows = steps.map(({ before, after, apart, changes }) => {
+    const rows = steps.map(({ before, after, distance, changes }) => {
       const [change] = changes;
       const example = !change
         ? "nothing"
@@ -229,11 +229,11 @@ class Sizes {
         "tr",
         {},
         element("th", { scope: "row" }, `${before} → ${after}`),
-        element("td", { className: "right" }, predicting ? percent(apart) : show(apart, 2)),
+        element("td", { className: "right" }, predicting ? percent(distance) : show(distance, 2)),
         element("td", {}, example),
       );
     });
-    const moved = predicting ? "probability that moves" : "change";
+    const moved = predicting ? "distance" : "change";
     $("changes-table").replaceChildren(
       compactTable(
         ["states", moved, "where most"],
@@ -242,8 +242,8 @@ class Sizes {
       ),
     );
     $("changes-note").textContent = predicting
-      ? "How much of the probability goes to other next symbols, on average over probable " +
-        "beginnings, and where most."
+      ? "Total variation distance of the next symbols, on average over probable beginnings, and " +
+        "where it is largest."
       : "The change of the weights of short words, and where it is largest.";
   }
 

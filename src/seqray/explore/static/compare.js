@@ -6,34 +6,34 @@ const VIEWS = { automaton: "Automaton", box: "Box", difference: "Difference" };
 
 class Comparison {
   constructor(content, onword) {
-    Object.assign(this, { content, onword, heard: content.heard, latest: new Latest() });
+    Object.assign(this, { content, onword, recorded: content.recorded, latest: new Latest() });
     this.view = "automaton";
-    if (!this.heard) {
+    if (!this.recorded) {
       $("agreement-body").remove();
       $("agreement-intro").replaceChildren(
-        "This page has not asked the box. To see where both agree, make it again with ",
+        "This page has no answers of the box. To see where both agree, make it again with ",
         element("code", {}, "seqray explore RUN -o page.html --against BOX"),
         ".",
       );
       return;
     }
     $("agreement-intro").textContent =
-      `Both were asked about the same words: ${this.heard.source}. The automaton answers ` +
+      `Both were queried on the same words: ${this.recorded.source}. The automaton answers ` +
       `with the number of states that the slider shows.`;
-    if (!this.heard.next) $("heat-figure").remove();
+    if (!this.recorded.next) $("heat-figure").remove();
     else this.#switch();
   }
 
   async show(rank) {
-    if (!this.heard) return;
+    if (!this.recorded) return;
     const alive = this.latest.begin();
     this.rank = rank;
     const automaton = this.content.automaton(rank);
     this.#worst(automaton);
-    if (this.heard.next) this.#heat(automaton);
+    if (this.recorded.next) this.#heat(automaton);
     const give = pause();
     const weights = [];
-    for (const word of this.heard.words) {
+    for (const word of this.recorded.words) {
       weights.push(automaton.weight(word).value);
       await give();
       if (!alive()) return;
@@ -45,17 +45,17 @@ class Comparison {
   // Every word a dot --------------------------------------------------------------------------
 
   redraw() {
-    if (!this.heard || !this.weights) return;
-    if (this.heard.next) this.#heat(this.content.automaton(this.rank));
-    const { heard, weights } = this;
+    if (!this.recorded || !this.weights) return;
+    if (this.recorded.next) this.#heat(this.content.automaton(this.rank));
+    const { recorded, weights } = this;
     this.plot?.destroy();
-    const isPositive = heard.weights.every((value) => value > 0);
-    const order = heard.weights
+    const isPositive = recorded.weights.every((value) => value > 0);
+    const order = recorded.weights
       .map((_, at) => at)
-      .sort((a, b) => heard.weights[a] - heard.weights[b]);
+      .sort((a, b) => recorded.weights[a] - recorded.weights[b]);
     const above = isPositive
-      ? heard.weights.concat(weights.filter((value) => value > 0))
-      : heard.weights.concat(weights);
+      ? recorded.weights.concat(weights.filter((value) => value > 0))
+      : recorded.weights.concat(weights);
     let [low, high] = [Infinity, -Infinity];
     for (const value of above) [low, high] = [Math.min(low, value), Math.max(high, value)];
     if (isPositive) [low, high] = [low / 3, high * 3];
@@ -78,7 +78,7 @@ class Comparison {
       hooks: { drawClear: [(plot) => diagonal(plot, low, high)] },
     });
     options.cursor = { x: false, y: false, points: { show: false }, drag: { x: false, y: false } };
-    this.plot = new uPlot(options, [order.map((at) => heard.weights[at]), good, lost], place);
+    this.plot = new uPlot(options, [order.map((at) => recorded.weights[at]), good, lost], place);
     const missed = lost.filter((value) => value !== null).length;
     const note =
       this.#score() +
@@ -93,21 +93,21 @@ class Comparison {
   }
 
   #score() {
-    const { heard, weights } = this;
-    const nothing = 1e-9 * Math.max(...heard.weights.map(Math.abs)); // rounding
-    const near = heard.weights.filter(
+    const { recorded, weights } = this;
+    const nothing = 1e-9 * Math.max(...recorded.weights.map(Math.abs)); // rounding
+    const near = recorded.weights.filter(
       (value, at) => Math.abs(weights[at] - value) <= 0.1 * Math.abs(value) + (value ? 0 : nothing),
     ).length;
     const share =
       weights.length === 1
         ? `The only word is${near ? "" : " not"}`
         : `${percent(near / weights.length)} of ${count(weights.length)} different words are`;
-    return `${share} within a tenth of the box's number. On the line both say the same.`;
+    return `${share} within a tenth of the box's number. On the line both are equal.`;
   }
 
   /** Find the dot that is nearest to the pointer. */
   #pointing(order, low, isPositive, note) {
-    const { plot, heard, weights, content } = this;
+    const { plot, recorded, weights, content } = this;
     const ring = element("span", { className: "ring" });
     ring.hidden = true;
     plot.over.append(ring);
@@ -115,7 +115,7 @@ class Comparison {
     const find = () =>
       order.map((at) => {
         const y = isPositive && weights[at] <= 0 ? low : weights[at];
-        return [plot.valToPos(heard.weights[at], "x"), plot.valToPos(y, "y"), at];
+        return [plot.valToPos(recorded.weights[at], "x"), plot.valToPos(y, "y"), at];
       });
     let nearest = null;
     plot.over.addEventListener("pointermove", (event) => {
@@ -133,56 +133,56 @@ class Comparison {
       styled(ring, { left: `${nearest[0]}px`, top: `${nearest[1]}px` });
       const at = nearest[2];
       $("scatter-note").textContent =
-        `${content.spell(heard.words[at])}: box ${show(heard.weights[at])}, automaton ` +
+        `${content.spell(recorded.words[at])}: box ${show(recorded.weights[at])}, automaton ` +
         `${show(weights[at])}`;
     });
     plot.over.addEventListener("pointerleave", () => {
       ring.hidden = true;
       $("scatter-note").textContent = note;
     });
-    plot.over.addEventListener("click", () => nearest && this.onword(heard.words[nearest[2]]));
+    plot.over.addEventListener("click", () => nearest && this.onword(recorded.words[nearest[2]]));
   }
 
   // The worst ---------------------------------------------------------------------------------
 
   #worst(automaton) {
-    const { content, heard } = this;
-    const byNext = Boolean(heard.worst_next);
+    const { content, recorded } = this;
+    const byNext = Boolean(recorded.worst_next);
     if (byNext && !automaton.readers) {
       $("worst").replaceChildren(
         element(
           "p",
           {},
           "At this size the weights of all words do not sum to one, so that the automaton " +
-            "says nothing about what comes next.",
+            "does not predict the next symbol.",
         ),
       );
       $("worst-note").textContent = "";
       return;
     }
-    const rows = heard.worst
-      .map(({ word, found, box }, at) => {
+    const rows = recorded.worst
+      .map(({ word, source, box }, at) => {
         if (!byNext) {
           const value = automaton.weight(word).value;
-          return { word, found, box, automaton: value, apart: Math.abs(value - box), most: null };
+          return { word, source, box, automaton: value, distance: Math.abs(value - box), most: null };
         }
-        const theirs = heard.worst_next[at];
+        const theirs = recorded.worst_next[at];
         const path = automaton.walk(word);
         const ours = clipped(automaton.next(path[path.length - 1].state));
         const gaps = ours.map((value, code) => Math.abs(value - theirs[code]));
         const most = gaps.indexOf(Math.max(...gaps));
         return {
           word,
-          found,
+          source,
           most,
           box: theirs[most],
           automaton: ours[most],
-          apart: gaps.reduce((a, b) => a + b, 0) / 2,
+          distance: gaps.reduce((a, b) => a + b, 0) / 2,
         };
       })
-      .sort((a, b) => b.apart - a.apart);
+      .sort((a, b) => b.distance - a.distance);
     const size = Math.max(...rows.map((row) => Math.abs(row.box)), 1e-300);
-    if (!rows.length || rows[0].apart <= 1e-9 * size) {
+    if (!rows.length || rows[0].distance <= 1e-9 * size) {
       $("worst").replaceChildren(
         element("p", {}, "None: on all words that were tried the two differ by rounding only."),
       );
@@ -193,12 +193,12 @@ class Comparison {
     const titles = byNext ? ["after", "comes", "box", "automaton"] : ["word", "box", "automaton"];
     const groups = [
       [
-        "Words that come up: drawn from the box or the automaton",
-        rows.filter(({ found }) => /box|automaton/.test(found)),
+        "Words drawn from the box or the automaton",
+        rows.filter(({ source }) => /box|automaton/.test(source)),
       ],
       [
-        "Far from those: random words, and a search for trouble",
-        rows.filter(({ found }) => /random|search/.test(found)),
+        "Other words: random, or by a search for disagreements",
+        rows.filter(({ source }) => /random|search/.test(source)),
       ],
     ].filter(([, members]) => members.length);
     const line = (row) =>
@@ -238,7 +238,7 @@ class Comparison {
       : "Their numbers for whole words.";
     $("worst-note").textContent =
       `${how} Searched for with ${counted(content.chosen, "state")}; these are the worst ` +
-      `that were found, not the average.`;
+      `words of the search, not the average.`;
   }
 
   #wordButton(word) {
@@ -280,8 +280,8 @@ class Comparison {
   }
 
   #heat(automaton) {
-    const { content, heard } = this;
-    const rows = heard.prefixes.slice(0, HEAT_ROWS);
+    const { content, recorded } = this;
+    const rows = recorded.prefixes.slice(0, HEAT_ROWS);
     const columns = this.#columns(rows.length);
     // Where there is room, all three stand side by side.
     const isWide = 3 * columns.length * 50 + 140 < $("heat").clientWidth;
@@ -364,7 +364,7 @@ class Comparison {
 
   #probabilities(automaton, rows, columns, view) {
     return rows.map((word, at) => {
-      const theirs = this.heard.next[at];
+      const theirs = this.recorded.next[at];
       if (view === "box") return columns.map((code) => theirs[code]);
       if (!automaton.readers) return columns.map(() => NaN);
       const path = automaton.walk(word);
@@ -375,12 +375,12 @@ class Comparison {
 
   #columns(n) {
     const all = Array.from({ length: this.content.symbols }, (_, code) => code);
-    const expected = (code) => this.heard.next.slice(0, n).reduce((sum, row) => sum + row[code], 0);
-    const kept =
+    const expected = (code) => this.recorded.next.slice(0, n).reduce((sum, row) => sum + row[code], 0);
+    const shown =
       all.length <= HEAT_COLUMNS
         ? all
         : all.sort((a, b) => expected(b) - expected(a)).slice(0, HEAT_COLUMNS);
-    return [...kept, this.content.symbols];
+    return [...shown, this.content.symbols];
   }
 }
 

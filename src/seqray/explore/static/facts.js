@@ -7,10 +7,10 @@ function showFacts(content, onword) {
   );
   $("facts").hidden = $("nav-facts").hidden = !cards.length;
   $("facts-intro").textContent =
-    `Computed from the automaton of ${counted(content.chosen, "state")} and not by trying: ` +
+    `Computed from the automaton of ${counted(content.chosen, "state")}, not by sampling: ` +
     (facts.exact
-      ? "these are exact for it."
-      : "the words come from a search, so that heavier ones may exist.");
+      ? "the results are exact."
+      : "the words come from a search, so heavier ones may exist.");
   $("facts-body").replaceChildren(...cards);
 }
 
@@ -21,20 +21,20 @@ function factCard(title, ...children) {
 function factWords(content, onword) {
   const { words, counts } = content.facts;
   if (!words.length) return null;
-  const isChance = Boolean(counts);
+  const areProbabilities = Boolean(counts);
   const rows = words.map(({ word, weight }) => ({
     label: content.spell(word),
     value: weight,
     onclick: () => onword(word),
   }));
-  const text = isChance
+  const text = areProbabilities
     ? `${words.length === 1 ? "It makes" : "Together they make"} up ` +
       percent(words.reduce((sum, { weight }) => sum + weight, 0)) +
       " of all words."
     : "The largest in size.";
   return factCard(
-    `The ${isChance ? "most probable" : "heaviest"} ${words.length === 1 ? "word" : "words"}`,
-    bars(rows, { write: isChance ? percent : (value) => show(value, 3) }),
+    `The ${areProbabilities ? "most probable" : "heaviest"} ${words.length === 1 ? "word" : "words"}`,
+    bars(rows, { write: areProbabilities ? percent : (value) => show(value, 3) }),
     element("p", { className: "caption" }, text),
   );
 }
@@ -46,24 +46,24 @@ function factLength(content) {
       .slice(0, 6)
       .map((state) => content.stateText(content.chosen, state))
       .join(", ") + (states.length > 6 ? " …" : "");
-  const said = [];
+  const lines = [];
   if (length)
-    said.push([
+    lines.push([
       "Words have ",
       element("strong", {}, `${show(length[0])} ${show(length[0]) === "1" ? "symbol" : "symbols"}`),
       ` on average${length[1] > 0 ? `, give or take ${show(length[1], 2)}` : ""}.`,
     ]);
   for (const states of absorbing)
-    said.push([`Once in ${names(states)}, a word that weighs anything stays there until it ends.`]);
+    lines.push([`Once in ${names(states)}, a word stays there until it ends.`]);
   for (const [period, states] of periodic)
-    said.push([`It comes back to ${names(states)} only after multiples of ${period} symbols.`]);
+    lines.push([`It comes back to ${names(states)} only after multiples of ${period} symbols.`]);
   for (const [period, strength] of rhythms)
-    said.push([
+    lines.push([
       `The weights of words swing with their length, once in ${show(period)} symbols; ` +
         `with each symbol ${percent(strength)} of that swing is left.`,
     ]);
-  if (!said.length) return null;
-  return factCard("Length and rhythm", ...said.map((parts) => element("p", {}, ...parts)));
+  if (!lines.length) return null;
+  return factCard("Length and rhythm", ...lines.map((parts) => element("p", {}, ...parts)));
 }
 
 function factSymbols(content) {
@@ -85,15 +85,15 @@ function factSymbols(content) {
   return factCard(
     "The symbols",
     compactTable(
-      ["symbol", "in a word", "influence"],
-      ["in a word", "influence"],
+      ["symbol", "per word", "influence"],
+      ["per word", "influence"],
       element("tbody", {}, ...rows),
     ),
     element(
       "p",
       { className: "caption" },
-      "In a word: how many to expect. Influence: the share of probability by which what comes " +
-        "next differs from the average.",
+      "Per word: the expected number. Influence: the total variation distance between the next " +
+        "symbols after it and on average.",
     ),
   );
 }

@@ -35,17 +35,17 @@ class Graph {
     if (ready) this.#present(plan, ready, arrows, many);
     if (ready && this.#scale(bounds(plan, ready), plan) > 0.7) return true;
     this.frame.classList.toggle("waiting", !ready);
-    let found;
+    let layout;
     try {
-      found = await this.#layout(plan, isWanted);
+      layout = await this.#layout(plan, isWanted);
     } catch (error) {
       if (error instanceof Overtaken) return false;
       throw error;
     }
     this.frame.classList.remove("waiting");
     const isBetter = () =>
-      !found.why && this.#scale(bounds(plan, found), plan) > this.#scale(bounds(plan, ready), plan);
-    if (!ready || isBetter()) this.#present(plan, found, arrows, many);
+      !layout.why && this.#scale(bounds(plan, layout), plan) > this.#scale(bounds(plan, ready), plan);
+    if (!ready || isBetter()) this.#present(plan, layout, arrows, many);
     return true;
   }
 
@@ -56,16 +56,16 @@ class Graph {
     return shipped(plan, first);
   }
 
-  #present(plan, found, arrows, many) {
+  #present(plan, layout, arrows, many) {
     const edges = plan.planned.filter((edge) => !edge.isStart);
-    if (found.why) clearLabels(plan, found);
-    this.#draw(plan, found, arrows);
+    if (layout.why) clearLabels(plan, layout);
+    this.#draw(plan, layout, arrows);
     const cut =
       many > edges.length
         ? `Only the ${count(edges.length)} heaviest of ${count(many)} arrows are drawn. `
         : "";
-    const circled = found.why ? `States stand on a circle: for a layout ${found.why}. ` : "";
-    const isBare = edges.some((_, at) => !plan.labelled || !found.edges[at]?.label);
+    const circled = layout.why ? `States stand on a circle: for a layout ${layout.why}. ` : "";
+    const isBare = edges.some((_, at) => !plan.labelled || !layout.edges[at]?.label);
     const bare = isBare ? "Choose a state to read its arrows. " : "";
     this.onstatus(cut + circled + bare);
   }
@@ -167,11 +167,11 @@ class Graph {
 
   // Drawing -----------------------------------------------------------------------------------
 
-  #draw(plan, found, arrows) {
+  #draw(plan, layout, arrows) {
     const hadFocus = this.frame.contains(document.activeElement);
-    this.places = found.nodes;
+    this.places = layout.nodes;
     this.plan = plan;
-    this.bounds = bounds(plan, found);
+    this.bounds = bounds(plan, layout);
     const picture = svg("svg", {
       class: "graph",
       role: "group",
@@ -184,21 +184,21 @@ class Graph {
     // The heaviest come last, and so lie on top.
     for (let at = plan.planned.length - 1; at >= 0; at -= 1) {
       const edge = plan.planned[at];
-      if (!found.edges[at]) continue;
-      const line = this.#line(edge, found.edges[at], arrows);
+      if (!layout.edges[at]) continue;
+      const line = this.#line(edge, layout.edges[at], arrows);
       lines.append(line);
       this.edges.push({ ...edge, line });
-      if (edge.label && found.edges[at].label && plan.labelled) {
-        const label = this.#text(edge, found.edges[at].label);
+      if (edge.label && layout.edges[at].label && plan.labelled) {
+        const label = this.#text(edge, layout.edges[at].label);
         labels.append(label);
         this.edges[this.edges.length - 1].mark = label;
       }
     }
     const names = this.#names(plan);
     plan.nodes.forEach((node, at) => {
-      if (!node.isStart) states.append(this.#state(plan, at, found.nodes[at], arrows, names[at]));
+      if (!node.isStart) states.append(this.#state(plan, at, layout.nodes[at], arrows, names[at]));
     });
-    for (const [cx, cy] of beginnings(plan, found))
+    for (const [cx, cy] of beginnings(plan, layout))
       states.append(svg("circle", { class: "begin", cx, cy, r: 6 }));
     picture.append(lines, states, labels);
     this.picture = picture;
@@ -239,11 +239,11 @@ class Graph {
       }),
       svg("path", { class: "tip", d: arrowhead(points[points.length - 1], tip, width) }),
     );
-    if (!edge.isStart) group.append(svg("title", {}, this.#told(edge, arrows)));
+    if (!edge.isStart) group.append(svg("title", {}, this.#title(edge, arrows)));
     return group;
   }
 
-  #told({ from, to, weights }, arrows) {
+  #title({ from, to, weights }, arrows) {
     const [a, b] = [from, to].map((state) => this.content.stateText(this.rank, state));
     const listed = weights
       .slice(0, 30)
@@ -308,7 +308,7 @@ class Graph {
       svg("circle", { class: "tint", r: radius, "fill-opacity": tint(mass) }),
       svg("circle", { class: "belief", r: radius + 5 }),
     );
-    if (arrows.areChances && final > 0.002) group.append(ring(radius, final));
+    if (arrows.areProbabilities && final > 0.002) group.append(ring(radius, final));
     const said = radius > 30 ? how : how.replace(/^(mostly|partly) ?/, ""); // what has room
     if (plan.isNamed && said && radius > 20) {
       group.append(
@@ -325,7 +325,7 @@ class Graph {
   #spoken(state, mass, final, arrows) {
     const parts = [capital(this.content.stateText(this.rank, state))];
     if (mass) parts.push(`${percent(mass)} of the time`);
-    if (arrows.areChances && final > 0) parts.push(`words end here with ${percent(final)}`);
+    if (arrows.areProbabilities && final > 0) parts.push(`words end here with ${percent(final)}`);
     return parts.join(", ");
   }
 
@@ -477,11 +477,11 @@ class Graph {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const way = ways[event.key];
+    const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const direction = directions[event.key];
     const here = event.target.closest?.(".state");
-    if (way && event.shiftKey) this.move(0.1 * way[0], 0.1 * way[1]);
-    else if (way && here) this.#focus(this.#neighbour(Number(here.dataset.state), way));
+    if (direction && event.shiftKey) this.move(0.1 * direction[0], 0.1 * direction[1]);
+    else if (direction && here) this.#focus(this.#neighbour(Number(here.dataset.state), direction));
     else if ((event.key === "Enter" || event.key === " ") && here)
       this.choose(Number(here.dataset.state));
     else if (event.key === "Escape" && this.chosen !== null) this.choose(this.chosen);
@@ -509,22 +509,22 @@ class Graph {
 }
 
 /** Where words begin, as dots: of Graphviz one for all, of the page's own layout one an arrow. */
-function beginnings(plan, found) {
-  if (!found.isShipped)
+function beginnings(plan, layout) {
+  if (!layout.isShipped)
     return plan.nodes.flatMap(({ isStart }, at) =>
-      isStart ? [[found.nodes[at].x, found.nodes[at].y]] : [],
+      isStart ? [[layout.nodes[at].x, layout.nodes[at].y]] : [],
     );
-  return plan.planned.flatMap(({ isStart }, at) => (isStart ? [found.edges[at].points[0]] : []));
+  return plan.planned.flatMap(({ isStart }, at) => (isStart ? [layout.edges[at].points[0]] : []));
 }
 
 /** Leave out labels that would cover states, or labels of heavier arrows. */
-function clearLabels({ planned, nodes }, found) {
+function clearLabels({ planned, nodes }, layout) {
   const taken = nodes.map(({ size }, at) => {
-    const { x, y } = found.nodes[at];
+    const { x, y } = layout.nodes[at];
     return [x, y, size / 2, size / 2];
   });
   planned.forEach(({ label }, at) => {
-    const edge = found.edges[at];
+    const edge = layout.edges[at];
     if (!label || !edge?.label) return;
     const [x, y] = edge.label;
     const mine = [x, y, label.width / 2, label.height / 2];

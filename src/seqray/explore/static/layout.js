@@ -1,5 +1,5 @@
 // Where states and arrows stand. Graphviz computes it in a worker; where that fails or takes too
-// long, states stand on a circle. Graphviz is told sizes only, never a name.
+// long, states stand on a circle. Graphviz gets sizes only, never a name.
 
 const PATIENCE = 5000;
 const POINTS = 72; // an inch, in which Graphviz measures nodes
@@ -11,9 +11,9 @@ onmessage = async ({ data: { id, graph, engine } }) => {
   try {
     ready ??= Viz.instance();
     const viz = await ready;
-    const found = viz.render(graph, { format: "json0", engine, yInvert: true });
-    if (found.status !== "success") throw new Error(found.errors.map((e) => e.message).join("; "));
-    postMessage({ id, found: found.output });
+    const drawing = viz.render(graph, { format: "json0", engine, yInvert: true });
+    if (drawing.status !== "success") throw new Error(drawing.errors.map((e) => e.message).join("; "));
+    postMessage({ id, output: drawing.output });
   } catch (error) {
     postMessage({ id, error: String(error) });
   }
@@ -42,7 +42,7 @@ class Layouts {
     const mine = (this.#number += 1);
     if (plan.nodes.length === 1 && !plan.edges.length) return circle(plan);
     try {
-      return await this.#ask(mine, plan);
+      return await this.#compute(mine, plan);
     } catch (error) {
       if (error instanceof Overtaken) throw error;
       this.#stop();
@@ -50,12 +50,12 @@ class Layouts {
     }
   }
 
-  async #ask(id, plan) {
+  async #compute(id, plan) {
     if (this.#pending) {
       this.#pending.reject(new Overtaken());
       this.#stop(); // it is busy with what nobody waits for any more
     }
-    const found = await new Promise((resolve, reject) => {
+    const output = await new Promise((resolve, reject) => {
       this.#pending = { resolve, reject };
       const timer = setTimeout(() => reject(new Error("it took too long")), PATIENCE);
       this.#pending.timer = timer;
@@ -65,7 +65,7 @@ class Layouts {
         this.#worker.onmessage = ({ data }) => {
           if (data.id !== id) return;
           if (data.error) reject(new Error(data.error));
-          else resolve(data.found);
+          else resolve(data.output);
         };
         this.#worker.onerror = (event) => {
           event.preventDefault();
@@ -79,7 +79,7 @@ class Layouts {
         this.#pending = null;
       }
     });
-    return placed(plan, JSON.parse(found));
+    return placed(plan, JSON.parse(output));
   }
 
   #stop() {
@@ -136,16 +136,16 @@ function box({ width, height }) {
   return `<table ${plain} width="${w}" height="${h}"><tr><td></td></tr></table>`;
 }
 
-function placed(plan, found) {
+function placed(plan, drawing) {
   const point = (text) => text.split(",").slice(-2).map(Number);
   const nodes = new Array(plan.nodes.length);
-  for (const { name, pos } of found.objects ?? []) {
+  for (const { name, pos } of drawing.objects ?? []) {
     const [x, y] = point(pos);
     nodes[Number(name.slice(1))] = { x, y };
   }
   if (plan.engine !== "dot") return { nodes, edges: curves(plan, nodes), byGraphviz: true };
   const edges = new Array(plan.edges.length);
-  for (const { id, pos, lp } of found.edges ?? []) {
+  for (const { id, pos, lp } of drawing.edges ?? []) {
     const pieces = pos.split(" ");
     const tip = pieces.find((piece) => piece.startsWith("e,"));
     const points = pieces.filter((piece) => !/^[es],/.test(piece)).map(point);

@@ -149,19 +149,19 @@ class Page {
         ? `, seen as ${spelled(rank)} ${rank === 1 ? "state" : "states"}`
         : `, seen as ${counted(rank, "state")}`,
     );
-    const asked = isFromBox
-      ? `seqray asked the box ${counted(content.questions, "question")} and looked at nothing ` +
-        `else. From the answers it built a small machine over ` +
+    const intro = isFromBox
+      ? `seqray sent the box ${counted(content.queries, "query", "queries")} ` +
+        `and used nothing else. From the answers it built a small machine over ` +
         `${counted(content.symbols, "symbol")} that stands for it. `
       : `A machine over ${counted(content.symbols, "symbol")} that gives every word a number. `;
-    $("lede").replaceChildren(asked, ...verdictOf(figure));
+    $("lede").replaceChildren(intro, ...verdictOf(figure));
     const tiles = tilesOf(figure, interval);
     $("tiles").hidden = !tiles.length;
     $("tiles").replaceChildren(...tiles);
     $("tiles-note").textContent = tiles.length ? measuredOn(table) : "";
     if (!table) {
       $("lede").append(
-        "How faithful it is to a box, this page can say when it is made with ",
+        "To see how faithful it is to a box, make this page with ",
         element("code", {}, "--against BOX"),
         ".",
       );
@@ -194,7 +194,7 @@ class Page {
       content.largest > 1 && content.ranks.length > 1 ? content.largest - content.ranks.length : 0;
     const loss = Math.max(0, ...content.ranks.map((entry) => entry.loss ?? 0));
     $("made-note").textContent = [
-      `Weights are computed in this page with the numbers of the automaton, kept ` +
+      `Weights are computed in this page with the numbers of the automaton, stored ` +
         `${digits[content.bytes]}.`,
       missing > 0
         ? `To stay below 3 MB the page leaves out ${counted(missing, "size")} of 1 to ` +
@@ -212,9 +212,9 @@ class Page {
   }
 }
 
-/** Whether it was made by asking a box, and is not just an automaton in a file. */
-function isExtracted({ questions }) {
-  return questions !== null && questions !== undefined;
+/** Whether it was extracted from a box, and is not just an automaton in a file. */
+function isExtracted({ queries }) {
+  return queries !== null && queries !== undefined;
 }
 
 function measuredOn({ source, words, intervals }) {
@@ -230,14 +230,14 @@ function verdictOf(figure) {
   const order = figure("ndcg5");
   const error = figure("relative_error");
   const levels = (value, bounds) =>
-    ["practically the same", "very close", "close", "roughly alike", "far apart"][
+    ["practically the same", "very close", "close", "roughly alike", "very different"][
       bounds.findIndex((bound) => value <= bound) < 0
         ? 4
         : bounds.findIndex((bound) => value <= bound)
     ];
   if (order !== null) {
     const said = levels(1 - order, [1e-3, 1e-2, 5e-2, 0.15]);
-    return ["Asked what comes next, the two are ", element("strong", {}, said), "."];
+    return ["In predicting the next symbol, the two are ", element("strong", {}, said), "."];
   }
   if (error !== null)
     return [
@@ -285,7 +285,7 @@ function tilesOf(figure, interval) {
   add(
     "perplexity_ratio",
     (value) => show(value, 5),
-    "perplexity ratio: as a model of language; 1 is a perfect copy",
+    "perplexity ratio: the box's over the automaton's; 1 is a perfect copy",
   );
   if (!tiles.length || figure("ndcg5") === null) {
     add(
@@ -301,8 +301,8 @@ function tilesOf(figure, interval) {
 
 function wordHelp(automaton) {
   return automaton.readers
-    ? "Type a word, and follow it. Before every symbol the automaton has an opinion about " +
-        "what comes next; the word's weight is the product of the probabilities of its symbols " +
+    ? "Type a word, and follow it. Before every symbol the automaton predicts what comes " +
+        "next; the word's weight is the product of the probabilities of its symbols " +
         "and of its end."
     : "Type a word, and follow it. Every symbol changes the state; the weight is read " +
         "from the last one.";

@@ -79,16 +79,16 @@ class StatePanel {
     if (mass) facts.push(["of the time here", percent(mass)]);
     facts.push([
       "words begin here",
-      arrows.areChances ? percent(automaton.initial[state]) : show(automaton.initial[state]),
+      arrows.areProbabilities ? percent(automaton.initial[state]) : show(automaton.initial[state]),
     ]);
     facts.push([
       "words end here",
-      arrows.areChances ? percent(automaton.final[state]) : show(automaton.final[state]),
+      arrows.areProbabilities ? percent(automaton.final[state]) : show(automaton.final[state]),
     ]);
     const only = new Float64Array(automaton.states);
     only[state] = 1;
     const next = automaton.next(only);
-    const told = next
+    const following = next
       ? next
           .map((value, code) => ({ label: content.symbol(code), value }))
           .sort((a, b) => b.value - a.value)
@@ -111,7 +111,7 @@ class StatePanel {
         { className: "little" },
         ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
       ),
-      ...(told.length ? [element("h4", {}, "What comes next"), bars(told)] : []),
+      ...(following.length ? [element("h4", {}, "What comes next"), bars(following)] : []),
       ...this.#goesOn(rank, state),
       element("h4", {}, "Its arrows"),
       bars(
@@ -142,7 +142,7 @@ class StatePanel {
     const { content } = this;
     const words = rank === content.chosen ? (content.facts.continuations?.[state] ?? []) : [];
     if (!words.length) return [];
-    const write = this.graph.arrows(rank).areChances ? percent : (value) => show(value, 3);
+    const write = this.graph.arrows(rank).areProbabilities ? percent : (value) => show(value, 3);
     return [
       element("h4", {}, "How words end from here"),
       bars(
@@ -160,22 +160,21 @@ class StatePanel {
 function readingHelp(content, rank, arrows) {
   const entry = content.byRank.get(rank);
   const named = entry.names
-    ? " A state is called after the symbols that lead there: it is what the box knows at " +
-      "that point."
+    ? " A state is named after symbols that lead there."
     : entry.kept === null
       ? " There are too many states for names, so they have numbers."
-      : " States have numbers here: at this size they are directions of the mathematics, " +
-        "not situations.";
-  if (arrows.areChances) {
+      : " States have numbers here: at this size they are coordinates of a singular value " +
+        "decomposition and have no names.";
+  if (arrows.areProbabilities) {
     return (
       `A word is read symbol by symbol, and every symbol moves you along an arrow. ` +
       `Circles are states, arrows are symbols with their probability.${named}`
     );
   }
   const rule =
-    "To weigh a word, multiply the weights along every way through the graph that " +
-    "spells it, and add up all ways.";
-  const minus = " Dashed arrows weigh less than nothing: they take back what others give too much.";
+    "To weigh a word, multiply the weights along every path through the graph that " +
+    "spells it, and add up all paths.";
+  const minus = " Dashed arrows have negative weights: they subtract what other paths add too much.";
   return `${rule}${named}${minus}`;
 }
 
@@ -210,7 +209,7 @@ function legend(content, rank, arrows) {
     ),
     "words begin",
   ]);
-  if (arrows.areChances) {
+  if (arrows.areProbabilities) {
     rows.push([
       disc(
         svg("circle", {

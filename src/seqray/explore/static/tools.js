@@ -172,9 +172,9 @@ function distinct(names, fits) {
   let best = null;
   for (const how of Object.keys(cuts)) {
     const attempt = names.map((name) => cut(name, how));
-    const found = new Set(attempt).size;
-    if (!best || found > best.found) best = { attempt, found };
-    if (found >= many) return attempt;
+    const distinct = new Set(attempt).size;
+    if (!best || distinct > best.distinct) best = { attempt, distinct };
+    if (distinct >= many) return attempt;
   }
   const owners = new Map();
   best.attempt.forEach((text, at) => {
@@ -197,7 +197,7 @@ function settled(wait, work) {
   };
 }
 
-/** Give way to the browser, so that long work does not freeze the page. */
+/** Yield to the browser, so that long work does not freeze the page. */
 function breathe() {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
@@ -213,7 +213,7 @@ class Latest {
   }
 }
 
-/** A clock that tells when it is time to give way. */
+/** A clock that says when it is time to yield. */
 function pause(every = 12) {
   let begun = performance.now();
   return async () => {

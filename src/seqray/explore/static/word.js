@@ -1,16 +1,16 @@
-// Try a word: its weight, the way through the states, and what each symbol does.
+// Try a word: its weight, the path through the states, and what each symbol does.
 
 const LONGEST = 2000; // symbols that the page reads
 const SHAPLEY_WORK = 6e9; // multiplications that are worth waiting for
 
 class WordView {
   constructor(content, { onstep }) {
-    Object.assign(this, { content, onstep, latest: new Latest(), asking: new Latest() });
+    Object.assign(this, { content, onstep, latest: new Latest(), querying: new Latest() });
     this.known = new Map(
-      (content.heard?.words ?? []).map((word, at) => [word.join(" "), content.heard.weights[at]]),
+      (content.recorded?.words ?? []).map((word, at) => [word.join(" "), content.recorded.weights[at]]),
     );
     this.knownNext = new Map(
-      (content.heard?.prefixes ?? []).map((word, at) => [word.join(" "), content.heard.next?.[at]]),
+      (content.recorded?.prefixes ?? []).map((word, at) => [word.join(" "), content.recorded.next?.[at]]),
     );
     this.field = $("word-field");
     this.#controls();
@@ -92,7 +92,7 @@ class WordView {
     return word;
   }
 
-  /** The likeliest way to go on from the start, for the first look. */
+  /** The likeliest continuation from the start, for the first look. */
   example() {
     const automaton = this.automaton;
     if (!automaton.readers)
@@ -130,10 +130,10 @@ class WordView {
     this.states = this.drawn === this.automaton ? this.path : this.drawn.walk(word);
     this.step = hasChanged ? word.length : Math.min(this.step, word.length);
     this.values = null;
-    if (hasChanged) this.said = this.#knownAnswer(word);
+    if (hasChanged) this.answer = this.#knownAnswer(word);
     this.#render();
     this.#explain();
-    if (hasChanged && this.content.live) this.#ask(word);
+    if (hasChanged && this.content.live) this.#query(word);
   }
 
   #knownAnswer(word) {
@@ -152,25 +152,25 @@ class WordView {
     this.#steps();
   }
 
-  // Asking the box ----------------------------------------------------------------------------
+  // Querying the box ----------------------------------------------------------------------------
 
-  #ask = settled(350, async (word) => {
-    const alive = this.asking.begin();
-    this.said = { isAsked: true };
+  #query = settled(350, async (word) => {
+    const alive = this.querying.begin();
+    this.answer = { isPending: true };
     this.#verdict();
-    let said;
+    let answer;
     try {
-      const response = await fetch("ask", {
+      const response = await fetch("query", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ word }),
       });
-      said = await response.json();
+      answer = await response.json();
     } catch (error) {
-      said = { error: "the server does not answer: is it still running?" };
+      answer = { error: "the server does not answer: is it still running?" };
     }
     if (!alive()) return;
-    this.said = said;
+    this.answer = answer;
     this.#verdict();
     this.#detail();
   });
@@ -195,10 +195,10 @@ class WordView {
       element("div", { className: "step-detail", id: "step-detail" }),
     );
     $("steps").addEventListener("keydown", (event) => {
-      const way = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-      if (way === undefined) return;
+      const move = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+      if (move === undefined) return;
       event.preventDefault();
-      this.#choose(Math.max(0, Math.min(this.word.length, this.step + way)), true);
+      this.#choose(Math.max(0, Math.min(this.word.length, this.step + move)), true);
     });
     this.#verdict();
     this.#steps();
@@ -220,12 +220,12 @@ class WordView {
     const blocks = [
       block(`The automaton, ${counted(this.rank, "state")}`, weight.show(5), often, String(value)),
     ];
-    const { said } = this;
-    if (said?.error) blocks.push(block("The box", "no answer", said.error));
-    else if (said?.isAsked) blocks.push(block("The box", "…", "is being asked"));
-    else if (said)
+    const { answer } = this;
+    if (answer?.error) blocks.push(block("The box", "no answer", answer.error));
+    else if (answer?.isPending) blocks.push(block("The box", "…", "waiting for its answer"));
+    else if (answer)
       blocks.push(
-        block("The box", show(said.weight, 5), compared(value, said.weight), String(said.weight)),
+        block("The box", show(answer.weight, 5), compared(value, answer.weight), String(answer.weight)),
       );
     $("verdict").replaceChildren(...blocks);
   }
@@ -300,7 +300,7 @@ class WordView {
     const parts = [];
     parts.push(
       this.automaton.readers
-        ? "Under each symbol: the probability it had, a bar for what it does to the weight, and " +
+        ? "Under each symbol: its probability, a bar for what it does to the weight, and " +
             "the likeliest state after it."
         : "Under each symbol: a bar for what it does to the weight, and the state that is " +
             "largest after it.",
@@ -354,7 +354,7 @@ class WordView {
     ];
     const next = this.automaton.next(this.path[step].state);
     if (next) {
-      const theirs = this.said?.next?.[step] ?? this.knownNext.get(word.slice(0, step).join(" "));
+      const theirs = this.answer?.next?.[step] ?? this.knownNext.get(word.slice(0, step).join(" "));
       const rows = next
         .map((value, code) => ({ label: content.symbol(code), value, other: theirs?.[code] }))
         .sort((a, b) => b.value - a.value)
@@ -390,9 +390,9 @@ class WordView {
 
 function compared(ours, theirs) {
   if (Math.abs(ours - theirs) <= 1e-9 * Math.abs(theirs)) return "the same";
-  if (theirs === 0) return `the automaton is ${show(Math.abs(ours), 2)} away`;
+  if (theirs === 0) return `the automaton differs by ${show(Math.abs(ours), 2)}`;
   const gap = (ours - theirs) / Math.abs(theirs);
-  if (!Number.isFinite(gap)) return "the automaton says far more";
-  if (Math.abs(gap) > 10) return `the automaton says ${show(ours / theirs, 2)} times that`;
-  return `the automaton is ${percent(Math.abs(gap))} ${gap > 0 ? "above" : "below"}`;
+  if (!Number.isFinite(gap)) return "the automaton's is far larger";
+  if (Math.abs(gap) > 10) return `the automaton's is ${show(ours / theirs, 2)} times that`;
+  return `the automaton's is ${percent(Math.abs(gap))} ${gap > 0 ? "above" : "below"}`;
 }

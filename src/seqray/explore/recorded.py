@@ -1,4 +1,4 @@
-"""What the box says, for a page: its weights of words, what it expects next, where both differ."""
+"""The box's answers that a page carries: weights, next symbols, and the worst disagreements."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import PredictingStepper, read_each
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
-from seqray.draw.graph import counted
 from seqray.fidelity.disagreements import Disagreement, disagreements
 from seqray.fidelity.reference import Reference, drawn_words
 from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted
 
-N_SHOWN = 1500
+N_SHOWN_WORDS = 1500
 """How many different words a page carries with the box's weight."""
 
-N_LETTERS = 40_000
-"""How many symbols these may have in all."""
+MAX_SYMBOLS = 40_000
+"""How many symbols these words may have in all."""
 
 N_PREFIXES = 150
-"""After how many prefixes a page knows what the box expects next."""
+"""After how many prefixes a page carries the box's next symbols."""
 
-N_NUMBERS = 12_000
+MAX_PROBABILITIES = 12_000
 """How many numbers that may take."""
 
 N_WORST = 6
-"""How many disagreements are shown of each way in which they are found."""
+"""How many disagreements are shown of each search method."""
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
-    """What a box said on words, and how near the automata are to that.
+class RecordedAnswers:
+    """Answers of a box on words, and the fidelity of the automata on them.
 
     Parameters
     ----------
     words, weights
         Different words and the box's weights of them, shape ``(n_words,)``.
     prefixes, next_symbol
-        Frequent prefixes, the most frequent first, and what the box expects after each, the end
+        Frequent prefixes, the most frequent first, and the box's next symbols after each, the end
         last, shape ``(n_prefixes, n_symbols + 1)``; None where it does not predict.
     worst, worst_next
-        Words on which box and automaton disagree, and what the box expects after each.
+        Words on which box and automaton disagree, and the box's next symbols after each.
     fidelity
         By rank.
     source
@@ -64,7 +64,7 @@ class Heard:
     fidelity: Mapping[int, Fidelity]
     source: str
 
-    def fewer(self, share: float) -> Heard:
+    def fewer(self, share: float) -> RecordedAnswers:
         """Return a share of the words and prefixes only, for pages with little room."""
         n_words = max(1, int(share * len(self.words)))
         n_prefixes = 0 if self.prefixes is None else max(10, int(share * len(self.prefixes)))
@@ -88,7 +88,7 @@ class Heard:
             "worst": [
                 {
                     "word": alphabet.encode(each.word).tolist(),
-                    "found": each.source,
+                    "source": each.source,
                     "box": each.box,
                 }
                 for each in self.worst
@@ -97,7 +97,7 @@ class Heard:
         }
 
 
-def hear(
+def record_answers(
     box: BlackBox,
     automata: Callable[[int], WeightedAutomaton],
     ranks: Sequence[int],
@@ -107,13 +107,13 @@ def hear(
     words: Words | None = None,
     max_length: int | None = None,
     seed: int = 0,
-) -> Heard:
-    """Ask a box what a page shows of it.
+) -> RecordedAnswers:
+    """Query a box for the answers that a page shows.
 
     Parameters
     ----------
     box
-        What the automata stand in for.
+        The box that the automata were extracted from.
     automata
         Returns the automaton of a rank.
     ranks
@@ -121,7 +121,7 @@ def hear(
     chosen
         The rank at which disagreements are searched for.
     sure
-        The ranks, beside the chosen one, to say of how sure their figures are.
+        The ranks, beside the chosen one, whose metrics get confidence intervals.
     words
         What to compare on; by default words are drawn from the box where it predicts next
         symbols, and else at random.
@@ -133,8 +133,8 @@ def hear(
     Examples
     --------
     >>> box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> heard = hear(box, lambda rank: box, [1], 1)
-    >>> heard.source, len(heard.prefixes), heard.fidelity[1]["disagreement"]
+    >>> recorded = record_answers(box, lambda rank: box, [1], 1)
+    >>> recorded.source, len(recorded.prefixes), recorded.fidelity[1]["disagreement"]
     ('2,000 words drawn from the box', 150, 0.0)
     """
     automaton = automata(chosen)
@@ -159,15 +159,17 @@ def hear(
     if probabilities is not None and isinstance(box, PredictingStepper):
         odd = box.alphabet.words([each.word for each in worst])
         worst_next = read_each(box, odd, box.state_next_symbol)
-    return Heard(shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source)
+    return RecordedAnswers(
+        shown, weights, prefixes, probabilities, worst, worst_next, fidelity, source
+    )
 
 
 def _shown_words(reference: Reference, seed: int) -> tuple[Words, FloatArray]:
     """Choose different words, at random so that rare ones are among them."""
     first = np.unique(reference.tree.node_of_word, return_index=True)[1]
-    order = np.random.default_rng(seed).permutation(np.sort(first))[:N_SHOWN]
+    order = np.random.default_rng(seed).permutation(np.sort(first))[:N_SHOWN_WORDS]
     letters = reference.words.lengths[order].cumsum()
-    chosen = np.sort(order[: max(1, int((letters <= N_LETTERS).sum()))])
+    chosen = np.sort(order[: max(1, int((letters <= MAX_SYMBOLS).sum()))])
     return reference.words[chosen], reference.weights[chosen]
 
 
@@ -177,7 +179,7 @@ def _frequent_prefixes(reference: Reference) -> tuple[Words | None, FloatArray |
         return None, None
     tree = reference.tree
     counts = tree.counts().sum(axis=1)
-    n = min(N_PREFIXES, max(10, N_NUMBERS // len(reference.next_symbol)))
+    n = min(N_PREFIXES, max(10, MAX_PROBABILITIES // len(reference.next_symbol)))
     chosen: IntArray = np.lexsort((np.arange(len(tree)), -counts))[:n]
     return tree.words(chosen), reference.next_symbol[:, chosen].T
 

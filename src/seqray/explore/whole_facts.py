@@ -16,8 +16,8 @@ from seqray.explore.ranks import ShownRank
 N_WORDS = 10
 """How many of the heaviest words are shown."""
 
-LONGEST = 200
-"""Words with more symbols are no examples."""
+MAX_WORD_LENGTH = 200
+"""Words with more symbols are not shown."""
 
 
 def whole_facts(shown: ShownRank) -> dict[str, Any]:
@@ -30,13 +30,13 @@ def whole_facts(shown: ShownRank) -> dict[str, Any]:
     >>> from seqray import WeightedAutomaton
     >>> from seqray.explore.ranks import show_ranks
     >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> found = whole_facts(show_ranks(RankedAutomata(wa, None, {1: wa}), [1], 1)[0])
-    >>> found["length"], found["words"][0]
+    >>> whole = whole_facts(show_ranks(RankedAutomata(wa, None, {1: wa}), [1], 1)[0])
+    >>> whole["length"], whole["words"][0]
     ([3.0, 3.464...], {'word': [], 'weight': 0.25})
     """
     if shown.named is None:
-        found = heaviest_words(shown.automaton, N_WORDS)
-        return {"words": _listed(found), "exact": found.exact}
+        heaviest = heaviest_words(shown.automaton, N_WORDS)
+        return {"words": _listed(heaviest), "exact": heaviest.exact}
     return _described(facts(shown.named, n_words=N_WORDS))
 
 
@@ -64,12 +64,12 @@ def _described(f: Facts) -> dict[str, Any]:
     }
 
 
-def _listed(found: HeaviestWords) -> list[dict[str, Any]]:
-    alphabet = found.words.alphabet
+def _listed(heaviest: HeaviestWords) -> list[dict[str, Any]]:
+    alphabet = heaviest.words.alphabet
     return [
         {"word": alphabet.encode(word).tolist(), "weight": float(weight)}
-        for word, weight in zip(found.words, found.weights, strict=True)
-        if len(word) <= LONGEST
+        for word, weight in zip(heaviest.words, heaviest.weights, strict=True)
+        if len(word) <= MAX_WORD_LENGTH
     ]
 
 
@@ -88,22 +88,22 @@ def rank_changes(automata: RankedAutomata, ranks: Sequence[int], chosen: int) ->
     wanted = [rank for rank in wanted if rank <= chosen][-6:] + above[:2]
     if len(wanted) < 2:
         return {"steps": []}
-    found = what_changes({rank: automata.automaton(rank) for rank in wanted}, n_changes=1)
+    changed = what_changes({rank: automata.automaton(rank) for rank in wanted}, n_changes=1)
     steps = [
         {
             "before": step.before,
             "after": step.after,
-            "apart": step.apart,
+            "distance": step.distance,
             "changes": [
                 {
-                    "prefix": found.alphabet.encode(each.prefix).tolist(),
-                    "apart": each.apart,
+                    "prefix": changed.alphabet.encode(each.prefix).tolist(),
+                    "distance": each.distance,
                     "before": each.before,
                     "after": each.after,
                 }
                 for each in step.changes
             ],
         }
-        for step in found.steps
+        for step in changed.steps
     ]
-    return {"steps": steps, "predicting": found.predicting}
+    return {"steps": steps, "predicting": changed.predicting}

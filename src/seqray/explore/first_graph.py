@@ -19,12 +19,9 @@ from seqray.draw.geometry import Curve, Points, Rims, head_corners
 from seqray.draw.graph import (
     DrawnEdge,
     clear_threshold,
-    counted,
     distinct,
     drawn_edges,
     hidden_share,
-    number,
-    weight_share,
 )
 from seqray.draw.labels import Arrangement, arrange
 from seqray.draw.layout import scattered, spread
@@ -32,17 +29,18 @@ from seqray.draw.routing import OUTSIDE, Link
 from seqray.draw.strokes import extent, label_size, pen
 from seqray.explore.packing import rounded
 from seqray.util.arrays import FloatArray
+from seqray.util.formatting import counted, page_percent, percent_in_words, typeset
 
 STEPS, DECADES = 60, 3
 """Positions of the page's slider of thresholds, and how far down it goes (arrows.js)."""
 
-FEWEST_ARROWS, MOST_ARROWS, ARROWS_A_STATE = 9, 90, 2.2
-LABELLED_STATES, LABELLED_ARROWS = 40, 70
+MIN_ARROWS, MAX_ARROWS, ARROWS_PER_STATE = 9, 90, 2.2
+MAX_LABELLED_STATES, MAX_LABELLED_ARROWS = 40, 70
 """Graphs with more have no labels at their arrows."""
 
 MAX_STATES, MAX_BEGINNINGS = 150, 8
 FAINT = 0.05
-FONT, MARGIN, LARGEST_SCALE = 12.0, 12.0, 1.15
+FONT, MARGIN, MAX_SCALE = 12.0, 12.0, 1.15
 LETTER, SMALL_LETTER = 7.4, 5.8  # about the width of a letter in a state, in pixels
 
 
@@ -63,8 +61,8 @@ def opening_position(automaton: WeightedAutomaton) -> int:
     >>> opening_position(WeightedAutomaton("a", [1, 0], [[[0.5, 0.1], [0.001, 0.3]]], [0, 1]))
     20
     """
-    n_edges = round(ARROWS_A_STATE * automaton.n_states)
-    wanted = clear_threshold(automaton, min(MOST_ARROWS, max(FEWEST_ARROWS, n_edges)))
+    n_edges = round(ARROWS_PER_STATE * automaton.n_states)
+    wanted = clear_threshold(automaton, min(MAX_ARROWS, max(MIN_ARROWS, n_edges)))
     largest = float(np.abs(automaton.transitions).max())
     positions = range(1, STEPS)
     return next((p for p in positions if slider_threshold(largest, p) >= wanted), STEPS)
@@ -124,16 +122,16 @@ class FirstGraph:
     @cached_property
     def edges(self) -> list[DrawnEdge]:
         """The arrows, the lightest first: what is drawn later lies on top."""
-        found = drawn_edges(self.automaton, self.threshold)
-        return sorted(found, key=lambda edge: abs(edge.heaviest))
+        edges = drawn_edges(self.automaton, self.threshold)
+        return sorted(edges, key=lambda edge: abs(edge.heaviest))
 
     @cached_property
     def begins(self) -> list[int]:
         """The states in which words begin, none where they are too many to be drawn."""
         sizes = np.abs(self.automaton.initial)
         share = max(FAINT, self.threshold / (self._largest or 1.0))
-        found: list[int] = np.flatnonzero(sizes >= share * (sizes.max() or 1.0)).tolist()
-        return found if len(found) <= MAX_BEGINNINGS else []
+        states: list[int] = np.flatnonzero(sizes >= share * (sizes.max() or 1.0)).tolist()
+        return states if len(states) <= MAX_BEGINNINGS else []
 
     @cached_property
     def _are_probabilities(self) -> bool:
@@ -151,7 +149,7 @@ class FirstGraph:
     def _labels(self) -> list[list[tuple[str, str, float]]]:
         """The lines at each arrow, then at each beginning: a symbol, its weight as text, and it."""
         n = self.automaton.n_states
-        if n > LABELLED_STATES or len(self.edges) > LABELLED_ARROWS:
+        if n > MAX_LABELLED_STATES or len(self.edges) > MAX_LABELLED_ARROWS:
             return [[] for _ in (*self.edges, *self.begins)]
         labels = []
         for edge in self.edges:
@@ -167,7 +165,7 @@ class FirstGraph:
         return labels
 
     def _write(self, weight: float) -> str:
-        return percent(weight) if self._are_probabilities else number(weight, 2)
+        return page_percent(weight) if self._are_probabilities else typeset(weight, 2)
 
     # Where it stands ------------------------------------------------------------------------------
 
@@ -185,26 +183,26 @@ class FirstGraph:
         sizes = [_size(lines) for lines in self._labels]
         widths = [size[0] for size in sizes if size is not None]
         length = 40.0 + 2 * float(np.median(widths)) if widths else 26.0
-        place = spread if n <= LABELLED_STATES else scattered
+        place = spread if n <= MAX_LABELLED_STATES else scattered
         centres = place(pull, rims, np.abs(self.automaton.initial), length)
         largest = 1.6 if widths else 1.0
         return arrange(lambda scale: scale * centres, rims, links, sizes, largest=largest)
 
     def to_json(self) -> dict[str, Any]:
         """Return the places for the page: of states, and of arrows with their ends and labels."""
-        found, n = self.arrangement, self.automaton.n_states
+        arrangement, n = self.arrangement, self.automaton.n_states
         ends = [(edge.origin, edge.target) for edge in self.edges]
         ends += [(n, state) for state in self.begins]
         return {
             "position": self.position,
-            "states": _flat(found.centres),
+            "states": _flat(arrangement.centres),
             "arrows": [
                 {
                     "ends": list(both),
                     "points": _flat(np.append(curve.corners, curve.head[1])),
-                    "label": _label_place(found.labels.get(at)),
+                    "label": _label_place(arrangement.labels.get(at)),
                 }
-                for at, (both, curve) in enumerate(zip(ends, found.curves, strict=True))
+                for at, (both, curve) in enumerate(zip(ends, arrangement.curves, strict=True))
             ],
         }
 
@@ -212,8 +210,8 @@ class FirstGraph:
 
     def to_svg(self) -> str:
         """Return it as SVG for the page: it has the page's classes and no style of its own."""
-        found = self.arrangement
-        corners = extent(found)
+        arrangement = self.arrangement
+        corners = extent(arrangement)
         left, top = corners.real.min() - MARGIN, corners.imag.min() - MARGIN
         width = float(np.ptp(corners.real)) + 2 * MARGIN
         height = float(np.ptp(corners.imag)) + 2 * MARGIN
@@ -221,11 +219,11 @@ class FirstGraph:
         arrows = counted(len(self.edges), "arrow")
         parts = [
             f'<svg class="graph first" role="img" viewBox="{left:.1f} {top:.1f} {width:.1f} '
-            f'{height:.1f}" width="{LARGEST_SCALE * width:.0f}" '
-            f'height="{LARGEST_SCALE * height:.0f}" aria-label="Graph of {states} and {arrows}.">',
-            *(self._arrow(at, curve) for at, curve in enumerate(found.curves)),
+            f'{height:.1f}" width="{MAX_SCALE * width:.0f}" '
+            f'height="{MAX_SCALE * height:.0f}" aria-label="Graph of {states} and {arrows}.">',
+            *(self._arrow(at, curve) for at, curve in enumerate(arrangement.curves)),
             *(self._state(state, text) for state, text in enumerate(self._short_names)),
-            *(self._label(at, box) for at, box in found.labels.items()),
+            *(self._label(at, box) for at, box in arrangement.labels.items()),
             "</svg>",
         ]
         return "".join(parts)
@@ -307,14 +305,14 @@ class FirstGraph:
         return f'<g class="label">{back}{"".join(texts)}</g>'
 
     def caption(self) -> str:
-        """Say what the picture leaves out."""
+        """Return a sentence about what the picture leaves out."""
         n_arrows = int((self.automaton.transitions != 0).any(axis=0).sum())
         hidden = hidden_share(self.automaton, self.threshold)
         if not hidden:
             return ""
         return (
             f"{len(self.edges)} of {counted(n_arrows, 'arrow')} drawn; what is hidden has "
-            f"{weight_share(hidden)} of all weight."
+            f"{percent_in_words(hidden)} of all weight."
         )
 
 
@@ -332,23 +330,8 @@ def state_names(prefixes: Sequence[str], shares: Sequence[float]) -> list[tuple[
     return names
 
 
-def percent(share: float) -> str:
-    """Write a share as the page does (tools.js).
-
-    >>> percent(0.2512), percent(0.0321), percent(1e-6), percent(-0.1), percent(0.99999)
-    ('25.1 %', '3.2 %', '< 0.01 %', '−10 %', '99.9 %')
-    """
-    value = 100 * share
-    if value and abs(value) < 0.01:
-        return "< 0.01 %" if value > 0 else "> −0.01 %"
-    text = f"{value:.3g}" if abs(value) >= 10 else f"{value:.2g}"
-    if text == "100" and share < 1:
-        text = "99.9"
-    return f"{text.replace('-', '−')} %"
-
-
 def tint(mass: float | None) -> float:
-    """Return how much colour a state gets where so much time is spent."""
+    """Return the opacity of a state's colour, from the share of time spent there."""
     return 0.04 + 0.26 * (0.1 if mass is None else min(1.0, 1.6 * mass))
 
 

@@ -16,7 +16,7 @@ from automata import FIGURE_1
 from seqray import WeightedAutomaton
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
-HEADER = {"format": "seqray.automata.automaton", "version": 1, "alphabet": ["a", "b"]}
+HEADER = {"format": "seqray.automaton", "version": 1, "alphabet": ["a", "b"]}
 
 
 def same_numbers(a, b):
@@ -57,7 +57,7 @@ def document(**changes):
         (b"{", "damaged"),
         (b"\xff\xfe\x00", "damaged"),
         (b"[" * 100_000, "damaged"),
-        (b"[]", "expected a file in format 'seqray.automata.automaton', got 'list'"),
+        (b"[]", "expected a file in format 'seqray.automaton', got 'list'"),
         (b'{"format": "else"}', "expected a file in format .* got 'else'"),
         (document(version=2), "written by a newer seqray"),
         (document(version=None), "not a version number"),

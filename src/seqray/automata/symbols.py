@@ -1,0 +1,52 @@
+"""Which symbols an alphabet may have."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Set
+
+from seqray.util.errors import SymbolError
+
+EMPTY_WORD = "λ"
+"""How the empty word is shown."""
+
+
+def checked_symbols(symbols: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return symbols that can make an alphabet, or raise a `SymbolError` that says why not.
+
+    >>> checked_symbols("ab")
+    ('a', 'b')
+    """
+    if isinstance(symbols, Set):
+        raise SymbolError(
+            f"an alphabet has an order and a {type(symbols).__name__} has none: it would "
+            "differ from run to run: write sorted(symbols), or a list"
+        )
+    try:
+        symbols = tuple(symbols)
+    except TypeError:
+        raise SymbolError(
+            f"expected the symbols of an alphabet, such as 'ab' or ['do', 're'], got {symbols!r}"
+        ) from None
+    if not symbols:
+        raise SymbolError("an alphabet needs at least one symbol, got none")
+    seen: dict[Hashable, int] = {}
+    for code, symbol in enumerate(symbols):
+        try:
+            first = seen.setdefault(symbol, code)
+        except TypeError:
+            raise SymbolError(
+                f"symbol {code + 1} of the alphabet, {symbol!r}, is not hashable: "
+                "use strings, numbers or tuples"
+            ) from None
+        if symbol is None or (isinstance(symbol, str) and symbol in ("", EMPTY_WORD)):
+            raise SymbolError(
+                f"symbol {code + 1} of the alphabet is {symbol!r}, which cannot be distinguished from "
+                f"no symbol at all ({EMPTY_WORD} is how the empty word is shown): give it another "
+                "name"
+            )
+        if first != code:
+            raise SymbolError(
+                f"symbol {symbol!r} stands twice in the alphabet, at positions {first + 1} "
+                f"and {code + 1}"
+            )
+    return symbols

@@ -1,0 +1,22 @@
+"""Automata are written in the format that the file's ending names."""
+
+import pytest
+
+from automata import FIGURE_1
+from seqray.formats.automaton_file import open_wa
+from seqray.formats.exports import EXPORTS
+
+
+@pytest.mark.parametrize("suffix", EXPORTS)
+def test_every_format_writes_a_file_and_says_what_it_is(tmp_path, suffix):
+    path = tmp_path / f"wa{suffix}"
+    EXPORTS[suffix].write(FIGURE_1, path)
+    assert path.stat().st_size
+    assert EXPORTS[suffix].meaning
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz", ".pautomac"])
+def test_formats_that_can_be_read_come_back(tmp_path, suffix):
+    path = tmp_path / f"wa{suffix}"
+    EXPORTS[suffix].write(FIGURE_1, path)
+    assert open_wa(path).transitions == pytest.approx(FIGURE_1.transitions)
