@@ -58,7 +58,7 @@ class ValidationWords(NamedTuple):
     words: Words
     typical: BoolArray
 
-    def ask(self, box: BlackBox) -> Reference:
+    def query(self, box: BlackBox) -> Reference:
         """Return the answers of the box on these words.
 
         Of a box that leaks, weights alone count: automata of Hankel blocks do not know what goes

@@ -102,7 +102,7 @@ def by_blocks(job: Job) -> Extraction:
     try:
         with job.timing("choose"), meter.validating():
             held_out = validation_words(job, way.basis, way.known, held_out_rng)
-            reference = _in_time(box, held_out, meter).ask(box)
+            reference = _in_time(box, held_out, meter).query(box)
             noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, cut = _filled(job, way, blocks_kept)
@@ -282,7 +282,7 @@ def _grown(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator
                 svd = decompose(known, max_rank=job.max_rank, seed=job.seed)
             else:
                 with meter.validating():
-                    reference = validation_words(job, basis, known, held_out_rng).ask(job.asked)
+                    reference = validation_words(job, basis, known, held_out_rng).query(job.asked)
                 svd, table, _ = _decomposed(job, known, reference, SURE)
                 rounds.append(_round(job, known, table))
                 if len(rounds) > 1 and min(r.score for r in rounds[-2:]) >= job.target:
