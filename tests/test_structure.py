@@ -61,7 +61,6 @@ EXTRA_TESTS = {
     "explain/test_page.py": "docs/explaining.md",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
     "extraction/test_limits.py": "limits of every method and kind of box",
-    "fidelity/test_leaking.py": "boxes that leak, in every room",
 }
 
 
