@@ -21,7 +21,7 @@ BATCH = 16384
 """How many states are stepped at once: few pieces make few calls, and memory stays bounded."""
 
 States: TypeAlias = Any
-"""A batch of states. What it is made of is the stepper's own business."""
+"""A batch of states; only the stepper that made it knows what it holds."""
 
 
 class Steps(Protocol):
