@@ -17,7 +17,7 @@ import numpy as np
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, hold_memory, read_only
 
-BATCH = 16384
+BATCH_STATES = 16384
 """How many states are stepped at once: few pieces make few calls, and memory stays bounded."""
 
 States: TypeAlias = Any
@@ -226,7 +226,7 @@ def sort_codes(codes: IntArray) -> IntArray:
 
 
 def walk(
-    stepper: Steps, tree: PrefixTree, start: States, *, width: int = 1, batch: int = BATCH
+    stepper: Steps, tree: PrefixTree, start: States, *, width: int = 1, batch: int = BATCH_STATES
 ) -> Iterator[tuple[slice, States]]:
     """Walk a tree from its root, and yield slices of nodes with the states there.
 
