@@ -122,7 +122,7 @@ def test_distinct_keys_are_sorted_and_found_again(n_keys):
 
 
 class Reader:
-    """A stepper whose state is a number that only one word leads to; it notes how many are stepped."""
+    """A stepper whose state is a number that only one word leads to; it counts steps."""
 
     def __init__(self):
         self.stepped = []
