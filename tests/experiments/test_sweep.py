@@ -40,7 +40,7 @@ def timeless(path):
 def _hasty():
     """Take times once, and of few words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distillation, "REPEATS", 1)
+        patch.setattr(distillation, "N_TIMINGS", 1)
         patch.setattr(distillation, "N_ALONE", 2)
         yield
 
@@ -154,7 +154,7 @@ def test_time_and_memory_of_boxes_and_automata_stand_side_by_side(swept):
 def test_the_least_time_counts(monkeypatch):
     clock = iter([0, 9, 10, 13, 20, 22, 30, 34])
     monkeypatch.setattr(distillation.time, "process_time", lambda: next(clock))
-    monkeypatch.setattr(distillation, "REPEATS", 3)
+    monkeypatch.setattr(distillation, "N_TIMINGS", 3)
     assert distillation.best_of_each([lambda: None]) == [2]
 
 
@@ -396,7 +396,7 @@ from seqray.experiments.problems import sources
 from seqray.experiments.sweep import Sweep
 
 if __name__ == "__main__":
-    distillation.REPEATS, distillation.N_ALONE = 1, 2
+    distillation.N_TIMINGS, distillation.N_ALONE = 1, 2
     small = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
     found, sizes = sources("generated", problems=[1, 2]), (20, 30)
     sweep = Sweep("tiny", Path(sys.argv[1]), found, sizes, small, methods=["paper"])
