@@ -128,8 +128,8 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
     for name in rounds[0]:
         shown.add_column("queries" if name == "questions" else name, justify="right")
     for each in rounds:
-        *counts, fidelity = each.values()
-        shown.add_row(*(f"{count:,}" for count in counts), significant_but_one(fidelity, 4))
+        counts = [f"{value:,}" for name, value in each.items() if name != "score"]
+        shown.add_row(*counts, significant_but_one(each["score"], 4))
     console().print(shown)
 
 

@@ -13,8 +13,7 @@ from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     open_box,
@@ -104,7 +103,7 @@ def _evaluate(options: EvaluateOptions) -> None:
     target = open_box(options.target) if options.target else None
     path = store_path(options.box, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
-        box = attended(opened, Meter(), store=cache)
+        box = open_oracle(opened, cache=cache).reader
         words = _words(options, box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []

@@ -14,8 +14,7 @@ import click
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     name_option,
@@ -131,7 +130,7 @@ def _explore(options: ExploreOptions) -> None:
     if options.words is not None:
         words = read_box_words(options.words, opened, max_length)
     with opened_store(store_path(options.box, opened, options.store)) as cache:
-        box = attended(opened, Meter(), store=cache)
+        box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
             page = to_html(
                 source,

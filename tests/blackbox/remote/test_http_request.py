@@ -8,6 +8,8 @@ import pytest
 import seqray
 from forks import forked
 from same_gru.server import LENGTHS, NotingHandler, handler, quick, serving
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.blackbox.remote.http import http_box
 from seqray.util.errors import BlackBoxError, Stopped
 
@@ -67,7 +69,7 @@ def test_an_answer_has_an_end_however_fast_it_comes(more):
 # Limits -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trouble", ["asks to wait", "says nothing"])
+@pytest.mark.parametrize("trouble", ["wants a wait", "says nothing"])
 @pytest.mark.parametrize("limit", ["seconds", "stop"])
 def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limit):
     monkeypatch.setattr("seqray.blackbox.remote.waiting.FINISHING_SECONDS", 0.05)
@@ -90,12 +92,10 @@ def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limi
         free.set()
 
 
-def test_what_is_under_way_when_time_is_over_may_still_arrive():
+def test_an_answer_may_still_arrive_shortly_after_the_time_is_over():
     late = handler(lambda self: time.sleep(0.4) or True)
     with serving(LENGTHS, late) as server:
-        box = seqray.blackbox.queries.oracle.heeding(
-            http_box(server.url), seqray.blackbox.queries.oracle.Meter(seconds=0.1)
-        )
+        box = open_oracle(http_box(server.url), Meter(Limits(time_limit=0.1)))
         assert box.weights(["aa"]).tolist() == [2]
 
 
@@ -106,7 +106,7 @@ def test_a_box_that_is_opened_is_not_waited_for_over_a_minute():
 
     with (
         serving(LENGTHS, Busy) as server,
-        pytest.raises(BlackBoxError, match="asks to be left alone for 61 s: try again later"),
+        pytest.raises(BlackBoxError, match="wants to be left alone for 61 s: try again later"),
     ):
         http_box(server.url)
 
