@@ -1,10 +1,6 @@
-import math
-
-import pytest
-
 from seqray.experiments.findings import Findings
 from seqray.experiments.table import Result
-from seqray.experiments.tables import best_table, markdown, marked, number, percent
+from seqray.experiments.tables import best_table, markdown, marked
 
 
 def test_a_table_has_its_first_column_to_the_left():
@@ -13,18 +9,6 @@ def test_a_table_has_its_first_column_to_the_left():
         "| --- | ---: | ---: |",
         "| 1 | 2 | 3 |",
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.98765, "0.988"), (math.nan, "–"), (math.inf, "∞"), (0.0, "0.000")]
-)
-def test_numbers_have_three_decimals_and_what_is_none_a_dash(value, text):
-    assert number(value) == text
-
-
-def test_shares_are_written_in_per_cent():
-    assert percent(0.135) == "13.5 %"
-    assert percent(math.nan) == "–"
 
 
 def test_data_that_are_not_official_have_a_star():
