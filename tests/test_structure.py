@@ -50,6 +50,7 @@ EXTRA_TESTS = {
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
+    "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
     "blackbox/remote/test_http_opening.py": "servers that describe themselves wrongly",
     "blackbox/remote/test_kill.py": "what a kill leaves of a run with a server",
     "blackbox/remote/test_openapi.py": "docs/openapi.json",

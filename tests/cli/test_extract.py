@@ -239,8 +239,8 @@ def test_extract_that_fails_leaves_nothing(folder, fails, code, arguments, messa
 @pytest.mark.parametrize(
     ("code", "text", "message"),
     [
-        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, found 2"),
-        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, found 1"),
+        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, got 2"),
+        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, got 1"),
         (2, "1 9\n2 0 8\n", "words.pautomac:2: letter 8 at position 1 is outside"),
         (1, "", "words.pautomac: the file is empty"),
     ],

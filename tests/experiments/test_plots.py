@@ -1,46 +1,49 @@
-from types import SimpleNamespace
+"""How figures are made and written."""
+
+import subprocess
+import sys
 
 import pytest
 
-from seqray.experiments.plots import (
-    Drawing,
-    NothingToDrawError,
-    draw,
-    legend,
-    line,
-    mark,
-    needed,
-    panels,
-    save_figure,
-    values_of,
-)
+from panels import drawing
+from seqray.experiments.plots import draw, save_figure
+from seqray.util.errors import MissingExtraError
 
-pytest.importorskip("matplotlib")
+matplotlib = pytest.importorskip("matplotlib")
 
 
-def make(_):
-    figure, axes = panels(1, 2, width=4, height=2)
-    axes[0][1].plot([0, 1], [0, 1])
-    legend(figure, mark("o", "black", "points"), line("black", "a line", "--"))
-    return figure
+@pytest.mark.parametrize("name", ["overview", "ranks", "own", "questions"])
+def test_a_figure_is_written_as_svg_and_png(four_problems, tmp_path, name):
+    save_figure(draw(drawing(name), four_problems), tmp_path, name)
+    assert (tmp_path / f"{name}.svg").read_text("utf-8").startswith("<?xml")
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_figure_is_written_in_two_formats_with_the_same_bytes_each_time(tmp_path):
-    written = []
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        folder.mkdir()
-        save_figure(draw(Drawing("name", "part", "caption", make), None), folder, "name")
-        written.append({file.name: file.read_bytes() for file in folder.iterdir()})
-    assert set(written[0]) == {"name.svg", "name.png"}
-    assert written[0] == written[1]
-    assert b"<svg" in written[0]["name.svg"]
+def test_the_user_s_matplotlib_style_does_not_reach_a_figure(four_problems, tmp_path):
+    save_figure(draw(drawing("basis"), four_problems), tmp_path, "one")
+    style = {"text.usetex": True, "savefig.bbox": "tight", "font.size": 30}
+    with matplotlib.rc_context(style):
+        save_figure(draw(drawing("basis"), four_problems), tmp_path, "two")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
-def test_what_is_missing_is_said():
-    assert needed({"3": "row"}, "anything") == {"3": "row"}
-    with pytest.raises(NothingToDrawError, match="no results of PAutomaC in the table"):
-        needed({}, "PAutomaC")
+def test_the_same_figure_gives_the_same_bytes(four_problems, tmp_path):
+    for name in ("one", "two"):
+        save_figure(draw(drawing("basis"), four_problems), tmp_path, name)
+    for ending in ("svg", "png"):
+        one, two = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("one", "two"))
+        assert one == two
 
 
-def test_a_column_of_rows_is_an_array_of_numbers():
-    assert values_of([SimpleNamespace(a=1), SimpleNamespace(a=2.5)], "a").tolist() == [1, 2.5]
+def test_matplotlib_is_only_loaded_to_draw():
+    script = (
+        "import seqray.experiments.report, seqray.experiments.own_figures, sys;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_without_matplotlib_the_extra_is_named(four_problems, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plots\]'"):
+        draw(drawing("overview"), four_problems)

@@ -1,25 +1,40 @@
-from seqray.experiments.findings import Findings
-from seqray.experiments.table import Result
-from seqray.experiments.tables import best_table, markdown, marked
+"""Tables in Markdown: ours beside the paper's."""
+
+import numpy as np
+import pytest
+
+from made_results import cells
+from seqray.experiments import paper
+from seqray.experiments.table import best, held_out
+from seqray.experiments.tables import best_table, summaries
+from seqray.util.formatting import decimals
 
 
-def test_a_table_has_its_first_column_to_the_left():
-    assert markdown(["a", "b", "c"], [["1", "2", "3"]]).splitlines() == [
-        "| a | b | c |",
-        "| --- | ---: | ---: |",
-        "| 1 | 2 | 3 |",
-    ]
+def test_figures_are_compared_over_the_problems_that_both_have(findings):
+    ours = summaries(findings, "test")
+    assert {one.n_problems for one in ours.values()} == {5}  # 39 is not in the paper
+    gains = [row.ndcg5 for p, row in best(findings.pautomac("test")).items() if p != "39"]
+    assert ours["best"].ndcg5_mean == pytest.approx(np.mean(gains))
+    fair = [row.ndcg5 for p, row in held_out(findings.pautomac("test")).items() if p != "39"]
+    assert ours["held-out"].ndcg5_least == pytest.approx(min(fair))
+    assert ours["paper"].ndcg5_mean == pytest.approx(
+        np.mean([paper.published("test")[p].ndcg5 for p in ("3", "9", "22", "24", "37")])
+    )
 
 
-def test_data_that_are_not_official_have_a_star():
-    assert (marked("3"), marked("22")) == ("3", "22*")
+def test_the_best_parameters_stand_beside_the_papers(findings):
+    header, _, *lines = cells(best_table(findings, "rnn"))
+    assert len({len(line) for line in (header, *lines)}) == 1
+    nine = next(line for line in lines if line[0] == "9")
+    top = best(findings.pautomac("rnn"), "perplexity_ratio")["9"]
+    assert nine[1:6] == [
+        "DPFA 71 × 4", str(top.rank), str(top.prefixes), decimals(top.perplexity_ratio, 5),
+        "0.31197",
+    ]  # fmt: skip
+    assert nine[11] == "0.79165"
+    missing = next(line for line in lines if line[0] == "39")
+    assert missing[5] == missing[7] == missing[11] == "–"
 
 
-def test_the_best_rank_and_basis_of_a_problem_are_shown():
-    rows = [
-        Result("35", "paper", size, size, rank, "test", "all", ndcg5=gain)
-        for size, rank, gain in [(300, 7, 0.5), (800, 12, 0.9), (800, 20, 0.8)]
-    ]
-    (line,) = [line for line in best_table(Findings(rows), "test").splitlines() if "35" in line]
-    assert "12" in line
-    assert "0.9" in line
+def test_the_redrawn_problem_is_marked(findings):
+    assert "| 22* |" in best_table(findings, "test")

@@ -3,7 +3,7 @@ import pytest
 
 from explore.subjects import machine, probabilities, signed
 from seqray import Alphabet, WeightedAutomaton
-from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
+from seqray.automata.ranks import MIN_ENDING, RankedAutomata
 from seqray.explore.packing import pack, unpack
 from seqray.explore.ranks import ShownRank, pack_ranks, show_ranks, spelt
 from seqray.util.errors import ArgumentError, RankError
@@ -65,7 +65,7 @@ def test_an_automaton_that_never_ends_is_rebuilt_with_what_it_leaves_to_the_end(
     endless = WeightedAutomaton("ab", [1, 0], [[[0.5, 0], [0, 0.5]], [[0.5, 0], [0, 0.4]]], [0, 0])
     automata = RankedAutomata(endless, np.ones(2))
     shown = show_ranks(automata, [1, 2], 1)
-    assert shown[0].kept == 1 - NEVER_ENDS
+    assert shown[0].kept == 1 - MIN_ENDING
     assert np.array_equal(shown[0].kept * endless.transitions[:, :1, :1],
                           shown[0].automaton.transitions)  # fmt: skip
 

@@ -1,52 +1,69 @@
+"""Tables in CSV files, written and read."""
+
 import gzip
 import math
 from typing import NamedTuple
 
 import pytest
 
-from seqray import FileError
 from seqray.util.csv_table import csv_bytes, csv_dicts, plain_csv_bytes, read_rows, write_rows
+from seqray.util.errors import FileError, MissingFileError
 
 
 class Size(NamedTuple):
     problem: str
     states: int
-    error: float
+    share: float
 
 
-def test_rows_come_back_as_they_were(tmp_path):
-    rows = [Size("3, the third", 25, 0.125), Size("ü", 4, 1e-300)]
-    write_rows(tmp_path / "a.csv", Size._fields, rows)
-    assert read_rows(tmp_path / "a.csv", Size) == rows
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "sizes.csv"
 
 
-def test_what_is_not_a_number_is_left_empty(tmp_path):
-    write_rows(tmp_path / "a.csv", Size._fields, [("3", 4, math.nan), ("4", 5, None)])
-    assert (tmp_path / "a.csv").read_text().splitlines()[1:] == ["3,4,", "4,5,"]
-    assert all(math.isnan(row.error) for row in read_rows(tmp_path / "a.csv", Size))
+def test_rows_come_back_with_their_types(path):
+    rows = [Size("3", 25, 0.5), Size("a, b", -1, math.inf)]
+    write_rows(path, Size._fields, rows)
+    assert read_rows(path, Size) == rows
 
 
-def test_a_compressed_file_is_read_too(tmp_path):
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(csv_bytes(Size._fields, [("3", 4, 0.5)])))
-    assert read_rows(tmp_path / "a.csv.gz", Size) == [Size("3", 4, 0.5)]
+def test_what_is_not_a_number_is_left_empty(path):
+    write_rows(path, Size._fields, [("3", 25, math.nan), ("4", 1, None)])
+    assert path.read_text() == "problem,states,share\n3,25,\n4,1,\n"
+    assert all(math.isnan(row.share) for row in read_rows(path, Size))
+
+
+def test_floats_have_nine_digits_or_all_of_them():
+    assert csv_bytes(["x"], [(0.1 + 0.2,)]) == b"x\n0.3\n"
+    assert plain_csv_bytes(["x"], [(0.1 + 0.2,)]) == b"x\n0.30000000000000004\n"
+
+
+def test_a_compressed_table_is_read(path):
+    path.write_bytes(gzip.compress(b"problem,states,share\n3,25,0.5\n"))
+    assert read_rows(path, Size) == [Size("3", 25, 0.5)]
+
+
+def test_rows_are_dictionaries_where_there_is_no_type():
+    content = plain_csv_bytes(["word", "n"], [("a, b", 1), ("", 2)]).decode()
+    assert csv_dicts(content) == [{"word": "a, b", "n": "1"}, {"word": "", "n": "2"}]
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("content", "message"),
     [
-        ("problem,states\n3,4\n", "expected the columns problem, states, error"),
-        ("problem,states,error\n3,4\n", "line 2: expected 3 fields, got 2"),
-        ("problem,states,error\n3,many,0\n", "line 2: states: expected a int, got 'many'"),
-        ("", "expected the columns"),
+        ("", "expected the columns problem, states, share, got ''"),
+        ("problem,states\n3,25\n", "expected the columns problem, states, share"),
+        ("problem,states,share\n3,25\n", "line 2: expected 3 fields, got 2"),
+        ("problem,states,share\n3,many,1\n", "line 2: states: expected a int, got 'many'"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_refused_with_the_line(tmp_path, text, fault):
-    (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(FileError, match=fault):
-        read_rows(tmp_path / "a.csv", Size)
+def test_damage_is_named_with_its_place(path, content, message):
+    path.write_text(content)
+    with pytest.raises(FileError, match=message) as error:
+        read_rows(path, Size)
+    assert str(path) in str(error.value)
 
 
-def test_numbers_are_written_with_nine_digits_or_all():
-    assert csv_bytes(["a"], [(1 / 3,)]) == b"a\n0.333333333\n"
-    (row,) = csv_dicts(plain_csv_bytes(["a"], [(1 / 3,)]).decode())
-    assert float(row["a"]) == 1 / 3
+def test_a_file_that_is_not_there_is_an_error(path):
+    with pytest.raises(MissingFileError):
+        read_rows(path, Size)

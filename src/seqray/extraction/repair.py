@@ -71,7 +71,7 @@ def repair(
     if not automaton.is_distribution:
         raise ArgumentError(
             f"only what is nearly a distribution can be repaired: the weights of all words sum to "
-            f"{automaton.total:.4g}, expected about 1"
+            f"{automaton.total:.4g}, expected about 1, and no more for short words"
         )
     box = clipped(automaton)
     words_rng, other_rng = np.random.default_rng(seed).spawn(2)
