@@ -48,7 +48,6 @@ EXTRA_TESTS = {
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
-    "blackbox/test_adapter_example.py": "examples/adapter.py",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
     "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
