@@ -22,7 +22,7 @@ import seqray
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
-from seqray.extraction.hankel.fill import Plan
+from seqray.extraction.hankel.plan import Plan
 
 
 def batch_time(network: Network, words: Words, batch: int, n_batches: int) -> float:

@@ -26,7 +26,7 @@ except ImportError:
 import seqray
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
-from seqray.extraction.hankel.fill import Plan
+from seqray.extraction.hankel.plan import Plan
 
 N_SYMBOLS = 6
 START, END = N_SYMBOLS, N_SYMBOLS + 1

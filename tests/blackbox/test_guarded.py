@@ -7,10 +7,9 @@ import pytest
 
 import seqray
 from seqray import Alphabet, Card, WeightedAutomaton, black_box, language_model, open_black_box
-from seqray.automata.stepper import predicts
 from seqray.blackbox.frameworks.stepped import stepped_box
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.guarded import guarded
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.util.errors import BlackBoxError
 
 EVIL = [SystemExit(0), SystemExit("bye"), GeneratorExit(), asyncio.CancelledError()]
@@ -96,12 +95,12 @@ def test_a_box_of_whole_words_of_the_users_own_fails_with_its_name():
 def test_a_guarded_box_has_all_that_the_box_has():
     box = OwnModel("nothing", None)
     box.fingerprint, box.max_states = "mine", 7
-    inside = attended(box, Meter())
-    assert (inside.fingerprint, inside.max_states) == ("mine", 7)
-    assert predicts(inside)
-    assert not predicts(attended(OwnStepper("nothing", None), Meter()))
-    assert inside.weights(box.alphabet.words(["a"])) == [0.125]
-    assert not hasattr(inside, "no_such_thing")
+    oracle = open_oracle(box)
+    assert (oracle.fingerprint, oracle.stepper.max_states) == ("mine", 7)
+    assert oracle.predicts
+    assert not open_oracle(OwnStepper("nothing", None)).predicts
+    assert oracle.weights(["a"]) == [0.125]
+    assert not hasattr(guarded(box), "no_such_thing")
 
 
 def test_a_network_that_ends_the_program_has_failed():

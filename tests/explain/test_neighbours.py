@@ -1,44 +1,41 @@
-import numpy as np
+import math
 
 from seqray import WeightedAutomaton
-from seqray.automata.generators import random_machine
-from seqray.explain.neighbours import OneEditWords
+from seqray.explain.neighbours import N_QUERIED, OneEditWords
 from seqray.fidelity.reference import Reference
 
-MACHINE = random_machine("pfa", 4, 3, seed=1)
-WORD = tuple(MACHINE.alphabet.symbols[i] for i in (0, 1, 2))
-COUNTS = WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, -1], [0, 1]]], [0, 1])
+PREDICTING = WeightedAutomaton(
+    "ab", [1, 0], [[[0.1, 0.5], [0.1, 0.2]], [[0.1, 0.1], [0.4, 0.1]]], [0.2, 0.2]
+)
+COUNTING = WeightedAutomaton("ab", [1, 0], [[[1, 1], [0, 1]], [[1, 0], [0, 1]]], [0, 1])
 
 
-def test_words_are_shown_whose_answer_is_another():
-    edited = OneEditWords.of(MACHINE, WORD, 5, None)
-    weight = MACHINE.weight(WORD)
-    neighbours = edited.neighbours(None)
-    assert neighbours
-    assert WORD not in {each.word for each in neighbours}
-    for each in neighbours:
-        assert each.weight != weight
-        assert abs(len(each.word) - len(WORD)) <= 1
-        assert np.isnan(each.box_weight)
+def test_neighbours_say_why_they_are_shown():
+    near = OneEditWords.of(PREDICTING, tuple("ab"), 4, None).neighbours(None)
+    assert {each.why for each in near} <= {"heavier", "lighter", "next"}
+    own = PREDICTING.weight("ab")
+    assert all(each.weight > own for each in near if each.why == "heavier")
+    assert all(each.weight < own for each in near if each.why == "lighter")
+    assert all(0 <= each.distance <= 1 and math.isnan(each.box_weight) for each in near)
 
 
-def test_the_box_is_queried_for_the_word_and_what_is_shown():
-    edited = OneEditWords.of(MACHINE, WORD, 4, None)
-    queries = edited.queries()
-    assert queries[0] == WORD
-    assert {each.word for each in edited.neighbours(None)} <= set(queries)
-    reference = Reference.query(MACHINE, queries)
-    for each in edited.neighbours(reference):
-        np.testing.assert_allclose(each.box_weight, each.weight, rtol=1e-9)
+def test_without_predictions_only_weights_count():
+    near = OneEditWords.of(COUNTING, tuple("ab"), 2, None).neighbours(None)
+    assert [each.why for each in near] == ["heavier", "lighter"]
+    assert [each.weight for each in near] == [2, 0]
+    assert all(math.isnan(each.distance) and each.next_symbol == "" for each in near)
 
 
-def test_an_automaton_that_does_not_predict_shows_heavier_and_lighter_words():
-    neighbours = OneEditWords.of(COUNTS, ("a", "b"), 4, None).neighbours(None)
-    weights = [each.weight for each in neighbours]
-    assert min(weights) < COUNTS.weight("ab") < max(weights)
-    assert all(np.isnan(each.distance) for each in neighbours)
+def test_the_box_is_queried_on_the_word_and_on_some_of_its_edits():
+    near = OneEditWords.of(PREDICTING, tuple("abab" * 5), 4, None)
+    queries = near.queries()
+    assert queries[0] == tuple("abab" * 5)
+    assert len(queries) == 1 + N_QUERIED
+    shown = near.neighbours(Reference.query(PREDICTING, queries))
+    assert all(math.isclose(each.box_weight, each.weight, rel_tol=1e-9) for each in shown)
+    assert all(each.box_next_symbol == each.next_symbol for each in shown)
 
 
-def test_no_word_is_longer_than_allowed():
-    neighbours = OneEditWords.of(COUNTS, ("a", "b"), 8, 2).neighbours(None)
-    assert all(len(each.word) <= 2 for each in neighbours)
+def test_no_edit_is_longer_than_the_box_allows():
+    near = OneEditWords.of(PREDICTING, tuple("ab"), 4, 2)
+    assert near.words.lengths.max() == 2

@@ -1,7 +1,6 @@
-import numpy as np
 import pytest
 
-from explore.subjects import large, machine, signed
+from seqray import WeightedAutomaton
 from seqray.explore.first_graph import (
     MAX_STATES,
     FirstGraph,
@@ -10,41 +9,40 @@ from seqray.explore.first_graph import (
     state_names,
 )
 
-
-def graph(automaton):
-    names = [("", f"state {q}") for q in range(automaton.n_states)]
-    return FirstGraph.of(automaton, names, None)
+WA = WeightedAutomaton("ab", [1, 0], [[[0.3, 0.2], [0, 0.5]], [[0.1, 0.1], [0.2, 0]]], [0.3, 0.3])
+NAMES = state_names(["λ", "a"], [1.0, 0.7])
 
 
-def test_the_slider_hides_more_the_further_it_stands():
-    thresholds = [slider_threshold(0.8, position) for position in range(61)]
-    assert thresholds[0] == 0
-    assert thresholds[-1] == 0.8
-    assert (np.diff(thresholds) > 0).all()
+def test_a_slider_hides_nothing_at_its_begin_and_all_but_the_largest_at_its_end():
+    assert slider_threshold(0.8, 0) == 0
+    assert slider_threshold(0.8, 60) == 0.8
+    assert 0 < opening_position(WA) <= 60
 
 
-def test_an_arrow_is_drawn_if_it_is_as_heavy_as_the_threshold():
-    first = graph(machine())
-    assert first.threshold == slider_threshold(abs(machine().transitions).max(), first.position)
-    assert all(abs(edge.heaviest) >= first.threshold for edge in first.edges)
-    assert opening_position(machine()) == first.position
+def test_names_have_two_parts():
+    assert NAMES == [("", "start"), ("mostly after", "a")]
 
 
-@pytest.mark.parametrize("automaton", [machine(), signed()], ids=["probabilities", "signed"])
-def test_every_state_and_arrow_has_a_place(automaton):
-    first = graph(automaton)
-    arrangement = first.arrangement
-    assert len(arrangement.centres) == automaton.n_states
-    assert len(arrangement.curves) == len(first.edges) + len(first.begins)
+def test_the_picture_has_all_states_and_the_arrows_of_its_json():
+    graph = FirstGraph.of(WA, NAMES, [0.6, None])
+    picture, places = graph.to_svg(), graph.to_json()
+    assert picture.count('class="state"') == 2
+    assert picture.count('class="line"') == len(places["arrows"])
+    assert len(places["states"]) == 4
+    assert "style=" not in picture
 
 
-def test_too_many_states_are_not_laid_out():
-    assert graph(large(n_states=MAX_STATES + 1, n_symbols=1)) is None
+def test_a_caption_says_what_is_hidden():
+    many = WeightedAutomaton("a", [1, 0], [[[0.5, 0.1], [0.001, 0.3]]], [0.4, 0.6])
+    assert "arrows drawn; what is hidden has" in FirstGraph.of(many, NAMES, None).caption()
 
 
-def test_names_say_how_sure_they_are():
-    assert state_names(["λ", "ab", "b"], [1, 0.7, 0.2]) == [
-        ("", "start"),
-        ("mostly after", "ab"),
-        ("partly after", "b"),
-    ]
+def test_negative_weights_are_dashed():
+    signed = WeightedAutomaton("a", [1, 0], [[[0.5, -0.4], [0.3, 0.3]]], [1, 0.5])
+    assert "stroke-dasharray" in FirstGraph.of(signed, NAMES, None).to_svg()
+
+
+@pytest.mark.parametrize("n_states", [MAX_STATES + 1])
+def test_too_many_states_have_no_first_graph(n_states):
+    large = WeightedAutomaton("a", [1] * n_states, [[[0.0] * n_states] * n_states], [1] * n_states)
+    assert FirstGraph.of(large, [("", "1")] * n_states, None) is None

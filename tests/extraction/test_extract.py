@@ -5,7 +5,7 @@ import seqray
 from seqray import Basis, Extraction, WeightedAutomaton, extract
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.extraction.extract import METHODS
-from seqray.extraction.hankel.method import CHOICES
+from seqray.extraction.hankel.method import WEIGHTINGS
 from seqray.extraction.svd import Decomposition
 from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
 from seqray.util.errors import ArgumentError, RankError, SymbolError
@@ -48,7 +48,7 @@ def test_every_method_asks_its_own_words():
     assert settings["paper"]["basis"].startswith("uniform up to length")
     assert settings["paper"]["weighting"] == "none"
     assert settings["weighted"]["basis"] == "sampled from the box"
-    assert settings["weighted"]["weighting"] in CHOICES
+    assert settings["weighted"]["weighting"] in WEIGHTINGS
     for method in ("conditional", "auto"):
         assert settings[method]["basis"] == "contexts of 800 words drawn from the box"
         assert settings[method]["method"] == "conditional"
@@ -190,7 +190,7 @@ def test_the_settings_say_what_was_asked_and_done():
         progress=lambda *call: calls.append(call),
     )
     settings = found.settings
-    assert settings["weighting"] in CHOICES
+    assert settings["weighting"] in WEIGHTINGS
     asked = {
         "method": "weighted",
         "basis": "uniform up to length 9",

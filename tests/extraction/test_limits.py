@@ -11,11 +11,10 @@ from automata import FIGURE_1 as MACHINE
 from same_gru import native
 from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_model
 from seqray.blackbox.queries.answer_cache import AnswerStore
-from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.noise import Noise
-from seqray.blackbox.queries.oracle import attended
 from seqray.extraction.basis import uniform_basis
-from seqray.extraction.hankel.fill import Plan, fill, fill_within
+from seqray.extraction.hankel.fill import fill
+from seqray.extraction.hankel.plan import Plan
 from seqray.extraction.svd import decompose
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
@@ -155,7 +154,7 @@ def test_no_more_is_asked_than_the_budget(asks, method, budget):
     assert len(asked.words) > min(budget, 6000) / 3
     assert len(set(asked.words)) <= budget
     assert found.settings["stopped"] == (
-        f"the budget of {budget:,} questions allows no more" if budget < 10_000 else ""
+        f"the budget of {budget:,} queries allows no more" if budget < 10_000 else ""
     )
     assert found.settings["prefixes"] < 60 or budget == 10_000
     np.testing.assert_allclose(
@@ -195,12 +194,12 @@ def test_a_budget_that_is_not_enough_is_used_and_kept(budget, caplog):
     asked = Asked()
     settings = extract(boxes(asked), max_rank=6, budget=budget).settings
     assert 0.75 * budget < len(asked.words) == settings["questions"] <= budget
-    assert f"the budget of {budget:,} questions allows no more" in caplog.text
+    assert f"the budget of {budget:,} queries allows no more" in caplog.text
 
 
 def test_it_is_said_why_a_budget_was_not_used(caplog):
     extract(boxes(Asked()), **SIZES, budget=10**6)
-    assert "of the 1,000,000 questions allowed were needed: 60 × 60 prefixes" in caplog.text
+    assert "of the 1,000,000 queries allowed were needed: 60 × 60 prefixes" in caplog.text
 
 
 @pytest.mark.parametrize("method", ["weighted", "conditional"])
@@ -220,7 +219,7 @@ def test_a_budget_for_nothing_is_refused():
 @pytest.mark.parametrize("make", [native, lambda: boxes(Asked("next_symbol"))])
 def test_a_budget_that_is_too_small_says_what_is_enough(make):
     for budget in (1, 10, 30):
-        with pytest.raises(Stopped, match=f"budget of {budget} questions is used up") as caught:
+        with pytest.raises(Stopped, match=f"budget of {budget} queries is used up") as caught:
             extract(make(), **SIZES, budget=budget)
         enough = int(re.search(r"about ([\d,]+) are enough", str(caught.value))[1].replace(",", ""))
         found = extract(make(), **SIZES, budget=enough)
@@ -256,7 +255,7 @@ def test_enough_time_makes_no_difference(method):
 def test_somebody_who_says_stop_gets_an_automaton_of_what_is_known(method):
     stop = threading.Event()
     basis = uniform_basis(Alphabet("ab"), 60, 60, seed=np.random.default_rng(0))
-    n = Plan.of(basis).n_questions
+    n = Plan.of(basis).n_queries
 
     def progress(done, total):
         assert total == n
@@ -274,14 +273,6 @@ def test_stop_before_anything_is_known_is_an_error():
     for box in (boxes(Asked()), boxes(Asked("next_symbol")), native()):
         with pytest.raises(Stopped, match="interrupted"):
             extract(box, **SIZES, stop=stop)
-
-
-def test_parts_of_a_basis_hold_what_the_whole_holds():
-    box = boxes(Asked())
-    basis = uniform_basis(box.alphabet, 40, 30, seed=np.random.default_rng(0))
-    whole, reason = fill_within(attended(box, Meter(seconds=100)), basis, Meter(seconds=100))
-    assert reason is None
-    assert np.array_equal(whole.values, fill(box, basis).values)
 
 
 # Noise --------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import pytest
 
 import seqray
 from seqray import WeightedAutomaton, black_box, extract
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.request import Job
 from seqray.extraction.validation import known_words, validation_words
 from seqray.fidelity.reference import Reference
@@ -30,15 +30,12 @@ def value_box(name):
 def drawn(name, n=40, **options):
     """The words that the rank of a box would be chosen on, and what it says of them."""
     box = value_box(name)
-    meter = Meter(options.pop("budget", None))
-    asked = attended(box, meter)
+    meter = Meter(Limits(options.pop("budget", None)))
+    oracle = open_oracle(box, meter)
     basis = seqray.uniform_basis(box.alphabet, n, n, seed=rng(), max_length=7)
-    known = seqray.fill(asked, basis)
-    job = Job(
-        *(box, asked, "weighted", None, n, n, 9, options.get("max_length"), None, 0, 1, 0, meter),
-        *(None, None),
-    )
-    return validation_words(job, basis, known, rng(1)), asked
+    known = seqray.fill(oracle, basis)
+    job = Job(oracle, "weighted", None, n, n, 9, options.get("max_length"), None, 0, 0, None)
+    return validation_words(job, basis, known, rng(1)), oracle
 
 
 @pytest.mark.parametrize("name", BOXES)

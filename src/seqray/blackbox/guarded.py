@@ -63,7 +63,7 @@ def guarded(box: Stepper) -> Stepper:
 
 @dataclass(frozen=True, eq=False)
 class GuardedStepper:
-    """Somebody else's box with states; all that it has besides is found here too."""
+    """Somebody else's box with states; all its other attributes are available here too."""
 
     box: Any
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from seqray.automata.stepper import PredictingStepper
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, BlackBoxError
@@ -16,7 +17,7 @@ from seqray.util.errors import ArgumentError, BlackBoxError
 class BlackBox(Protocol):
     """Anything that gives a real number to a word.
 
-    Boxes that can do more are asked more cheaply: a `Stepper` has states, and a
+    Boxes that can do more are queried more cheaply: a `Stepper` has states, and a
     `PredictingStepper` also says what comes next. A `seqray.WeightedAutomaton` is
     all of these.
     """
@@ -26,14 +27,19 @@ class BlackBox(Protocol):
         """The symbols of the words that the box takes."""
 
     def weights(self, words: Words, /) -> FloatArray:
-        """Return one real number a word, shape ``(n_words,)``."""
+        """Return one real number per word, shape ``(n_words,)``."""
+
+
+@runtime_checkable
+class PredictingBox(BlackBox, PredictingStepper, Protocol):
+    """A black box with states that also predicts the next symbol."""
 
 
 class Backend(Protocol):
-    """What asks a model: takes words as they are, and hands on its answers as they come.
+    """What queries a model: takes words as they are, and hands on its answers as they come.
 
-    `seqray.blackbox.queried` makes a black box of it, whose answers can be kept, counted and
-    averaged on their way.
+    `seqray.blackbox.queried` makes a black box of it, and an oracle
+    (`seqray.blackbox.queries.oracle`) counts, caches and averages its answers.
     """
 
     @property
@@ -51,8 +57,8 @@ class Backend(Protocol):
     def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield which of the words are answered, and an array with an entry or a row for each.
 
-        An answer that has been yielded is kept, whatever happens later: so a long question is
-        best answered in pieces. Every word is answered once; nothing is checked yet.
+        An answer that has been yielded is cached, whatever happens later: so a long query is best
+        answered in pieces. Every word is answered once; nothing is checked yet.
         """
 
 
@@ -83,8 +89,8 @@ def max_length_of(box: object) -> int | None:
     >>> max_length_of(seqray.black_box(len, "ab", max_length=20))
     20
     """
-    found: int | None = getattr(box, "max_length", None)
-    return found
+    max_length: int | None = getattr(box, "max_length", None)
+    return max_length
 
 
 def allowed_length(box: object, max_length: int | None, default: int) -> int:
@@ -112,7 +118,7 @@ def allowed_length(box: object, max_length: int | None, default: int) -> int:
 
 
 def check_lengths(words: Words, max_length: int | None, who: str) -> None:
-    """Refuse words that a box cannot read, before it is asked."""
+    """Refuse words that a box cannot read, before it is queried."""
     if max_length is None or not len(words):
         return
     longest = int(words.lengths.argmax())
@@ -120,7 +126,7 @@ def check_lengths(words: Words, max_length: int | None, who: str) -> None:
         raise BlackBoxError(
             f"{who} reads words of at most {max_length} symbols, and "
             f"{words.alphabet.show(words[longest])!r} has {words.lengths[longest]}: "
-            "ask about shorter words (max_length)"
+            "query shorter words (max_length)"
         )
 
 
@@ -138,8 +144,8 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
         )
     if array.shape != shape:
         raise BlackBoxError(
-            f"{who} was asked about {len(words)} words and returned shape {array.shape}: expected "
-            f"{shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: it gets "
+            f"{who} was queried about {len(words)} words and returned shape {array.shape}: "
+            f"expected {shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: it gets "
             "a list of words and has to answer all of them"
         )
     array = array.astype(np.float64)
@@ -163,7 +169,13 @@ def _kind(array: np.ndarray[Any, Any]) -> str:
 
 
 WORDS_PER_QUERY = 16_384
-"""Words that a box without states is asked about at once."""
+"""Words in one query to a box without states."""
+
+
+def in_batches(words: Words) -> Iterator[Words]:
+    """Yield words in batches of one query each."""
+    for begin in range(0, len(words), WORDS_PER_QUERY):
+        yield words[begin : begin + WORDS_PER_QUERY]
 
 
 def query_weights(
@@ -171,11 +183,10 @@ def query_weights(
 ) -> FloatArray:
     """Query the weights of words in batches, and check the answers.
 
-    ``answered`` is called with how many answers came, after every batch.
+    ``answered`` is called with the number of answers after every batch.
     """
     answers: list[FloatArray] = [np.empty(0)]
-    for begin in range(0, len(words), WORDS_PER_QUERY):
-        some = words[begin : begin + WORDS_PER_QUERY]
+    for some in in_batches(words):
         answers.append(checked_answers(box.weights(some), some, (len(some),), name_of(box)))
         answered(len(some))
     return np.concatenate(answers)

@@ -92,7 +92,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where the box does not predict, ranks are chosen by the first of these that it has.
     errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "total_variation" not in table.fidelities[0]:  # there is no room for more
+    if "total_variation" not in table.fidelities[0]:  # the terminal has no room for more
         errors.append("relative_error")
     names = [
         name
@@ -128,8 +128,8 @@ def show_rounds(rounds: list[dict[str, Any]]) -> None:
     for name in rounds[0]:
         shown.add_column("queries" if name == "questions" else name, justify="right")
     for each in rounds:
-        *counts, fidelity = each.values()
-        shown.add_row(*(f"{count:,}" for count in counts), significant_but_one(fidelity, 4))
+        counts = [f"{value:,}" for name, value in each.items() if name != "score"]
+        shown.add_row(*counts, significant_but_one(each["score"], 4))
     console().print(shown)
 
 

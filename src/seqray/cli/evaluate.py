@@ -13,8 +13,7 @@ from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     open_box,
@@ -47,7 +46,7 @@ from seqray.util.redaction import redacted
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
+    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
@@ -104,7 +103,7 @@ def _evaluate(options: EvaluateOptions) -> None:
     target = open_box(options.target) if options.target else None
     path = store_path(options.box, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
-        box = attended(opened, Meter(), store=cache)
+        box = open_oracle(opened, cache=cache).reader
         words = _words(options, box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
@@ -162,8 +161,8 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (
-        "distance: the total variation distance; next: the one they\n"
-        "differ on most, and the probability that box and automaton give it."
+        "distance: total variation distance of the next symbols; next: the symbol that\n"
+        "differs most, with its probability in box and automaton."
         if by_next
         else "distance: the difference of the two weights."
     )

@@ -14,8 +14,7 @@ import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import at_rank, automaton_argument, json_line, open_source, rank_option
 from seqray.cli.console import console
@@ -135,7 +134,7 @@ def _explanation(options: ExplainOptions, automaton: WeightedAutomaton) -> WordE
         return explain_word(
             automaton,
             word,
-            box=attended(opened, Meter(), store=cache),
+            box=open_oracle(opened, cache=cache).reader,
             background=background,
             n_neighbours=n_neighbours,
         )

@@ -14,8 +14,7 @@ import click
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     max_length_option,
     name_option,
@@ -117,7 +116,7 @@ def _explore(options: ExploreOptions) -> None:
     if options.serve:  # a port that is in use is noticed before any work
         listening = click.get_current_context().with_resource(open_port(options.host, options.port))
     source = open_source(options.automaton)
-    if isinstance(source, WeightedAutomaton):
+    if not isinstance(source, Extraction):
         source = at_rank(source, options.rank, options.automaton)
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
@@ -131,7 +130,7 @@ def _explore(options: ExploreOptions) -> None:
     if options.words is not None:
         words = read_box_words(options.words, opened, max_length)
     with opened_store(store_path(options.box, opened, options.store)) as cache:
-        box = attended(opened, Meter(), store=cache)
+        box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
             page = to_html(
                 source,

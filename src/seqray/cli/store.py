@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seqray.blackbox.queries.answer_cache import AnswerStore, KeptBox, default_store
+from seqray.blackbox.queries.answer_cache import AnswerStore, CachedBox, default_store
 from seqray.cli.common import json_line
 from seqray.cli.console import console
 from seqray.util.errors import ArgumentError, MissingFileError
@@ -118,5 +118,5 @@ def _existing(path: Path | None) -> Path:
     return where
 
 
-def _matching(boxes: list[KeptBox], pattern: str | None) -> list[KeptBox]:
+def _matching(boxes: list[CachedBox], pattern: str | None) -> list[CachedBox]:
     return [box for box in boxes if pattern is None or pattern in box.fingerprint]

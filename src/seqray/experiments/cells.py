@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqray.blackbox.protocol import PredictingBox
 from seqray.experiments.boxes import BoxRow
-from seqray.experiments.problems import PredictingBox, Problem, Source, load
+from seqray.experiments.problems import Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract

@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.generators import KINDS
 from seqray.automata.sampling import sample
-from seqray.automata.stepper import PredictingStepper, predicts
+from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import PredictingBox
 from seqray.blackbox.registry import open_black_box
 from seqray.experiments.catalogue import find
 from seqray.experiments.competition import draw_parameters, generate_problem, problem_paths
@@ -52,10 +52,6 @@ MAX_WORD_LENGTH = 1000
 
 GENERATED_STATES, GENERATED_SYMBOLS = (5, 20), (4, 8)
 """The sizes of generated machines: small, so that they are swept in seconds."""
-
-
-class PredictingBox(BlackBox, PredictingStepper, Protocol):
-    """A black box with states that predicts next symbols: what a sweep extracts from."""
 
 
 Material: TypeAlias = tuple[PredictingBox, Words, WeightedAutomaton | None]

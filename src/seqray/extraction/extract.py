@@ -18,8 +18,8 @@ from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import attended, heeding, way_of
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.basis import Basis
 from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import by_blocks
@@ -229,13 +229,12 @@ def extract(
             f"conditional, this is {method}; a basis that is grown learns from some by itself, and "
             "seqray.disagreements (seqray evaluate --worst) shows what is left"
         )
-    meter = Meter(budget, seconds, stop)
-    box = heeding(box, meter)
-    with opened_store(store) as kept:
-        asked = attended(box, meter, store=kept, repeat=repeat)
+    meter = Meter(Limits(budget, seconds, stop))
+    with opened_store(store) as cache:
+        oracle = open_oracle(box, meter, cache=cache, repeat=repeat)
         job = Job(
-            *(box, asked, method, basis, prefixes, suffixes, max_rank, max_length, target),
-            *(counterexamples, repeat, seed, meter, kept, progress),
+            *(oracle, method, basis, prefixes, suffixes, max_rank, max_length, target),
+            *(counterexamples, seed, progress),
         )
         try:
             found = conditional_method(job) if method == "conditional" else by_blocks(job)
@@ -245,13 +244,13 @@ def extract(
                 " ask about fewer prefixes, or for a smaller max_rank (--prefixes, --max-rank)"
             ) from error
     if target is not None:
-        *_, nearest = found.settings["rounds"][-1].values()
-        if nearest < target:
-            logger.warning("the target of %g was not reached: %.6g", target, nearest)
+        score = found.settings["rounds"][-1]["score"]
+        if score < target:
+            logger.warning("the target of %g was not reached: %.6g", target, score)
     _warn_of_low_score(found.fidelity)
     settings = {
         "method": method,
-        "asked": way_of(asked),
+        "asked": oracle.mode.value,
         "basis": found.basis.source,
         "prefixes": len(found.basis.prefixes),
         "suffixes": len(found.basis.suffixes),

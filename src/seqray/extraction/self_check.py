@@ -17,10 +17,10 @@ from seqray.automata.words import Words
 from seqray.blackbox.guarded import blamed
 from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.blackbox.queries.noise import measure_noise
-from seqray.blackbox.queries.oracle import way_of
+from seqray.blackbox.queries.oracle import query_mode
 from seqray.extraction.basis import uniform_basis
-from seqray.extraction.hankel.fill import Plan
-from seqray.extraction.hankel.method import N_PREFIXES, N_SUFFIXES
+from seqray.extraction.hankel.plan import Plan
+from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import SeqrayError
@@ -132,11 +132,11 @@ def _abilities(box: BlackBox) -> Finding:
         "states": "what prefixes share is read once",
         "next symbols": "each prefix is asked once",
         "whole words": "each word is asked once",
-    }[way_of(box)]
+    }[query_mode(box).value]
     basis = "words are drawn from the box"
     if not predicts(box):
         basis = "the basis grows from words that weigh much"
-    found = f"{way_of(box)}; {len(box.alphabet)} symbols"
+    found = f"{query_mode(box).value}; {len(box.alphabet)} symbols"
     return Finding("can be asked for", None, found, f"{therefore}; {basis}")
 
 
@@ -251,7 +251,7 @@ def _speed(box: BlackBox, words: Words) -> Finding:
         )
     else:
         plan = Plan.of(uniform_basis(box.alphabet, N_PREFIXES, N_SUFFIXES, seed=rng))
-        n_words = 2 * plan.n_questions  # half of them to find the basis
+        n_words = 2 * plan.n_queries  # half of them to find the basis
         what = f"{N_PREFIXES} × {N_SUFFIXES} blocks, and finding them, ask about {n_words:,} words"
         cost = 2 * plan.n_steps * a_step if isinstance(box, Stepper) else n_words * seconds / n
     shares = " or less" if isinstance(box, Stepper) else ""  # what prefixes share is read once

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,9 +20,9 @@ from seqray.automata.sampling import uniform_words
 from seqray.automata.stepper import predicts
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import BlackBox, query_weights
+from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.noise import Noise
-from seqray.blackbox.queries.oracle import way_of
+from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.growth import LONG_WAYS, WAYS, heavy_words, long_words, typical_words
@@ -135,8 +134,9 @@ def validation_words(
     rng
         The random generator.
     """
-    if predicts(job.asked):
-        drawn = draw_within(job.asked, _n_drawn(job, basis), job.longest, rng, job.meter).words
+    reader = job.oracle.reader
+    if predicts(reader):
+        drawn = draw_within(reader, _n_drawn(job, basis), job.longest, rng, job.meter).words
         words = _new(drawn, basis, known, rng)[:N_HELD_OUT]
         return ValidationWords(words, np.ones(len(words), bool))
     typical = _new(_typical(job, basis, known, rng), basis, known, rng)[: N_HELD_OUT // 2]
@@ -175,7 +175,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         if job.target is not None:  # no more than were asked to learn from
             n_words = min(n_words, max(256, known.n_questions // WAYS))
         try:
-            ask = partial(query_weights, job.asked)
+            ask = job.oracle.weights
             words = typical_words(known, ask, n_words, seed=rng, limit=job.limit)
         except Stopped:
             words = basis.suffixes[:0]
@@ -184,7 +184,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
             return words
     longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
     return uniform_words(
-        job.asked.alphabet, _n_drawn(job, basis), seed=rng, max_length=max(1, longest)
+        job.oracle.alphabet, _n_drawn(job, basis), seed=rng, max_length=max(1, longest)
     )
 
 
@@ -227,14 +227,14 @@ def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) 
         found.append(uniform_words(alphabet, n_uniform, seed=rng, **between))
     if max_length > longest and joins:
         with suppress(Stopped):  # the budget allows no more
-            ask = partial(query_weights, job.asked)
+            ask = job.oracle.weights
             found.append(long_words(typical, ask, n_each, seed=rng, max_length=max_length))
     return Words.concatenate(found)
 
 
 def _max_length(job: Job, n_words: int) -> int:
     """Return how long a word may be: where each symbol is a step, a budget allows shorter ones."""
-    if job.meter.allowance is None or way_of(job.asked) != "states":
+    if job.meter.allowance is None or job.oracle.mode is not QueryMode.STATES:
         return job.longest
     return min(job.longest, job.meter.allowance // (16 * LONG_WAYS * n_words))
 

@@ -16,6 +16,8 @@ import pytest
 import seqray
 from children import child_command, is_there, log_of, pid_of
 from forks import fork, forked
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.blackbox.remote import child as child_module
 from seqray.blackbox.remote.cmd import cmd_box
 from seqray.util.errors import BlackBoxError, Stopped
@@ -91,9 +93,7 @@ def test_a_child_is_not_waited_for_beyond_the_limits(child, monkeypatch, when, l
 def test_a_child_that_is_nearly_done_when_time_is_over_is_not_ended(child):
     command = child("time.sleep(0.3); answer(words)")
     box = cmd_box(command)
-    limited = seqray.blackbox.queries.oracle.heeding(
-        box, seqray.blackbox.queries.oracle.Meter(seconds=0.1)
-    )
+    limited = open_oracle(box, Meter(Limits(time_limit=0.1)))
     assert limited.weights(["aa"]).tolist() == [2]
     assert box.weights(["a"]).tolist() == [1]
     assert log_of(command) == (1, [1, 1])

@@ -8,6 +8,8 @@ import pytest
 import seqray
 from forks import forked
 from same_gru.server import LENGTHS, NotingHandler, handler, quick, serving
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.blackbox.remote.http import http_box
 from seqray.util.errors import BlackBoxError, Stopped
 
@@ -93,9 +95,7 @@ def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limi
 def test_an_answer_may_still_arrive_shortly_after_the_time_is_over():
     late = handler(lambda self: time.sleep(0.4) or True)
     with serving(LENGTHS, late) as server:
-        box = seqray.blackbox.queries.oracle.heeding(
-            http_box(server.url), seqray.blackbox.queries.oracle.Meter(seconds=0.1)
-        )
+        box = open_oracle(http_box(server.url), Meter(Limits(time_limit=0.1)))
         assert box.weights(["aa"]).tolist() == [2]
 
 

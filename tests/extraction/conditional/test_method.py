@@ -10,7 +10,7 @@ from same_gru import native
 from seqray import WeightedAutomaton, extract, language_model
 from seqray.automata.generators import random_machine
 from seqray.blackbox.queried import QueriedModel
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional import method
 from seqray.extraction.conditional.parts import PartSizes
 from seqray.extraction.request import draw_within

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.pacer import Pacer, max_block_queries, sufficient_budget
 from seqray.extraction.conditional.parts import Counterexamples, LearntPart, PartSizes
@@ -34,31 +34,31 @@ def test_all_is_queried_at_once_where_nothing_can_end_it():
 def test_a_target_or_a_limit_begins_with_a_small_part():
     for meter, options in (
         (Meter(), {"has_target": True}),
-        (Meter(seconds=9), {}),
-        (Meter(budget=10**9), {"caches": True}),
+        (Meter(Limits(time_limit=9)), {}),
+        (Meter(Limits(budget=10**9)), {"caches": True}),
     ):
         assert pacer(meter, **options).first_share == 1 / 64
         assert pacer(meter, **options).scores_each_part
-    assert pacer(Meter(stop=threading.Event())).first_share == 1 / 16
+    assert pacer(Meter(Limits(stop=threading.Event()))).first_share == 1 / 16
 
 
 def test_the_first_part_takes_at_most_a_quarter_of_a_small_budget():
     cost = WHOLE.words * 10 + max_block_queries(3, WHOLE)
     for budget in (1000, cost // 100):
-        share = pacer(Meter(budget=budget)).first_share
+        share = pacer(Meter(Limits(budget=budget))).first_share
         assert share == pytest.approx(budget / cost / 4)
-        assert pacer(Meter(budget=budget), share_of_limits=0.5).first_share < share
+        assert pacer(Meter(Limits(budget=budget)), share_of_limits=0.5).first_share < share
 
 
 def test_the_next_part_is_four_times_as_large_where_the_budget_allows_it(part):
-    meter = Meter(budget=10**9)
+    meter = Meter(Limits(budget=10**9))
     assert pacer(meter, caches=True).next_share(part, 1.0) == 1 / 4
     assert pacer(meter, caches=True).next_share(replace(part, share=0.5), 1.0) == 1
 
 
 def test_a_part_that_was_cached_leaves_more_for_the_next(part):
     n_queries = len(part.reference.tree) + part.n_block_queries
-    meter = Meter(budget=2 * n_queries)
+    meter = Meter(Limits(budget=2 * n_queries))
     cached, stepped = (pacer(meter, caches=caches, has_target=True) for caches in (True, False))
     assert cached.next_share(part, 1.0) == pytest.approx(2.8 / 16)
     assert stepped.next_share(part, 1.0) == pytest.approx(2.3 / 16)
@@ -67,10 +67,10 @@ def test_a_part_that_was_cached_leaves_more_for_the_next(part):
 def test_no_part_follows_that_is_hardly_larger(part):
     n_queries = len(part.reference.tree) + part.n_block_queries
     with pytest.raises(Stopped, match=r"budget of .* allows no more") as stopped:
-        pacer(Meter(budget=n_queries // 2), caches=True).next_share(part, 1.0)
+        pacer(Meter(Limits(budget=n_queries // 2)), caches=True).next_share(part, 1.0)
     assert stopped.value.reason is StopReason.BUDGET
     with pytest.raises(Stopped, match="the time of 100 s allows no more") as stopped:
-        pacer(Meter(seconds=100)).next_share(part, 50.0)
+        pacer(Meter(Limits(time_limit=100))).next_share(part, 50.0)
     assert stopped.value.reason is StopReason.TIME
 
 

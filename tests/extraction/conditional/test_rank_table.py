@@ -2,7 +2,7 @@ import numpy as np
 
 from conditional_boxes import SMALL, demo, machine
 from seqray import WeightedAutomaton, extract
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional import learner
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.rank_table import RankTable

@@ -21,7 +21,7 @@ from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
 from seqray.extraction.hankel import fill as filling
-from seqray.extraction.hankel.fill import Plan
+from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import BlackBoxError, SymbolError
 
 
@@ -113,7 +113,7 @@ def test_every_cell_is_what_the_box_says(kind, draw, seed, n_symbols):
     basis = draw(seed, n_symbols) if n_symbols > 1 else closed_basis(seed, 1)
     blocks = fill(kind(wa), basis)
     check_every_cell(wa, blocks)
-    assert blocks.n_questions == Plan.of(basis).n_questions
+    assert blocks.n_questions == Plan.of(basis).n_queries
 
 
 @pytest.mark.parametrize("kind", BOXES)
@@ -190,8 +190,8 @@ def test_progress_rises_to_the_number_of_questions(kind, draw):
     blocks = fill(kind(machine()), basis, progress=lambda *call: calls.append(call))
     done = [n for n, _ in calls]
     assert done == sorted(done)
-    assert {total for _, total in calls} == {Plan.of(basis).n_questions}
-    assert done[-1] == blocks.n_questions == Plan.of(basis).n_questions
+    assert {total for _, total in calls} == {Plan.of(basis).n_queries}
+    assert done[-1] == blocks.n_questions == Plan.of(basis).n_queries
 
 
 def set_words_per_query(monkeypatch, n_words):
@@ -205,7 +205,7 @@ def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
     wa, basis = machine(), draw(5)
     expected = fill(kind(wa), basis)
     for lanes, questions, batch in [(1, 100, 5), (7, 1, 33), (10**6, 10**6, 10**6)]:
-        monkeypatch.setattr(filling, "LANES", lanes)
+        monkeypatch.setattr(filling, "ROWS_PER_WALK", lanes)
         set_words_per_query(monkeypatch, questions)
         monkeypatch.setattr(tree.walk, "__kwdefaults__", {"width": 1, "batch": batch})
         blocks = fill(kind(wa), basis)

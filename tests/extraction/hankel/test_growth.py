@@ -7,7 +7,6 @@ import pytest
 import seqray
 from seqray import WeightedAutomaton, black_box, extract, fill
 from seqray.automata.generators import random_machine
-from seqray.extraction.hankel.fill import Plan
 from seqray.extraction.hankel.growth import (
     FIRST,
     TELLING,
@@ -18,6 +17,7 @@ from seqray.extraction.hankel.growth import (
     telling,
     typical_words,
 )
+from seqray.extraction.hankel.plan import Plan
 from told import rng
 
 
@@ -225,7 +225,7 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
         lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
     )
     found = extract(box, prefixes=100, suffixes=100)
-    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
+    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_queries
 
 
 @pytest.mark.parametrize("n_asked", [9000, 60_000])

@@ -1,9 +1,9 @@
-"""The store of answers: what a black box said is never asked again.
+"""The answer cache: a file of answers of black boxes, so that no query is sent twice.
 
 One SQLite file holds the answers of many boxes. A box is known by its fingerprint, an answer by its
-word; what a box with states said is kept in blocks. The file is in WAL mode: several processes may
-use it at once, and one that is killed loses nothing that it has written. Each answer and each block
-has a checksum, so that damage is found before it is used.
+word; the answers of a box with states are cached in blocks. The file is in WAL mode: several
+processes may use it at once, and one that is killed loses nothing that it has written. Each answer
+and each block has a checksum, so that damage is noticed before it is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from seqray.util.sqlite_file import AWAY, SqliteFile, number, transaction, write
 APPLICATION, VERSION = 0x73657179, 2
 """How SQLite knows the file (``seqy``), and the version of its tables."""
 
-AT_ONCE = 10_000
+WORDS_PER_STATEMENT = 10_000
 """Words looked up in one statement; SQLite takes 32,766 at most."""
 
 TABLES = """
@@ -56,8 +56,8 @@ SECOND_VERSION = (
 
 
 @dataclass(frozen=True)
-class KeptBox:
-    """What a store holds of one box."""
+class CachedBox:
+    """What the file holds of one box."""
 
     id: int
     fingerprint: str
@@ -70,7 +70,7 @@ class KeptBox:
 
 
 def default_store() -> Path:
-    """Return where answers are kept unless one says otherwise: ``SEQRAY_STORE``, or a cache."""
+    """Return the default file of answers: ``SEQRAY_STORE``, or one in the user's cache folder."""
     if chosen := os.environ.get("SEQRAY_STORE"):
         return Path(chosen)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -116,7 +116,7 @@ class AnswerStore(SqliteFile):
         if (version := number(db, "PRAGMA user_version")) > VERSION:
             raise FileError(
                 f"{self.path}: version {version} of the store, this seqray knows {VERSION}: "
-                "update seqray or keep answers elsewhere"
+                "update seqray or choose another file"
             )
         if version < VERSION:
             self._add_checksums(db)
@@ -182,35 +182,28 @@ class AnswerStore(SqliteFile):
     def find(self, box: int, words: Words) -> tuple[BoolArray, FloatArray]:
         """Return which words have an answer, and those answers in the order of the words."""
         keys = word_keys(words)
-        found: dict[bytes, bytes] = {}
+        contents: dict[bytes, bytes] = {}
         with self._using() as db:
-            for begin in range(0, len(keys), AT_ONCE):
-                some = keys[begin : begin + AT_ONCE]
+            for begin in range(0, len(keys), WORDS_PER_STATEMENT):
+                some = keys[begin : begin + WORDS_PER_STATEMENT]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT word, answer, crc FROM answers WHERE box = ? AND word IN ({marks})"
                 rows = db.execute(query, (box, *some)).fetchall()
-                found.update(self._sound(db, box, rows, A_CACHED_ANSWER))
-        known = np.fromiter((key in found for key in keys), bool, len(keys))
-        joined = b"".join(found[key] for key in keys if key in found)
-        answers = np.frombuffer(joined, "<f8").astype(float)
-        n_known = int(known.sum())
-        if n_known and len(answers) != n_known:
-            answers = answers.reshape(n_known, -1)
-        return known, answers
+                contents.update(self._sound(db, box, rows, A_CACHED_ANSWER))
+        known = np.fromiter((key in contents for key in keys), bool, len(keys))
+        return known, join_answers([contents[key] for key in keys if key in contents])
 
     def add(self, box: int, words: Words, answers: FloatArray) -> None:
-        """Keep answers, an entry or one row per word; what is there already stays as it is."""
-        data = np.ascontiguousarray(answers, "<f8").tobytes()
-        size = len(data) // max(1, len(words))
-        rows = []
-        for i, key in enumerate(word_keys(words)):
-            answer = data[i * size : (i + 1) * size]
-            rows.append((box, key, answer, _checksum(box, key, answer)))
+        """Add answers, one entry or row per word; what is there already stays as it is."""
+        rows = [
+            (box, key, answer, _checksum(box, key, answer))
+            for key, answer in zip(word_keys(words), split_answers(answers), strict=True)
+        ]
         with self._using() as db, transaction(db):
             db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     def find_block(self, box: int, name: bytes) -> FloatArray | None:
-        """Return the answers kept under a name, flat, or None."""
+        """Return the answers cached under a name, flat, or None."""
         query = "SELECT name, answers, crc FROM blocks WHERE box = ? AND name = ?"
         with self._using() as db:
             rows = db.execute(query, (box, name)).fetchall()
@@ -218,13 +211,13 @@ class AnswerStore(SqliteFile):
         return np.frombuffer(blocks[name], "<f8").astype(float) if blocks else None
 
     def add_block(self, box: int, name: bytes, answers: FloatArray) -> None:
-        """Keep many answers together under one name."""
+        """Add many answers together under one name."""
         data = np.ascontiguousarray(answers, "<f8").tobytes()
         row = (box, name, data, _checksum(box, name, data))
         with self._using() as db, transaction(db):
             db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?, ?)", row)
 
-    def boxes(self) -> list[KeptBox]:
+    def boxes(self) -> list[CachedBox]:
         """Return what the store holds, the box that was used last first."""
         query = """
             SELECT id, fingerprint, kind, alphabet, created, used,
@@ -235,13 +228,13 @@ class AnswerStore(SqliteFile):
             rows = db.execute(query).fetchall()
         return [self._read_box(*row) for row in rows]
 
-    def _read_box(self, key: Any, name: Any, kind: Any, alphabet: Any, *rest: Any) -> KeptBox:
+    def _read_box(self, key: Any, name: Any, kind: Any, alphabet: Any, *rest: Any) -> CachedBox:
         """Return a row of the table of boxes, if it is one that a store writes."""
         try:
             created, used = map(float, rest[:2])
             symbols = Alphabet(json.loads(alphabet))
             if isinstance(name, str) and isinstance(kind, str):
-                return KeptBox(key, name, kind, symbols, created, used, *rest[2:])
+                return CachedBox(key, name, kind, symbols, created, used, *rest[2:])
         except (TypeError, ValueError, SeqrayError):
             pass
         raise FileError(f"{self.path}: damaged: what it says of box {key} makes no sense; {AWAY}")
@@ -252,41 +245,38 @@ class AnswerStore(SqliteFile):
         query = (
             "SELECT word, answer, crc FROM answers WHERE box = ? AND word >= ? ORDER BY word LIMIT "
         )
-        found: dict[bytes, bytes] = {}
+        contents: dict[bytes, bytes] = {}
         with self._using() as db:
             for _ in range(4 * n):  # words at random places, and at last the first ones
                 codes = rng.integers(0, len(alphabet), rng.integers(1, 12))
                 row = db.execute(query + "1", (box, codes.astype(kind).tobytes())).fetchall()
-                found |= self._sound(db, box, row, A_CACHED_ANSWER)
-                if len(found) >= n:
+                contents |= self._sound(db, box, row, A_CACHED_ANSWER)
+                if len(contents) >= n:
                     break
             rows = db.execute(f"{query}{n}", (box, b"")).fetchall()
             first = self._sound(db, box, rows, A_CACHED_ANSWER)
-        found = dict(islice({**found, **first}.items(), n))
-        answers = np.frombuffer(b"".join(found.values()), "<f8").astype(float)
-        if len(answers) != len(found):
-            answers = answers.reshape(len(found), -1)
-        return _words_of_keys(alphabet, [*found]), answers
+        contents = dict(islice({**contents, **first}.items(), n))
+        return _words_of_keys(alphabet, [*contents]), join_answers([*contents.values()])
 
-    def answers(self, box: KeptBox) -> Iterator[tuple[Words, FloatArray]]:
+    def answers(self, box: CachedBox) -> Iterator[tuple[Words, FloatArray]]:
         """Yield all words of a box with their answers, in batches, in the order of their codes."""
         query = (
             "SELECT word, answer, crc FROM answers WHERE box = ? AND word {} ? ORDER BY word "
-            f"LIMIT {AT_ONCE}"
+            f"LIMIT {WORDS_PER_STATEMENT}"
         )
         last, compared = b"", ">="
         while True:
             with self._using() as db:
                 rows = db.execute(query.format(compared), (box.id, last)).fetchall()
-                found = self._sound(db, box.id, rows, A_CACHED_ANSWER)
-            if not found:
+                contents = self._sound(db, box.id, rows, A_CACHED_ANSWER)
+            if not contents:
                 return
-            last, compared = [*found][-1], ">"
-            answers = np.frombuffer(b"".join(found.values()), "<f8")
-            yield _words_of_keys(box.alphabet, [*found]), answers.reshape(len(found), -1)
+            last, compared = [*contents][-1], ">"
+            answers = join_answers([*contents.values()]).reshape(len(contents), -1)
+            yield _words_of_keys(box.alphabet, [*contents]), answers
 
-    def forget(self, boxes: list[KeptBox]) -> None:
-        """Remove all that is kept of some boxes, and give the room back."""
+    def forget(self, boxes: list[CachedBox]) -> None:
+        """Delete all that is cached of some boxes, and shrink the file."""
         with self._using() as db:
             with transaction(db):
                 db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])
@@ -311,6 +301,20 @@ def opened_store(
         return
     with AnswerStore(store) as opened:
         yield opened
+
+
+def join_answers(contents: list[bytes]) -> FloatArray:
+    """Return cached answers as an array: one number per word, or one row."""
+    answers = np.frombuffer(b"".join(contents), "<f8").astype(float)
+    is_flat = len(answers) == len(contents)
+    return answers if is_flat else answers.reshape(len(contents), -1)
+
+
+def split_answers(answers: FloatArray) -> list[bytes]:
+    """Return the bytes of each answer, one entry or row per word."""
+    data = np.ascontiguousarray(answers, "<f8").tobytes()
+    size = len(data) // max(1, len(answers))
+    return [data[i * size : (i + 1) * size] for i in range(len(answers))]
 
 
 def word_keys(words: Words) -> list[bytes]:

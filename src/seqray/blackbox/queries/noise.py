@@ -1,4 +1,4 @@
-"""How noisy a box is: what two answers to the same words say of it."""
+"""The noise of a box, measured by two answers to each of some words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from seqray.util.arrays import FloatArray
 
-ROUNDING = 1e-5
+ROUNDING_SHARE = 1e-5
 """Differences up to this share of an answer are no noise: a word's batch alters that much."""
 
-DROWNED = 0.5
+MAX_RELATIVE_NOISE = 0.5
 """Above this share of an answer, noise no longer grows with it: the answer is mostly noise."""
 
 
@@ -38,8 +38,8 @@ class Noise:
         return self.level * (np.abs(answers) if self.relative else np.ones_like(answers))
 
 
-SURE = Noise(0.0, relative=False)
-"""None at all."""
+NO_NOISE = Noise(0.0, relative=False)
+"""The noise of a box that always answers the same."""
 
 
 def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> Noise:
@@ -59,23 +59,23 @@ def measure_noise(first: FloatArray, second: FloatArray, *, repeat: int = 1) -> 
     """
     scale = max(float(np.abs(first).max()), float(np.abs(second).max()), np.finfo(float).tiny)
     first, second = first / scale, second / scale  # squares must not underflow
-    apart = first - second
+    difference = first - second
     least = 1e-6 if (first < 0).any() else 0.0  # answers of both signs come close to 0
-    sizes = np.maximum(np.maximum(np.abs(first), np.abs(second)) * ROUNDING, least)
-    if (np.abs(apart) <= sizes).all():
-        return SURE
-    noise = _likelier(first, second, apart, 1 + 1 / repeat)
+    sizes = np.maximum(np.maximum(np.abs(first), np.abs(second)) * ROUNDING_SHARE, least)
+    if (np.abs(difference) <= sizes).all():
+        return NO_NOISE
+    noise = _likelier(first, second, difference, 1 + 1 / repeat)
     return noise if noise.relative else Noise(noise.level * scale, relative=False)
 
 
-def _likelier(first: FloatArray, second: FloatArray, apart: FloatArray, share: float) -> Noise:
+def _likelier(first: FloatArray, second: FloatArray, difference: FloatArray, share: float) -> Noise:
     """Return the likelier noise; a difference has ``share`` times the variance of an answer."""
-    same = Noise(float(np.sqrt(np.mean(apart**2) / share)), relative=False)
+    same = Noise(float(np.sqrt(np.mean(difference**2) / share)), relative=False)
     size = (np.abs(first) + np.abs(second)) / 2
     if not size.all():
         return same
-    growing = Noise(float(np.sqrt(np.mean((apart / size) ** 2) / share)), relative=True)
-    if growing.level > DROWNED:
+    growing = Noise(float(np.sqrt(np.mean((difference / size) ** 2) / share)), relative=True)
+    if growing.level > MAX_RELATIVE_NOISE:
         return same
     # Both explain the sum of squares equally; the likelier one expects smaller deviations.
     return min(same, growing, key=lambda noise: float(np.log(noise.of(size)).sum()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.request import Job
 from seqray.util.progress import Progress
 

@@ -83,7 +83,7 @@ def find_counterexamples(
     least = max(largest / 2, settings.min_distance)
     words = [word for word in distances if distances[word] > least]
     search = CounterexampleSearch(
-        questions=meter.n_questions,
+        questions=meter.n_queries,
         states=automaton.n_states,
         distance=distances[shortest],
         after=box.alphabet.show(shortest),

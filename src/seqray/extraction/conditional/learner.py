@@ -10,9 +10,9 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Symbol, Words
-from seqray.blackbox.queried import QueriedModel
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import MeteredModel
+from seqray.blackbox.protocol import PredictingBox
+from seqray.blackbox.queries.limits import Meter
+from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
@@ -36,15 +36,6 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class CountedBox:
-    """A box whose queries are counted; ``caches``: a query that was sent before costs nothing."""
-
-    box: QueriedModel | MeteredModel
-    meter: Meter
-    caches: bool
-
-
-@dataclass(frozen=True, eq=False)
 class ConditionalLearner:
     """Learns from parts of all queries.
 
@@ -52,8 +43,8 @@ class ConditionalLearner:
     ----------
     job
         The extraction.
-    counted
-        The box to query.
+    oracle
+        Answers queries about the box, and counts them.
     held_out
         What the box predicts for the words on which automata are compared.
     data_set
@@ -67,7 +58,7 @@ class ConditionalLearner:
     """
 
     job: Job
-    counted: CountedBox
+    oracle: Oracle
     held_out: Reference
     data_set: Words | None
     rng: np.random.Generator
@@ -75,14 +66,14 @@ class ConditionalLearner:
     settings: ConditionalSettings
 
     @property
-    def box(self) -> QueriedModel | MeteredModel:
+    def box(self) -> PredictingBox:
         """The box to query."""
-        return self.counted.box
+        return self.oracle.predictor
 
     @property
     def meter(self) -> Meter:
         """What counts queries and time."""
-        return self.counted.meter
+        return self.oracle.meter
 
     @property
     def word_length(self) -> float:
@@ -111,7 +102,7 @@ class ConditionalLearner:
         sizes = self.sizes.share(share, self.settings)
         with self.job.timing("fill"):
             reference = self._words(sizes.words, None if before is None else before.reference)
-            n_before, total = self.meter.n_asked, sizes.contexts * sizes.columns // 2
+            n_before, total = self.meter.n_answers, sizes.contexts * sizes.columns // 2
             with counted_answers(self.job, self.meter, "following contexts", total) as count:
                 blocks = fill_conditional(
                     self.box,
@@ -123,8 +114,8 @@ class ConditionalLearner:
                     progress=count.expect,
                     settings=self.settings,
                 )
-            n_queries = self.meter.n_asked - n_before
-            if self.counted.caches and before is not None:
+            n_queries = self.meter.n_answers - n_before
+            if self.oracle.caches and before is not None:
                 n_queries += before.n_block_queries
         with self.job.timing("svd"):
             svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
@@ -242,7 +233,7 @@ def _scored(learner: ConditionalLearner, learning: Learning) -> Learning:
     part, stopped = learner.fit_largest(learning.part, learning.stopped)
     _, fidelity = learner.nearest(part, part.counterexamples.to_validate)
     sizes = len(part.reference.weights), len(part.blocks.contexts)
-    a_round = ConditionalRound(learner.meter.n_questions, *sizes, fidelity.score)
+    a_round = ConditionalRound(learner.meter.n_queries, *sizes, fidelity.score)
     return replace(learning, part=part, rounds=(*learning.rounds, a_round), stopped=stopped)
 
 

@@ -17,9 +17,7 @@ import logging
 import numpy as np
 
 from seqray.automata.words import Words
-from seqray.blackbox.queried import QueriedModel
-from seqray.blackbox.queries.meter import Meter
-from seqray.blackbox.queries.oracle import MeteredModel
+from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.basis import CUT, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.counterexamples import (
@@ -28,7 +26,6 @@ from seqray.extraction.conditional.counterexamples import (
 )
 from seqray.extraction.conditional.learner import (
     ConditionalLearner,
-    CountedBox,
     learn_in_parts,
     mean_word_length,
 )
@@ -52,33 +49,25 @@ SETTINGS = CONDITIONAL
 """The settings that the method uses."""
 
 
-def _counted(job: Job) -> CountedBox:
-    """Return the box to query with its meter; the queries of an automaton are free."""
-    if isinstance(job.asked, QueriedModel | MeteredModel):
-        return CountedBox(job.asked, job.meter, isinstance(job.asked, QueriedModel))
-    meter = dataclasses.replace(job.meter, budget=None)
-    return CountedBox(MeteredModel(job.asked, meter), meter, caches=False)
-
-
 def conditional_method(job: Job) -> Found:
     """Extract automata of every rank from the next-symbol distributions of a box."""
-    counted = _counted(job)
-    meter = counted.meter
+    oracle = job.oracle.counted()  # an automaton has no budget, but its steps count
+    meter = oracle.meter
     rng, held_out_rng = job.rngs()
     data_set = _data_set(job, rng)
     max_length = job.longest
     try:
         progress = counted_answers(job, meter, "drawing words to compare on", N_HELD_OUT)
         with job.timing("choose"), progress, meter.validating():
-            held_out = draw_within(counted.box, N_HELD_OUT, max_length, held_out_rng, meter)
+            held_out = draw_within(oracle.predictor, N_HELD_OUT, max_length, held_out_rng, meter)
             max_length = min(max_length, 2 * held_out.n_prefixes // len(held_out.weights))
             noise = probe_noise(job, held_out)
         sizes = whole_sizes(job, mean_word_length(held_out), data_set, SETTINGS)
-        learner = ConditionalLearner(job, counted, held_out, data_set, rng, sizes, SETTINGS)
+        learner = ConditionalLearner(job, oracle, held_out, data_set, rng, sizes, SETTINGS)
         learning = learn_in_parts(learner, _pacer(learner))
         learning = learn_from_counterexamples(learner, learning)
     except Stopped as stopped:
-        raise _with_advice(stopped, meter, len(job.box.alphabet), max_length) from None
+        raise _with_advice(stopped, meter, len(job.oracle.alphabet), max_length) from None
     table, learning = rank_table(learner, learning)
     if job.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
@@ -87,7 +76,7 @@ def conditional_method(job: Job) -> Found:
         "columns": part.blocks.features.shape[1],
         "fitted_ranks": sorted(table.fitted_ranks),
         **meter.counts(),
-        "steps": meter.n_questions,
+        "steps": meter.n_queries,
         "rounds": [dataclasses.asdict(each) for each in learning.rounds],
         "counterexamples": [each.to_json() for each in learning.searches],
         **stop_settings(learning.stopped),
@@ -112,9 +101,9 @@ def _pacer(learner: ConditionalLearner) -> Pacer:
     return Pacer(
         learner.meter,
         learner.sizes,
-        len(job.box.alphabet),
+        len(job.oracle.alphabet),
         learner.word_length,
-        caches=learner.counted.caches,
+        caches=learner.oracle.caches,
         has_target=job.target is not None,
         share_of_limits=settings.first_share_of_limits if job.counterexamples else 1.0,
         settings=settings,
@@ -126,7 +115,7 @@ def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     assert not isinstance(job.basis, Basis)
     if job.basis is None or isinstance(job.basis, str):
         return None
-    words = job.asked.alphabet.words(job.basis)
+    words = job.oracle.alphabet.words(job.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
     words = _readable(words, job.limit)

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 from seqray.automata.words import Words
-from seqray.blackbox.queries.meter import Meter
+from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional.parts import LearntPart, PartSizes
-from seqray.extraction.request import FEWEST, Job, words_that_fit
+from seqray.extraction.request import MIN_WORDS, Job, words_that_fit
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.util.errors import Stopped, StopReason
 
@@ -60,7 +60,7 @@ class Pacer:
     def scores_each_part(self) -> bool:
         """Whether the fidelity of every part is of interest, and not only that of the last one."""
         meter = self.meter
-        return self.has_target or meter.budget is not None or meter.seconds is not None
+        return self.has_target or meter.budget is not None or meter.time_limit is not None
 
     @property
     def first_share(self) -> float:
@@ -84,11 +84,11 @@ class Pacer:
             affordable = (SAFE_SHARE_OF_BUDGET * self._queries_left + n_free) / n_queries
             growth = min(growth, affordable)
             limit = meter.no_more()
-        if meter.seconds is not None:
-            seconds_left = self.share_of_limits * meter.seconds - meter.elapsed
+        if meter.time_limit is not None:
+            seconds_left = self.share_of_limits * meter.time_limit - meter.elapsed
             in_time = SAFE_SHARE_OF_TIME * seconds_left / seconds
             if in_time < growth:
-                message = f"the time of {meter.seconds:g} s allows no more"
+                message = f"the time of {meter.time_limit:g} s allows no more"
                 growth, limit = in_time, Stopped(StopReason.TIME, message)
         if growth * part.share < min(1, self.settings.min_growth * part.share):
             raise limit
@@ -98,10 +98,10 @@ class Pacer:
     def _pace(self) -> tuple[float, float]:
         """The share of the first part, and how many times as large the next one is at most."""
         shares = self.settings.part_shares
-        hurries = self.has_target or self.meter.seconds is not None
+        hurries = self.has_target or self.meter.time_limit is not None
         if hurries or (self.meter.limits and self.caches):
             return shares[0], 4
-        return (shares[1], 16) if self.meter.stop is not None else (1.0, math.inf)
+        return (shares[1], 16) if self.meter.limits.stop is not None else (1.0, math.inf)
 
     @property
     def _queries_left(self) -> float:
@@ -116,7 +116,7 @@ def whole_sizes(
     n_words = math.ceil(settings.words_per_context * n_contexts)
     if data_set is not None:
         n_words = min(n_words, len(data_set))
-    if n_words > (n_fit := words_that_fit(len(job.box.alphabet), word_length)):
+    if n_words > (n_fit := words_that_fit(len(job.oracle.alphabet), word_length)):
         logger.warning("only %d words of %d to learn from fit into memory", n_fit, n_words)
         n_words = n_fit
     return PartSizes(n_words, n_contexts, job.n_suffixes or settings.n_columns)
@@ -134,6 +134,6 @@ def sufficient_budget(n_symbols: int, max_length: int, settings: ConditionalSett
     >>> sufficient_budget(4, 10, ConditionalSettings())
     360
     """
-    n_words = FEWEST + settings.min_words
+    n_words = MIN_WORDS + settings.min_words
     smallest = PartSizes(1, 1, settings.n_columns).share(MIN_SHARE, settings)
     return n_words * (1 + max_length) + max_block_queries(n_symbols, smallest)

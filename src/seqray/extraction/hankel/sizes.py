@@ -1,0 +1,121 @@
+"""How many prefixes and suffixes to query: what is wanted, and what a budget allows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from seqray.blackbox.queries.oracle import QueryMode
+from seqray.extraction.basis import Basis
+from seqray.extraction.hankel.growth import LONG_WAYS, TELLING, WAYS, sizes_up_to
+from seqray.extraction.request import N_HELD_OUT, Job
+
+Size = tuple[int, int]
+"""The number of prefixes, and of suffixes."""
+
+N_PREFIXES, N_SUFFIXES = 800, 800
+"""How many of each to query by default."""
+
+WORDS_PER_CELL = 2.1
+"""About how many words are queried to find a basis, for each prefix with each suffix."""
+
+STEPS_PER_WORD = 3
+"""About how many steps, or prefixes, one more word takes."""
+
+NEW_SHARE = 0.7
+"""About which share of the words of its blocks was not queried to find a basis."""
+
+MIN_GROWTH = 1.2
+"""A basis is grown further only if it has at least so many times as many cells as the last."""
+
+
+def wanted_size(job: Job) -> Size:
+    """Return how many prefixes and suffixes to query if nothing is scarce."""
+    if isinstance(job.basis, Basis):
+        return size_of(job.basis)
+    return job.n_prefixes or N_PREFIXES, job.n_suffixes or N_SUFFIXES
+
+
+def size_of(basis: Basis) -> Size:
+    """Return how many prefixes and suffixes a basis has."""
+    return len(basis.prefixes), len(basis.suffixes)
+
+
+def affordable_size(job: Job) -> Size:
+    """Return how many prefixes and suffixes a budget allows if it is for their blocks alone.
+
+    Each prefix is queried with about every symbol and suffix. A basis that cannot be afforded need
+    not be found first, which costs queries itself where the box is sampled.
+    """
+    wanted = wanted_size(job)
+    if job.meter.allowance is None or job.oracle.is_free:
+        return wanted
+    n_cells = job.meter.allowance / max(1, len(job.oracle.alphabet) - 1)
+    return _scaled(wanted, min(1.0, math.sqrt(n_cells / math.prod(wanted))))
+
+
+def sizes_to_come(job: Job, known: Size = (0, 0), cost_ratio: float = 1.0) -> list[Size]:
+    """Return the sizes of the bases to grow to: up to the largest that the rest of a budget allows.
+
+    Parameters
+    ----------
+    job
+        What to extract, within which budget.
+    known
+        The size of the blocks that are filled. Where there are none, the first size is that of a
+        uniform basis.
+    cost_ratio
+        How many times as much as expected it cost to find the last basis.
+
+    Returns
+    -------
+    sizes
+        None at all where no basis can be found that is larger by enough to be worth it.
+    """
+    wanted, least = wanted_size(job), MIN_GROWTH * math.prod(known)
+    is_free = job.meter.allowance is None or job.oracle.is_free
+    left = math.inf if is_free else job.meter.left - _validation_cost(job)
+    for share in np.linspace(1, 0, 200, endpoint=False).tolist():
+        sizes = [size for size in sizes_up_to(*_scaled(wanted, share)) if math.prod(size) >= least]
+        if not sizes:
+            return []
+        grown = sizes if least else sizes[1:]
+        growth = cost_ratio * sum(growth_cost(job, size) for size in grown)
+        if growth + _fill_cost(job, sizes[-1]) <= left:
+            break
+    if not least and len(sizes) == 1:
+        return [affordable_size(job)]  # enough for a uniform basis only
+    return sizes
+
+
+def growth_cost(job: Job, size: Size) -> float:
+    """Return about how many queries it costs to find a basis of a size.
+
+    Of more than `TELLING` suffixes only some are looked at; words of larger bases are longer.
+    """
+    n_cells = math.prod(size)
+    if (steps := _steps_per_word(job)) > 1:
+        return float(steps * WORDS_PER_CELL * n_cells * (n_cells / TELLING**2) ** 0.2)
+    return float(WORDS_PER_CELL * n_cells * min(1.0, TELLING**2 / n_cells) ** 0.35)
+
+
+def _fill_cost(job: Job, size: Size) -> float:
+    """Return about how many queries it costs to fill the blocks of a basis that was grown."""
+    n_symbols = max(1, len(job.oracle.alphabet) - 1)
+    return NEW_SHARE * _steps_per_word(job) * math.prod(size) * n_symbols
+
+
+def _validation_cost(job: Job) -> float:
+    """Return about how many queries are for words to compare on."""
+    cost = _steps_per_word(job) * 2 * N_HELD_OUT * (WAYS + LONG_WAYS)
+    return min(cost, (job.meter.allowance or math.inf) / 12)
+
+
+def _steps_per_word(job: Job) -> int:
+    """Return about how many queries one more word takes."""
+    return 1 if job.oracle.mode is QueryMode.WORDS else STEPS_PER_WORD
+
+
+def _scaled(size: Size, share: float) -> Size:
+    return max(1, math.ceil(share * size[0])), max(1, math.ceil(share * size[1]))
