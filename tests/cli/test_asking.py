@@ -258,7 +258,7 @@ def test_a_model_s_budget_that_is_too_small_says_what_is_enough(folder, fails):
 
 def test_check_shows_what_it_found(folder, run):
     text = " ".join(run("check", "machine.json").split())
-    for part in ("batch = single", "padded = unpadded", "Σp = 1", "words a second", "✓"):
+    for part in ("batch = single", "padded = unpadded", "Σp = 1", "words per second", "✓"):
         assert part in text
 
 

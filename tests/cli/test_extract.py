@@ -72,7 +72,7 @@ def test_extract_shows_where_they_disagreed(folder, run):
 
 def test_a_target_is_refused_where_nothing_predicts(folder, fails):
     error = fails(2, "extract", "machine.json", "-o", "run", "--target", "0.9", "--method", "paper")
-    assert "target: only the method conditional, and a basis that is grown, ask" in error
+    assert "target: only the method conditional, and a basis that is grown, stop early" in error
 
 
 def test_extract_takes_all_it_is_told(folder, run):

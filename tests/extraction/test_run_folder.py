@@ -548,7 +548,7 @@ def test_checksums_are_no_setting_of_a_run(run, tmp_path):
 
 def test_a_run_of_a_newer_version_asks_for_a_newer_seqray(run):
     change(run / "config.json", version=3)
-    check_refused(run, r"written by a newer seqray .* pip install --upgrade seqray")
+    check_refused(run, r"written by a newer seqray .* install a newer seqray")
 
 
 def test_a_config_of_another_format_is_refused(run):

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import allowed_length
@@ -23,10 +21,8 @@ from seqray.blackbox.queries.limits import Meter
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.basis import Basis
-from seqray.extraction.svd import Decomposition
 from seqray.fidelity.reference import Reference
-from seqray.fidelity.table import FidelityTable
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.errors import ArgumentError
 from seqray.util.memory import memory_limit
 from seqray.util.progress import PhasedProgress, Progress
 
@@ -148,23 +144,6 @@ def words_that_fit(n_symbols: int, length: float) -> int:
     the memory is for other tables.
     """
     return max(MIN_WORDS, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
-
-
-class Found(NamedTuple):
-    """What a method of extraction returns."""
-
-    decomposition: Decomposition
-    basis: Basis
-    fidelity: FidelityTable
-    settings: dict[str, Any]
-    fitted: Mapping[int, WeightedAutomaton] = {}
-
-
-def stop_settings(stopped: Stopped | None) -> dict[str, str | None]:
-    """Return why an extraction ended early, as run folders keep it; empty where it did not."""
-    if stopped is None:
-        return {"stopped": "", "stop_reason": None}
-    return {"stopped": str(stopped), "stop_reason": stopped.reason.value}
 
 
 def draw_within(

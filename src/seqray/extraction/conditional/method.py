@@ -17,7 +17,7 @@ import logging
 import numpy as np
 
 from seqray.automata.words import Words
-from seqray.extraction.basis import CUT, Basis
+from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.counterexamples import (
     learn_from_counterexamples,
@@ -33,12 +33,11 @@ from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.conditional.rank_table import rank_table
 from seqray.extraction.request import (
     N_HELD_OUT,
-    Found,
     Job,
     draw_within,
     probe_noise,
-    stop_settings,
 )
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.errors import ArgumentError, Stopped
 
@@ -48,7 +47,7 @@ SETTINGS = CONDITIONAL
 """The settings that the method uses."""
 
 
-def conditional_method(job: Job) -> Found:
+def conditional_method(job: Job) -> Extraction:
     """Extract automata of every rank from the next-symbol distributions of a box."""
     oracle = job.oracle.counted()  # an automaton has no budget, but its steps count
     meter = oracle.meter
@@ -77,18 +76,23 @@ def conditional_method(job: Job) -> Found:
     if job.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
     part = learning.part
-    settings = {
-        "columns": part.blocks.features.shape[1],
-        "fitted_ranks": sorted(table.fitted_ranks),
-        **meter.counts(),
-        "steps": meter.n_queries,
-        "rounds": [dataclasses.asdict(each) for each in learning.rounds],
-        "counterexamples": [each.to_json() for each in learning.searches],
-        **stop_settings(learning.stopped),
-        "noise": dataclasses.asdict(noise),
-    }
+    counts, stopped_early = meter.counts(), learning.stopped
+    settings = ExtractionSettings(
+        columns=part.blocks.features.shape[1],
+        fitted_ranks=sorted(table.fitted_ranks),
+        questions=counts["questions"],
+        validation_questions=counts["validation_questions"],
+        queries_sent=counts["queries_sent"],
+        steps=meter.n_queries,
+        rounds=learning.rounds,
+        counterexamples=learning.searches,
+        stopped=str(stopped_early or ""),
+        stop_reason=None if stopped_early is None else stopped_early.reason,
+        noise=noise,
+    )
     basis = _basis(job, part, is_drawn=data_set is None)
-    return Found(part.svd, basis, table.fidelity, settings, table.fitted)
+    automata = dataclasses.replace(part.svd, fitted=table.fitted)
+    return Extraction(automata, basis, table.fidelity, settings)
 
 
 def _pacer(learner: ConditionalLearner) -> Pacer:
@@ -139,7 +143,7 @@ def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:
     blocks, words = part.blocks, part.reference.words
     n_cut = int((words.lengths >= job.longest).sum()) if is_drawn else 0
     if n_cut:
-        logger.warning(CUT, n_cut, job.longest)
+        logger.warning(WORDS_CUT_WARNING, n_cut, job.longest)
     source = f"words {'drawn from the box' if is_drawn else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:

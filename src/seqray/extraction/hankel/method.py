@@ -6,18 +6,22 @@ import dataclasses
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.stepper import predicts
 from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.blackbox.queries.noise_probe import N_PROBED
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.growth import WRONG, counterexamples, grown_basis
+from seqray.extraction.hankel.decomposition import decompose
+from seqray.extraction.hankel.growth import counterexamples, grown_basis
 from seqray.extraction.hankel.partial_fill import fill_within
+from seqray.extraction.hankel.rounds import HankelRound
+from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.hankel.sizes import (
     Size,
     affordable_size,
@@ -27,20 +31,18 @@ from seqray.extraction.hankel.sizes import (
     wanted_size,
 )
 from seqray.extraction.request import (
-    Found,
     Job,
     announce,
     note_unused,
     probe_noise,
-    stop_settings,
 )
-from seqray.extraction.svd import Decomposition, decompose
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
     ValidationWords,
     above_noise,
     known_words,
     validation_words,
-    warn_of_little_said,
+    warn_of_equal_weights,
     warn_of_lost_digits,
 )
 from seqray.fidelity.compare import compare_ranks
@@ -55,26 +57,6 @@ WEIGHTINGS = ("balanced", "soft", "softer")
 
 BATCH_IN_TIME = 25
 """Words to compare on that are queried between two looks at the time limit."""
-
-
-@dataclass(frozen=True)
-class HankelRound:
-    """One set of blocks that was filled.
-
-    Parameters
-    ----------
-    questions
-        Queries until then.
-    prefixes, suffixes
-        The size of the basis.
-    score
-        The best fidelity score of an automaton of the blocks.
-    """
-
-    questions: int
-    prefixes: int
-    suffixes: int
-    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +101,7 @@ class _Filled(NamedTuple):
     noise: Noise
 
 
-def by_blocks(job: Job) -> Found:
+def by_blocks(job: Job) -> Extraction:
     """Extract automata of every rank from blocks of the Hankel matrix."""
     grows = _grows(job)
     rng, held_out_rng = job.rngs()
@@ -132,18 +114,22 @@ def by_blocks(job: Job) -> Found:
     _warn(job, growth, blocks, stopped)
     reference = _reference(job, blocks, reference, noise)
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    settings: dict[str, Any] = {
-        "weighting": weighting,
-        **_counts(job.oracle, blocks),
-        **stop_settings(stopped),
-        "noise": dataclasses.asdict(noise),
-    }
-    if grows:
-        rounds = growth.rounds
-        if not growth.is_target_reached:
-            rounds = (*rounds, _round(job, blocks, table))
-        settings["rounds"] = [dataclasses.asdict(each) for each in rounds]
-    return Found(decomposition, blocks.basis, table, settings)
+    rounds = growth.rounds
+    if not growth.is_target_reached:
+        rounds = (*rounds, _round(job, blocks, table))
+    counts = _counts(job.oracle, blocks)
+    settings = ExtractionSettings(
+        weighting=weighting,
+        questions=counts["questions"],
+        validation_questions=counts["validation_questions"],
+        queries_sent=counts["queries_sent"],
+        steps=counts["steps"],
+        stopped=str(stopped or ""),
+        stop_reason=None if stopped is None else stopped.reason,
+        noise=noise,
+        rounds=rounds if grows else None,
+    )
+    return Extraction(decomposition, blocks.basis, table, settings)
 
 
 def _fill(job: Job, growth: Growth, rng: np.random.Generator) -> _Filled:
@@ -152,7 +138,7 @@ def _fill(job: Job, growth: Growth, rng: np.random.Generator) -> _Filled:
     try:
         with job.timing("choose"), job.meter.validating():
             held_out = validation_words(job, growth.basis, growth.known, rng)
-            reference = _in_time(job.oracle, held_out).ask(job.oracle.reader)
+            reference = _in_time(job.oracle, held_out).query(job.oracle.reader)
             noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, stopped = _last_blocks(job, growth)
@@ -207,7 +193,7 @@ def _reference(
     if reference is None or _is_silent(reference, blocks):
         reference = known_words(blocks)
     if blocks.values.any() and not job.oracle.predicts:
-        warn_of_little_said(reference.weights)
+        warn_of_equal_weights(reference.weights)
     return above_noise(reference, _noise_of_mean(noise, job.repeat))
 
 
@@ -229,9 +215,9 @@ def _counts(oracle: Oracle, blocks: HankelBlocks) -> dict[str, int]:
 
 def _decomposed(
     job: Job, blocks: HankelBlocks, reference: Reference, noise: Noise
-) -> tuple[Decomposition, FidelityTable, str]:
+) -> tuple[RankedAutomata, FidelityTable, str]:
     """Factor blocks with the weights for rows and columns that give the highest fidelity."""
-    best: tuple[Decomposition, FidelityTable, str] | None = None
+    best: tuple[RankedAutomata, FidelityTable, str] | None = None
     best_score = -np.inf
     for weighting in ("none",) if job.method == "paper" else WEIGHTINGS:
         with job.timing("svd"):
@@ -333,14 +319,14 @@ def _grow(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator)
             size, *larger = larger
             growth = dataclasses.replace(growth, planned=size)
             n_before = meter.n_answers
-            n_wrong = max(1, size[0] // WRONG)
+            n_wrong = max(1, size[0] // HANKEL.prefixes_per_counterexample)
             guess = svd.largest.weights
             wrong = counterexamples(known, query, guess, n_wrong, seed=rng, limit=job.limit)
             basis = grown_basis(
                 *(known, query, *size),
                 seed=rng,
                 max_length=job.longest,
-                wrong=wrong,
+                extra_words=wrong,
                 limit=job.limit,
             )
             growth = dataclasses.replace(growth, basis=basis)
@@ -357,13 +343,13 @@ def _grow(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator)
 
 def _compared(
     job: Job, growth: Growth, known: HankelBlocks, rng: np.random.Generator
-) -> tuple[Decomposition, Growth]:
+) -> tuple[RankedAutomata, Growth]:
     """Factor blocks, and with a target compare them with the box."""
     if job.target is None:
         return decompose(known, max_rank=job.max_rank, seed=job.seed), growth
     with job.meter.validating():
         held_out = validation_words(job, growth.basis, known, rng)
-        reference = held_out.ask(job.oracle.reader)
+        reference = held_out.query(job.oracle.reader)
     svd, table, _ = _decomposed(job, known, reference, NO_NOISE)
     rounds = (*growth.rounds, _round(job, known, table))
     is_reached = len(rounds) > 1 and min(each.score for each in rounds[-2:]) >= job.target

@@ -1,0 +1,154 @@
+"""What to extract: the parameters of `seqray.extract`, checked in one place."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from seqray.automata.stepper import predicts
+from seqray.automata.words import Word, Words
+from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.extraction.basis import Basis
+from seqray.util.arrays import whole_number
+from seqray.util.errors import ArgumentError
+
+
+class Method(enum.StrEnum):
+    """The methods to extract automata."""
+
+    AUTO = "auto"
+    PAPER = "paper"
+    WEIGHTED = "weighted"
+    CONDITIONAL = "conditional"
+
+
+METHODS = {
+    Method.AUTO.value: "conditional where the box predicts next symbols, weighted where not",
+    Method.PAPER.value: "raw blocks over a uniform basis, as in the paper",
+    Method.WEIGHTED.value: "weighted blocks; the basis sampled from the box where it predicts, "
+    "else grown",
+    Method.CONDITIONAL.value: "how contexts go on, and automata fitted to that; the box has to "
+    "predict",
+}
+"""The methods by name, and what they do."""
+
+BASES = ("sampled", "grown", "uniform")
+"""Where prefixes and suffixes may come from, if no words are given."""
+
+BasisChoice: TypeAlias = Basis | Words | Iterable[Word] | str | None
+"""A basis, words to draw it from, one of `BASES`, or None: what the method says."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What to extract; the fields are the arguments of `seqray.extract`.
+
+    Examples
+    --------
+    >>> Request(max_rank=0)
+    Traceback (most recent call last):
+    ...
+    seqray.ArgumentError: max_rank: expected a whole number from 1, got 0
+    """
+
+    n_prefixes: int | None = None
+    n_suffixes: int | None = None
+    max_rank: int = 100
+    method: Method = Method.AUTO
+    basis: BasisChoice = None
+    max_length: int | None = None
+    target: float | None = None
+    counterexamples: int = 0
+    repeat: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        optional = ("n_prefixes", "n_suffixes", "max_length")
+        least = dict.fromkeys((name for name in optional if getattr(self, name) is not None), 1)
+        least |= {"max_rank": 1, "counterexamples": 0, "repeat": 1, "seed": 0}
+        for name, smallest in least.items():
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), smallest))
+        if isinstance(self.basis, str) and self.basis not in BASES:
+            raise ArgumentError(f"basis: expected {', '.join(BASES)} or words, got {self.basis!r}")
+        _check_target(self.target)
+
+    def for_box(self, box: BlackBox) -> Request:
+        """Return the request with the method that a box allows, or say why it cannot be met.
+
+        Examples
+        --------
+        >>> import seqray
+        >>> box = seqray.black_box(lambda words: [len(word) for word in words], "ab")
+        >>> Request().for_box(box).method
+        <Method.WEIGHTED: 'weighted'>
+        """
+        allowed_length(box, self.max_length, 1)  # an error where the box cannot read such words
+        request = replace(self, method=_chosen_method(self, predicts(box)))
+        _check_method(request, predicts(box))
+        return request
+
+    @property
+    def has_fixed_basis(self) -> bool:
+        """Whether the prefixes and suffixes come neither from the box nor from given words."""
+        if isinstance(self.basis, str):
+            return self.basis != "sampled"
+        return isinstance(self.basis, Basis)
+
+    def grows_basis(self, *, box_predicts: bool) -> bool:
+        """Return whether the basis is grown: on request, or where the box cannot be sampled."""
+        if self.basis is None:
+            return self.method is Method.WEIGHTED and not box_predicts
+        return isinstance(self.basis, str) and self.basis == "grown"
+
+
+def named_method(name: str) -> Method:
+    """Return the method of a name.
+
+    >>> named_method("paper")
+    <Method.PAPER: 'paper'>
+    """
+    if name not in METHODS:
+        raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {name!r}")
+    return Method(name)
+
+
+def _chosen_method(request: Request, box_predicts: bool) -> Method:
+    """Return the method to use: the requested one, or the best that box and basis allow."""
+    if request.method is not Method.AUTO:
+        return request.method
+    if box_predicts and not request.has_fixed_basis:
+        return Method.CONDITIONAL
+    return Method.WEIGHTED
+
+
+def _check_method(request: Request, box_predicts: bool) -> None:
+    """Refuse a method that box, basis, target or counterexamples do not allow."""
+    method = request.method
+    if method is Method.CONDITIONAL:
+        if request.has_fixed_basis or not box_predicts:
+            needed = "a box that predicts next symbols"
+            if request.has_fixed_basis:
+                needed = "basis 'sampled' or words"
+            raise ArgumentError(f"method: conditional needs {needed}: use 'weighted'")
+        return
+    grows = method is Method.WEIGHTED and request.grows_basis(box_predicts=box_predicts)
+    if request.target is not None and not grows:
+        raise ArgumentError(
+            "target: only the method conditional, and a basis that is grown, stop early: this is "
+            f"{method}, with another basis"
+        )
+    if request.counterexamples:
+        raise ArgumentError(
+            "counterexamples: expected a box that predicts next symbols and the method "
+            f"conditional, this is {method}; a basis that is grown learns from some by itself, and "
+            "seqray.disagreements (seqray evaluate --worst) shows what is left"
+        )
+
+
+def _check_target(target: float | None) -> None:
+    if target is None:
+        return
+    if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target <= 1:
+        raise ArgumentError(f"target: expected a number above 0 and up to 1, got {target!r}")
