@@ -3,8 +3,8 @@
 from seqray.automata.words import Alphabet
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.cost import DefaultCost
-from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
 from seqray.extraction.hankel.plan import Plan
+from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
 from seqray.util.random import Seed
 
 
