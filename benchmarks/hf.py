@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
     scored = words[np.sort(rng.choice(len(words), 8 * options.words, replace=False))]
 
     def anew(batch: int) -> float:
-        box = seqray.hf_box(model, card, memory=0, batch=batch)
+        box = seqray.hf_box(model, card, memory=0, batch_size=batch)
         return best_of(2, lambda: box.next_symbol(queried)) / n_tokens(queried) * n_tokens(prefixes)
 
     def once(batch: int) -> float:

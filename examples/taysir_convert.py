@@ -30,7 +30,7 @@ import numpy as np
 from torch import nn
 
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
-from seqray.blackbox.native.taysir import CELLS, load_taysir
+from seqray.blackbox.native.taysir import CELL_LAYOUTS, load_taysir
 
 KINDS = {1: "RNN", 3: "GRU", 4: "LSTMx"}
 """What the competition calls a cell, by its number of gates."""
@@ -66,7 +66,7 @@ def convert(
     rows, hidden = recurrent[0]["weight_hh"].shape
     cell = KINDS[rows // hidden]
     arrays = {
-        CELLS[cell][1].format(layer=i, array=name): layer[name]
+        CELL_LAYOUTS[cell][1].format(layer=i, array=name): layer[name]
         for i, layer in enumerate(recurrent)
         for name in ARRAYS
     }

@@ -139,3 +139,12 @@ def write(folder, suites=SUITES, *, holes=None, methods=(PAPER, AUTO), **how):
                 lines.append(f"{problem},paper,300,{rank},0.95,{times}")
         (folder / f"{suite}-distilled.csv").write_text("\n".join(lines) + "\n", "utf-8")
     return folder
+
+
+SOME = {"pautomac": ("3", "9", "22", "24", "37", "39"), "spice": ("spice4",), "trucks": ("trucks",)}
+"""Some problems of each suite."""
+
+
+def cells(table):
+    """Return the cells of a table in Markdown, line by line."""
+    return [line.strip("| ").split(" | ") for line in table.splitlines()]

@@ -47,10 +47,21 @@ EXTRA_TESTS = {
     "test_readme.py": "what README and docs show",
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
     "published/test_pautomac.py": "published figures, repeated on the public data",
+    "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
+    "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
+    "blackbox/remote/test_http_opening.py": "servers that describe themselves wrongly",
+    "blackbox/remote/test_kill.py": "what a kill leaves of a run with a server",
+    "blackbox/remote/test_openapi.py": "docs/openapi.json",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
+    "cli/test_lengths.py": "--max-length of every command",
+    "cli/test_queries.py": "limits, stores and Ctrl-C of every command that queries a box",
+    "cli/test_secrets.py": "secrets in the output of every command",
+    "explain/test_page.py": "docs/explaining.md",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
+    "extraction/test_limits.py": "limits of every method and kind of box",
+    "fidelity/test_leaking.py": "boxes that leak, in every room",
 }
 
 

@@ -55,6 +55,9 @@ ALLOWED_PHRASES = [
 # Names that users, files or other programs know; each with the place that says so.
 ALLOWED_NAMES: dict[str, str] = {}
 
+# Keys in files that earlier versions saved; only as whole strings in the code.
+SAVED_KEYS = {"apart"}
+
 IN_SENTENCES = re.compile(rf"\b({'|'.join([*sorted(NOWHERE), *PHRASES])})\b", re.IGNORECASE)
 ALLOWED = re.compile(rf"\b({'|'.join(ALLOWED_PHRASES)})\b", re.IGNORECASE)
 PARTS_OF_NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -90,6 +93,8 @@ def in_python(text: str) -> Iterator[tuple[int, str]]:
         if token.type == tokenize.NAME:
             if in_names(token.string):
                 yield line, token.string
+        elif token.string.strip("\"'") in SAVED_KEYS:
+            continue
         elif tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "COMMENT"):
             for later, word in in_sentences(token.string):
                 yield line + later - 1, word

@@ -3,7 +3,7 @@ import pytest
 
 from seqray import WeightedAutomaton
 from seqray.automata.generators import random_machine
-from seqray.automata.ranks import NEVER_ENDS, RankedAutomata, ending
+from seqray.automata.ranks import MIN_ENDING, RankedAutomata, ending
 from seqray.util.errors import FileError, RankError
 
 
@@ -30,7 +30,7 @@ def test_what_never_ends_can_still_be_read():
     np.testing.assert_allclose(
         found.next_symbol(["", "a"]), [[0.7, 0.3, 0], [0.1, 0.9, 0]], atol=1e-6
     )
-    assert 0 < found.final.max() < 2 * NEVER_ENDS
+    assert 0 < found.final.max() < 2 * MIN_ENDING
 
 
 def test_a_fitted_automaton_comes_before_one_that_is_cut():

@@ -10,7 +10,7 @@ from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path, load_card, read_card
 from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import stepped_box
-from seqray.blackbox.frameworks.torch_stack import FIELDS
+from seqray.blackbox.frameworks.torch_stack import NETWORK_FIELDS
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
 AB = Alphabet("ab")
@@ -102,8 +102,8 @@ def test_the_value_of_logits_is_the_probability_of_a_class():
 
 
 def test_a_single_logit_is_that_of_yes():
-    found = Card(AB, "value", "logits").values(np.array([[0.0], [2.0], [-800.0]]))
-    np.testing.assert_allclose(found, [0.5, 1 / (1 + np.exp(-2)), 0])
+    actual = Card(AB, "value", "logits").values(np.array([[0.0], [2.0], [-800.0]]))
+    np.testing.assert_allclose(actual, [0.5, 1 / (1 + np.exp(-2)), 0])
 
 
 @pytest.mark.parametrize("scores", [np.zeros((2, 2)), np.zeros((2, 3, 4)), np.zeros(2)])
@@ -120,7 +120,7 @@ def test_scores_without_the_outputs_of_the_card_are_refused(scores):
     [
         ({"answers": "both"}, "answers: expected one of next, value, got 'both'"),
         ({"scores": "odds"}, "scores: expected one of logits, "),
-        ({"answers": "next", "scores": "values"}, "say nothing of the next symbol"),
+        ({"answers": "next", "scores": "values"}, 'has no "values"'),
         ({"answers": "next", "stop": 3}, "stop: a network that predicts the next symbol reads no"),
         ({"answers": "next", "empty": 0}, "empty: only a network that answers a value needs it"),
         ({"ids": [1]}, "ids: expected one for each of the 2 symbols, got 1"),
@@ -218,7 +218,7 @@ def test_a_missing_card_is_shown_by_an_example_that_is_one(tmp_path):
     read_card(text[text.index("{") : text.index("}") + 1], "the message")
 
 
-def test_a_missing_model_is_said_before_its_missing_card(tmp_path):
+def test_a_missing_model_is_reported_before_its_missing_card(tmp_path):
     with pytest.raises(MissingFileError, match=r"net\.onnx: there is no such file or folder$"):
         load_card(tmp_path / "net.onnx")
 
@@ -234,7 +234,7 @@ def test_every_card_on_the_page_is_one(document):
 
 def test_every_field_has_its_line_on_the_page():
     text = (ROOT / "docs" / "cards.md").read_text("utf-8")
-    for name in (*(field.name for field in fields(Card)), *FIELDS):
+    for name in (*(field.name for field in fields(Card)), *NETWORK_FIELDS):
         assert re.search(rf"^\|.*`{name}`.* \|", text, re.MULTILINE) or f"`{name}` is for" in text
 
 

@@ -1,4 +1,4 @@
-"""What every black box promises, asked of every kind there is."""
+"""What every black box promises, checked for every kind there is."""
 
 from itertools import product
 
@@ -7,10 +7,10 @@ import pytest
 
 import seqray
 from automata import FIGURE_1 as MACHINE
-from same_gru.asked import cmd_next, http_next, http_values, python_object
 from same_gru.hf import hf_cached, hf_classifier, hf_sequences
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
+from same_gru.queried import cmd_next, http_next, http_values, python_object
 from same_gru.torch import (
     padded_torch_module,
     torch_both_ways,
@@ -135,10 +135,10 @@ def words(box) -> Words:
     return box.alphabet.words([*long, *short, *long[:1], (), *short[-3:]])
 
 
-def assert_same(found, expected):
+def assert_same(actual, expected):
     """Probabilities agree digit by digit; numbers of either sign may have come close to 0."""
     least = 1e-7 if (expected < 0).any() else 1e-15
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=least * np.abs(expected).max())
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=least * np.abs(expected).max())
 
 
 # Whole words ----------------------------------------------------------------------------------
@@ -150,11 +150,11 @@ def test_it_is_a_black_box_over_an_alphabet(box):
 
 
 def test_weights_are_finite_numbers_of_double_precision_one_a_word(box, words):
-    found = box.weights(words)
-    assert found.dtype == np.float64
-    assert found.shape == (len(words),)
-    assert np.isfinite(found).all()
-    assert len(set(found)) > 1
+    actual = box.weights(words)
+    assert actual.dtype == np.float64
+    assert actual.shape == (len(words),)
+    assert np.isfinite(actual).all()
+    assert len(set(actual)) > 1
 
 
 def test_a_word_weighs_the_same_alone(box, words):
@@ -162,7 +162,7 @@ def test_a_word_weighs_the_same_alone(box, words):
     assert_same(alone, box.weights(words))
 
 
-def test_order_is_kept(box, words):
+def test_answers_come_in_the_order_of_the_words(box, words):
     order = np.random.default_rng(2).permutation(len(words))
     assert_same(box.weights(words[order]), box.weights(words)[order])
 
@@ -176,16 +176,16 @@ def test_a_word_may_be_repeated(box, words):
 
 
 def test_the_empty_word_has_a_weight(box):
-    found = box.weights(box.alphabet.words([()]))
-    assert found.shape == (1,)
-    assert np.isfinite(found).all()
+    actual = box.weights(box.alphabet.words([()]))
+    assert actual.shape == (1,)
+    assert np.isfinite(actual).all()
 
 
 def test_an_empty_batch_has_no_weights(box):
     for nothing in ([], box.alphabet.words([])):
-        found = box.weights(nothing)
-        assert found.shape == (0,)
-        assert found.dtype == np.float64
+        actual = box.weights(nothing)
+        assert actual.shape == (0,)
+        assert actual.dtype == np.float64
 
 
 def test_plain_words_are_as_good_as_encoded_ones(box, words):
@@ -217,9 +217,9 @@ def states_of(stepper, word):
 
 
 def test_stepping_letter_by_letter_leads_to_the_same_weights(stepper, words):
-    found = [stepper.state_weights(states_of(stepper, word)) for word in words]
-    assert {weight.shape for weight in found} == {(1,)}
-    assert_same(np.concatenate(found), stepper.weights(words))
+    actual = [stepper.state_weights(states_of(stepper, word)) for word in words]
+    assert {weight.shape for weight in actual} == {(1,)}
+    assert_same(np.concatenate(actual), stepper.weights(words))
 
 
 def test_children_of_one_parent_are_those_of_separate_parents(stepper):
@@ -239,19 +239,19 @@ def test_parents_may_come_in_any_order_and_are_left_alone(stepper):
     symbols = stepper.alphabet.symbols
     first = stepper.step(stepper.start(), np.zeros(2, np.int64), np.arange(2))
     before = stepper.state_weights(first).copy()
-    found = stepper.step(first, np.array([1, 0, 1, 0, 1]), np.array([0, 1, 1, 0, 0]))
+    actual = stepper.step(first, np.array([1, 0, 1, 0, 1]), np.array([0, 1, 1, 0, 0]))
     expected = [(symbols[p], symbols[s]) for p, s in ((1, 0), (0, 1), (1, 1), (0, 0), (1, 0))]
-    assert_same(stepper.state_weights(found), stepper.weights(expected))
+    assert_same(stepper.state_weights(actual), stepper.weights(expected))
     np.testing.assert_array_equal(stepper.state_weights(first), before)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 1000])
 def test_a_walk_does_not_depend_on_its_batches(stepper, words, batch):
     tree = PrefixTree.of(words)
-    found = np.full(len(tree), np.nan)
+    actual = np.full(len(tree), np.nan)
     for nodes, states in walk(stepper, tree, stepper.start(), batch=batch):
-        found[nodes] = stepper.state_weights(states)
-    assert_same(found[tree.node_of_word], stepper.weights(words))
+        actual[nodes] = stepper.state_weights(states)
+    assert_same(actual[tree.node_of_word], stepper.weights(words))
 
 
 # What comes next ------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_predictions_are_distributions(model, words):
 
 def test_predictions_of_states_are_those_of_words(model, words):
     for word, expected in zip(words[:20], model.next_symbol(words[:20]), strict=True):
-        found = model.state_next_symbol(states_of(model, word))
-        np.testing.assert_allclose(found, expected[None], atol=1e-5)
+        actual = model.state_next_symbol(states_of(model, word))
+        np.testing.assert_allclose(actual, expected[None], atol=1e-5)
 
 
 def test_a_weight_is_the_product_of_its_predictions(model, words):
@@ -281,5 +281,5 @@ def test_a_weight_is_the_product_of_its_predictions(model, words):
         above = tree.parent[node]
         weights[node] = weights[above] * probabilities[above, tree.symbol[node]]
     weights *= probabilities[:, -1]
-    found = model.weights(words)
-    np.testing.assert_allclose(found, weights[tree.node_of_word], rtol=1e-4, atol=1e-15)
+    actual = model.weights(words)
+    np.testing.assert_allclose(actual, weights[tree.node_of_word], rtol=1e-4, atol=1e-15)

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,17 +46,17 @@ def test_the_kind_of_a_path_with_a_known_ending_is_guessed(tmp_path, name):
 
 
 @pytest.fixture(scope="module")
-def found():
+def extraction():
     machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(1))
     return extract(machine, prefixes=40, max_rank=4)
 
 
 @pytest.mark.parametrize("rank", [1, 3, 4])
-def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
+def test_a_run_folder_is_opened_at_the_rank_chosen_there(extraction, tmp_path, rank):
     run = tmp_path / "run"
-    save_run(found, run, rank=rank)
+    save_run(extraction, run, rank=rank)
     for spec in (f"wa:{run}", str(run), run):
-        assert open_black_box(spec).allclose(found.automaton(rank), rtol=0, atol=0)
+        assert open_black_box(spec).allclose(extraction.automaton(rank), rtol=0, atol=0)
     assert open_wa(run).n_states == rank
 
 
@@ -73,9 +74,9 @@ def test_a_run_folder_is_opened_at_the_rank_chosen_there(found, tmp_path, rank):
     ],
     ids=lambda config: str(config)[:20],
 )
-def test_a_run_folder_without_a_usable_rank_is_refused(found, tmp_path, config):
+def test_a_run_folder_without_a_usable_rank_is_refused(extraction, tmp_path, config):
     run = tmp_path / "run"
-    save_run(found, run)
+    save_run(extraction, run)
     (run / "config.json").unlink()
     if config is not None:
         (run / "config.json").write_text(config)
@@ -115,7 +116,7 @@ def test_an_adapter_may_be_a_method(monkeypatch, tmp_path):
     ],
 )
 def test_files_of_networks_are_known_by_their_ending(path, kind):
-    assert registry._split(path) == (kind, path)
+    assert registry.split_spec(path) == (kind, path)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +128,9 @@ def test_files_of_networks_are_known_by_their_ending(path, kind):
         ("WA:x.json", r"unknown kind 'WA': did you mean wa\?"),
         ("xyzzy:x.json", "'xyzzy': expected one of .*demo, .*taysir:FOLDER, .*wa:PATH"),
         ("demos", "black box 'demos': expected KIND:WHERE, one of .*demo, "),
-        ("demo:x", "black box 'demo:x': nothing follows demo"),
+        ("demo:x", "black box 'demo:x': expected nothing after demo: write demo"),
         (":x.json", "unknown kind ''"),
-        ("wa:", "say where it is: wa:PATH"),
+        ("wa:", "does not say where the box is: write wa:PATH"),
     ],
 )
 def test_a_specification_that_cannot_be_used_is_refused(spec, message):
@@ -183,3 +184,49 @@ def test_a_module_in_the_folder_is_proposed_as_one(tmp_path, monkeypatch):
 def test_a_python_file_is_proposed_as_a_module():
     with pytest.raises(ArgumentError, match="did you mean python:boxes:NAME"):
         open_black_box("my/boxes.py")
+
+
+# The adapter to copy: examples/adapter.py --------------------------------------------------------
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MODEL = {"alphabet": ["a", "b"], "next": {"": [0.5, 0.5, 0], "a": [0.1, 0.5, 0.4], "b": [0, 0, 1]}}
+
+
+@pytest.fixture
+def model_path(monkeypatch, tmp_path):
+    """A model, and the registry with the example's adapter."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    entry = registry.Adapter("adapter:open_bigram", "PATH", "a bigram model in JSON")
+    monkeypatch.setitem(registry.ADAPTERS, "bigram", entry)
+    model_path = tmp_path / "model.json"
+    model_path.write_text(json.dumps(MODEL))
+    return model_path
+
+
+def test_the_example_opens_a_box_that_predicts(model_path):
+    box = open_black_box(f"bigram:{model_path}", batch_size=2)
+    assert box.next_symbol(["", "ba"]).tolist() == [[0.5, 0.5, 0], [0.1, 0.5, 0.4]]
+    assert box.weights(["b", "ab"]).tolist() == [0.5, 0.25]
+
+
+def test_its_box_can_be_extracted_and_cached(model_path, tmp_path):
+    box = open_black_box(f"bigram:{model_path}")
+    extraction = extract(box, seed=0, store=tmp_path / "answers.sqlite")
+    assert extraction.automaton(3).weights(["ab"]) == pytest.approx(0.25)
+    assert (tmp_path / "answers.sqlite").exists()
+
+
+def test_its_fingerprint_is_that_of_the_file(model_path):
+    first = open_black_box(f"bigram:{model_path}").backend.fingerprint
+    model_path.write_text(json.dumps({**MODEL, "next": {**MODEL["next"], "b": [0.5, 0, 0.5]}}))
+    assert open_black_box(f"bigram:{model_path}").backend.fingerprint != first
+
+
+def test_what_it_cannot_use_is_refused_as_of_every_adapter(model_path):
+    with pytest.raises(MissingFileError, match="nowhere"):
+        open_black_box("bigram:nowhere.json")
+    with pytest.raises(ArgumentError, match=r"no option 'threads': expected one of batch_size"):
+        open_black_box(f"bigram:{model_path}", threads=1)
+    model_path.write_text("{}")
+    with pytest.raises(FileError, match=r"model\.json: damaged: it has no .alphabet."):
+        open_black_box(f"bigram:{model_path}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -80,3 +81,30 @@ def run_folder(machine, tmp_path_factory):
 def extracted(folder, run_folder):
     shutil.copytree(run_folder, folder / "run")
     return folder
+
+
+MODULE = """
+import time
+import seqray
+
+def answer(words):
+    with open("queried.txt", "a") as file:
+        file.writelines(word + "\\n" for word in words)
+    time.sleep(PAUSE * len(words))
+    return [0.25 ** len(word) * (1 + word.count("a")) for word in words]
+
+box = seqray.black_box(answer, "ab", name="mine", batch_size=16)
+"""
+
+
+@pytest.fixture
+def module(folder, monkeypatch):
+    """A module with a box, that writes down its queries."""
+    monkeypatch.delitem(sys.modules, "slow_box", raising=False)
+
+    def write(pause=0.0):
+        (folder / "slow_box.py").write_text(MODULE.replace("PAUSE", str(pause)))
+        return "python:slow_box:box"
+
+    yield write
+    sys.modules.pop("slow_box", None)

@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
     """A folder to work in; times are taken once, and of few words."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEQRAY_DATA", raising=False)
-    monkeypatch.setattr(distillation, "REPEATS", 1)
+    monkeypatch.setattr(distillation, "N_TIMINGS", 1)
     monkeypatch.setattr(distillation, "N_ALONE", 2)
     return tmp_path
 

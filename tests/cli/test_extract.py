@@ -37,7 +37,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert "next: seqray draw run -o automaton.svg" in text
 
 
-def test_extract_by_blocks_says_what_it_asked(folder, run):
+def test_extract_by_blocks_says_what_it_queried(folder, run):
     text = run("extract", "demo", "-o", "run", "--method", "weighted", *SMALL)
     found = open_run("run")
     said = " ".join(text.split())
@@ -46,7 +46,7 @@ def test_extract_by_blocks_says_what_it_asked(folder, run):
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 
 
-def test_extract_shows_what_questions_were_good_for(folder, run):
+def test_extract_shows_fidelity_by_queries(folder, run):
     options = ("--max-rank", "2", "--prefixes", "60", "--target", "0.9999")
     text = run("extract", "demo", "-o", "run", *options)
     rounds = open_run("run").settings["rounds"]
@@ -118,7 +118,7 @@ def test_extract_keeps_the_rank_it_is_told(folder, run):
         (8, ["--suffixes", "7", "--method", "weighted"], 7),
     ],
 )
-def test_a_rank_that_cannot_be_is_refused_before_the_box_is_asked(
+def test_a_rank_that_cannot_be_is_refused_before_the_first_query(
     folder, fails, monkeypatch, rank, options, limit
 ):
     def never(*arguments, **settings):
@@ -239,8 +239,8 @@ def test_extract_that_fails_leaves_nothing(folder, fails, code, arguments, messa
 @pytest.mark.parametrize(
     ("code", "text", "message"),
     [
-        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, found 2"),
-        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, found 1"),
+        (1, "3 3\n2 0 1\n1 2\n", "words.pautomac:3: header promises 3 words, got 2"),
+        (1, "1 3\n2 0\n", "words.pautomac:2: the line promises 2 symbols, got 1"),
         (2, "1 9\n2 0 8\n", "words.pautomac:2: letter 8 at position 1 is outside"),
         (1, "", "words.pautomac: the file is empty"),
     ],

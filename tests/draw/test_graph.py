@@ -24,7 +24,7 @@ def test_the_threshold_is_the_smallest_of_two_digits_that_leaves_so_many_edges(s
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_by_default_three_edges_a_state_are_left_or_two_thirds_of_the_weight(seed: int) -> None:
+def test_by_default_three_edges_per_state_are_left_or_two_thirds_of_the_weight(seed: int) -> None:
     wa = contraction(seed, 4 + seed % 5, 3)
     found = clear_threshold(wa)
     assert hidden_share(wa, found) <= 1 / 3
@@ -92,7 +92,7 @@ def test_names_that_differ_still_differ_when_they_are_cut() -> None:
     assert distinct(["a" * 20, "b", "a" * 20], 5) == ["aaaa…", "b", "aaaa…"]
 
 
-def test_symbols_with_long_names_can_be_told_apart_on_edges() -> None:
+def test_symbols_with_long_names_are_distinct_on_edges() -> None:
     names = ["a_very_long_name_of_a_token_1", "a_very_long_name_of_a_token_2"]
     wa = WeightedAutomaton(names, [1], [[[0.5]], [[0.25]]], [0.25])
     (edge,) = drawn_edges(wa, 0)

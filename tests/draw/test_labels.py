@@ -1,8 +1,57 @@
-import numpy as np
+"""Where labels go."""
 
-from seqray.draw.geometry import Rims
+import numpy as np
+import pytest
+
+from seqray.draw import labels
+from seqray.draw.geometry import Curve, Rims
 from seqray.draw.labels import arrange
 from seqray.draw.routing import Link
+
+
+def boxes(n: int) -> Rims:
+    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
+
+
+def straight(length: float) -> Curve:
+    corners = np.linspace(0, length, 4) + 0j
+    return Curve(
+        corners, np.array([length, length + 11], complex), np.linspace(0, length, 121) + 0j
+    )
+
+
+def test_labels_stand_on_their_lines_and_beside_them_only_where_that_is_allowed() -> None:
+    half = np.array([20.0, 10.0])
+    where, cost = labels.on_line(straight(200), half)
+    assert (where.imag == 0).all()
+    assert where[cost.argmin()] == pytest.approx(100, abs=4)
+    beside, costs = labels.beside(straight(200), half)
+    assert set(np.round(beside.imag, 6)) == {0, 14, -14}
+    assert costs[beside.imag != 0].min() > costs[beside.imag == 0].max()
+
+
+def test_a_picture_grows_until_its_labels_have_room() -> None:
+    centres = np.array([-60, 60], complex)
+    found = arrange(
+        lambda scale: scale * centres, boxes(2), [Link(0, 1)], [(25.0, 10.0)], largest=4
+    )
+    assert list(found.labels) == [0]
+    assert found.centres[1].real > 60
+
+
+def test_labels_without_room_are_left_out_at_the_largest_scale() -> None:
+    found = arrange(
+        lambda scale: np.array([-60, 60], complex), boxes(2), [Link(0, 1)], [(300.0, 300.0)],
+        largest=2,
+    )  # fmt: skip
+    assert found.labels == {}
+
+
+def test_links_without_labels_need_no_room() -> None:
+    found = arrange(lambda scale: np.zeros(1, complex), boxes(1), [Link(0, 0)], [None], largest=2)
+    assert found.labels == {}
+    assert len(found.curves) == 1
+
 
 SQUARE = 120 * np.array([1, 1j, -1, -1j])
 

@@ -10,7 +10,7 @@ from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.dot import to_dot
 from seqray.draw.graph import NEGATIVE, POSITIVE
-from seqray.draw.readable import OFTEN
+from seqray.draw.readable import DOUBLE_RIM_SHARE
 from seqray.draw.svg import to_svg
 from seqray.util.errors import ArgumentError
 
@@ -67,7 +67,7 @@ def test_the_caption_says_how_much_the_threshold_hides() -> None:
     )
 
 
-def test_by_default_three_edges_a_state_are_left() -> None:
+def test_by_default_three_edges_per_state_are_left() -> None:
     rng = np.random.default_rng(2)
     wa = WeightedAutomaton("ab", np.eye(8)[0], rng.random((2, 8, 8)) ** 12 / 20, np.ones(8))
     root = parse(wa, names=[f"after {q}" for q in range(8)])
@@ -94,7 +94,7 @@ def test_states_where_words_end_often_have_two_rims_and_the_legend_says_so() -> 
     root = parse(FIGURE_1, names=NAMES)
     rims = [len(state.findall(f"{SVG}rect")) for state in groups(root, "state")]
     assert rims == [1, 2]
-    assert f"words end here most ({100 * OFTEN * 0.25:.0f} % or more)" in legend(root)
+    assert f"words end here most ({100 * DOUBLE_RIM_SHARE * 0.25:.0f} % or more)" in legend(root)
 
 
 def test_without_any_end_nothing_is_marked() -> None:
@@ -189,7 +189,7 @@ def test_the_picture_is_the_same_every_time() -> None:
     ("how", "message"),
     [
         ({"names": ["one"]}, "names: expected one for each of 2 states, got 1"),
-        ({"names": NAMES, "mass": [1, 2, 3]}, r"mass: expected shape \(2,\), one a state"),
+        ({"names": NAMES, "mass": [1, 2, 3]}, r"mass: expected shape \(2,\), one per state"),
         ({"mass": [0.5, 0.5]}, "mass: only the readable style shows it"),
         ({"names": NAMES, "threshold": -1}, "threshold: expected a number from 0 up"),
     ],
@@ -197,9 +197,6 @@ def test_the_picture_is_the_same_every_time() -> None:
 def test_what_does_not_fit_is_refused(how: dict, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         to_svg(FIGURE_1, **how)
-
-
-# Graphviz -----------------------------------------------------------------------------------------
 
 
 def test_graphviz_text_has_names_ends_tints_and_rims() -> None:

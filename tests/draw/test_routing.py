@@ -1,7 +1,54 @@
-import numpy as np
+"""How edges run: around states, from outside, in loops."""
 
+import numpy as np
+import pytest
+
+from seqray.draw import routing
 from seqray.draw.geometry import Rims
 from seqray.draw.routing import OUTSIDE, Link, route
+
+
+def boxes(n: int) -> Rims:
+    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
+
+
+def test_an_edge_goes_around_a_state_between_its_ends() -> None:
+    centres = np.array([0, 300, 150], complex)
+    (curve,), n_blocked = route([Link(0, 1)], centres, boxes(3))
+    assert n_blocked == 0
+    assert boxes(3).clearance(curve.trace[:, None], centres)[:, 2].min() >= routing.MIN_CLEARANCE
+
+
+def test_an_edge_takes_a_detour_around_a_wall() -> None:
+    wall = [400 + 1j * y for y in (-150, -50, 50, 150)]
+    centres = np.array([0, 800, *wall])
+    curves, n_blocked = route([Link(0, 1)], centres, boxes(6))
+    assert n_blocked == 0
+    room = boxes(6).clearance(curves[0].trace[:, None], centres)[:, 2:]
+    assert room.min() >= routing.MIN_CLEARANCE
+
+
+def test_an_edge_that_is_blocked_everywhere_is_counted() -> None:
+    wall = [400 + 1j * y for y in range(-3000, 3001, 50)]
+    centres = np.array([0, 800, *wall])
+    assert route([Link(0, 1)], centres, boxes(len(centres)))[1] == 1
+
+
+def test_no_links_are_no_curves() -> None:
+    assert route([], np.zeros(1, complex), boxes(1)) == ([], 0)
+
+
+def test_a_loop_turns_to_the_side_where_there_is_room() -> None:
+    centres = np.array([0, -75j])  # the second stands where the loop would best be
+    curves, n_blocked = route([Link(0, 0)], centres, boxes(2))
+    assert n_blocked == 0
+    assert curves[0].trace.imag.max() > -20
+
+
+def test_an_arrow_from_outside_comes_from_the_left_and_ends_at_the_rim() -> None:
+    (curve,), _ = route([Link(routing.OUTSIDE, 0)], np.zeros(1, complex), boxes(1))
+    assert curve.trace[0].real == pytest.approx(-40 - routing.ENTRY_REACH)
+    assert curve.head[1].real == pytest.approx(-41, abs=0.5)
 
 
 def test_a_lone_edge_runs_straight():

@@ -99,7 +99,7 @@ def test_dollars_are_no_formulas_and_missing_signs_are_a_note(
 
 @plots
 def test_a_huge_drawing_has_fewer_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canvas, "LARGEST", 300.0)
+    monkeypatch.setattr(canvas, "MAX_SIDE_DOTS", 300.0)
     save_drawing(FIGURE_1, tmp_path / "wa.png")
     content = (tmp_path / "wa.png").read_bytes()
     assert max(struct.unpack(">II", content[16:24])) <= 301

@@ -11,7 +11,7 @@ def test_the_title_counts_states_and_symbols():
 
 def test_a_line_is_as_wide_as_its_weight():
     widths = pens(drawn_edges(MIXED, 0))
-    assert max(widths) == pen(1, 1) > pen(0.5, 1) > pen(-0.25, 1) > min(1.0, min(widths)) - 1e-9
+    assert max(widths) == pen(1, 1) > pen(0.5, 1) > pen(-0.25, 1) > min(1.0, *widths) - 1e-9
     assert pen(-0.5, 1) == pen(0.5, 1)
     assert pen(0, 0) == 1
     assert pens([]) == []

@@ -8,7 +8,7 @@ from seqray.experiments import paper
 from seqray.experiments.findings import Findings, read_findings
 from seqray.experiments.own import (
     BEST,
-    FAIR,
+    HELD_OUT,
     OWN,
     PUBLISHED,
     compared,
@@ -72,7 +72,7 @@ def test_each_way_is_what_it_says(found, which):
     assert list(sides[BEST].ndcg5) == [gains[p].ndcg5 for p in SHARED]
     assert list(sides[BEST].ratios) == [ratios[p].perplexity_ratio for p in SHARED]
     assert list(sides[BEST].zeros) == [ratios[p].zeros for p in SHARED]
-    assert list(sides[FAIR].ndcg5) == [held_out(rows)[p].ndcg5 for p in SHARED]
+    assert list(sides[HELD_OUT].ndcg5) == [held_out(rows)[p].ndcg5 for p in SHARED]
     chosen = {row.problem: row for row in choose(found.own, set=which, selection="held-out")}
     assert list(sides[OWN].ndcg5) == [chosen[p].ndcg5 for p in SHARED]
     assert list(sides[OWN].steps) == [chosen[p].steps for p in SHARED]

@@ -106,8 +106,8 @@ def test_a_network_that_does_not_predict_is_refused(folder):
 def test_real_data_are_judged_on_the_last_words_of_the_file(
     tmp_path, monkeypatch, suite, file, first
 ):
-    assert problems.N_LAST == 2000
-    monkeypatch.setattr(problems, "N_LAST", 20)
+    assert problems.N_RESERVED_WORDS == 2000
+    monkeypatch.setattr(problems, "N_RESERVED_WORDS", 20)
     (tmp_path / file).parent.mkdir(parents=True)
     words = Alphabet(range(first, first + 3)).words([[first] * n for n in range(25)])
     codes = [" ".join(map(str, [len(w), *w])) for w in words]
@@ -149,7 +149,7 @@ def test_a_generated_box_is_close_to_its_target():
 
 
 def test_words_that_do_not_end_are_cut_and_noted(monkeypatch):
-    monkeypatch.setattr(problems, "MAX_LENGTH", 3)
+    monkeypatch.setattr(problems, "MAX_WORD_LENGTH", 3)
     problem = load(GeneratedSource(1), **SMALL)
     assert problem.rnn.lengths.max() == 3
     assert "of 50 words drawn from the box had no end after 3 symbols" in problem.notes[0]

@@ -22,10 +22,10 @@ def test_the_change_is_the_mean_over_probable_prefixes(found):
     (step,) = what_changes(found, [2, 4]).steps
     one, two = found.automaton(2), found.automaton(4)
     prefixes = grown_prefixes(two, 300)
-    apart = np.abs(one.next_symbol(prefixes) - two.next_symbol(prefixes)).sum(axis=1) / 2
+    distances = np.abs(one.next_symbol(prefixes) - two.next_symbol(prefixes)).sum(axis=1) / 2
     weights = two.prefix_weights(prefixes)
     assert (step.before, step.after) == (2, 4)
-    assert step.distance == pytest.approx(apart @ weights / weights.sum(), abs=1e-3)
+    assert step.distance == pytest.approx(distances @ weights / weights.sum(), abs=1e-3)
     for change in step.changes:
         both = [a.next_symbol([change.prefix])[0] for a in (one, two)]
         names = [*map(str, one.alphabet), "end"]

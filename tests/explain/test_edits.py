@@ -7,15 +7,15 @@ from seqray.explain import edits
 from seqray.explain.edits import Edit, edited, one_edit, show_edit
 
 
-def apart(one, other):
+def distances(one, other):
     """Levenshtein's distance, by its definition."""
     if not one or not other:
         return len(one) + len(other)
     same = one[0] == other[0]
     return min(
-        apart(one[1:], other[1:]) + (not same),
-        apart(one[1:], other) + 1,
-        apart(one, other[1:]) + 1,
+        distances(one[1:], other[1:]) + (not same),
+        distances(one[1:], other) + 1,
+        distances(one, other[1:]) + 1,
     )
 
 
@@ -26,7 +26,7 @@ def test_all_words_with_one_edit_are_there_once(word):
     spelt = ["".join(each) for each in words]
     longest = len(word) + 1
     every = ["".join(w) for n in range(longest + 1) for w in product("abc", repeat=n)]
-    assert sorted(spelt) == sorted(each for each in every if apart(word, each) == 1)
+    assert sorted(spelt) == sorted(each for each in every if distances(word, each) == 1)
     codes = tuple(alphabet.encode(word).tolist())
     assert [alphabet.decode(edited(codes, edit)) for edit in found] == [*words]
 

@@ -50,8 +50,8 @@ def test_what_comes_after_a_symbol_is_counted_over_all_words(short):
             average[two] += weight
     follows /= follows.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found.after, follows, atol=1e-4)
-    apart = np.abs(follows - average / average.sum()).sum(axis=1) / 2
-    np.testing.assert_allclose(found.influence, apart, atol=1e-4)
+    distances = np.abs(follows - average / average.sum()).sum(axis=1) / 2
+    np.testing.assert_allclose(found.influence, distances, atol=1e-4)
 
 
 def test_weights_that_do_not_sum_to_1_have_the_same_averages(short):

@@ -200,8 +200,8 @@ def test_too_few_candidates_are_an_honest_loss():
 def test_the_loss_is_the_largest_change():
     wa, other = contraction(1, 3, 2), contraction(2, 3, 2)
     words = short_words(wa.alphabet, 8)
-    apart = np.abs(wa.weights(words) - other.weights(words)).max()
-    expected = apart / np.abs(wa.weights(words)).max()
+    distances = np.abs(wa.weights(words) - other.weights(words)).max()
+    expected = distances / np.abs(wa.weights(words)).max()
     assert weight_loss(wa, other) == pytest.approx(expected)
     zero = WeightedAutomaton(range(2), [0], np.zeros((2, 1, 1)), [0])
     assert weight_loss(zero, zero) == 0

@@ -1,4 +1,7 @@
+import doctest
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,10 +67,10 @@ def test_neighbours_are_those_that_change_most(copy):
     assert words[int(ratio.argmin())] in shown
     probabilities, own = copy.next_symbol(words), copy.next_symbol([WORD])[0]
     other = probabilities.argmax(axis=1) != own.argmax()
-    apart = np.abs(probabilities - own).sum(axis=1) / 2
-    most = words[int(np.where(other, apart, 0).argmax())]
+    distances = np.abs(probabilities - own).sum(axis=1) / 2
+    most = words[int(np.where(other, distances, 0).argmax())]
     assert shown[most].why == "next"
-    assert shown[most].distance == pytest.approx(apart[[*words].index(most)])
+    assert shown[most].distance == pytest.approx(distances[[*words].index(most)])
     for each in explained.neighbours:
         assert each.weight == pytest.approx(copy.weight(each.word))
         assert np.isnan(each.box_weight)
@@ -195,3 +198,15 @@ def test_weights_beyond_float64_are_inf_and_no_trouble():
     assert explained.shapley.weight == np.inf
     assert np.isfinite(explained.shapley.relative).all()
     assert "inf" in repr(explained)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "explaining.md"
+
+
+def test_the_python_of_the_page_runs_and_prints_what_it_says():
+    text = PAGE.read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, PAGE.name, str(PAGE), 0)
+    assert test.examples
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(test).failed == 0

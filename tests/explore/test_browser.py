@@ -80,8 +80,8 @@ def test_without_the_box_a_page_says_how_to_compare(visit):
 
 
 def test_intervals_stand_beside_the_figures(opened):
-    told = opened.page.get_attribute(".tile >> nth=1", "data-metric")
-    assert told == "ndcg5"
+    document = opened.page.get_attribute(".tile >> nth=1", "data-metric")
+    assert document == "ndcg5"
     assert "95 % confidence interval" in opened.text("#tiles-note")
 
 

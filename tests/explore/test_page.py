@@ -67,9 +67,9 @@ def test_no_name_can_end_the_element_it_stands_in():
     page = to_html(box, name="</script><script>alert(1)</script>")
     assert "<" not in part(page, 'script type="application/json" id="content"')
     assert page.count("<script") == to_html(machine()).count("<script")
-    told = content(page)
-    assert told["alphabet"]["texts"] == list(NASTY)
-    assert told["name"] == "</script><script>alert(1)</script>"
+    document = content(page)
+    assert document["alphabet"]["texts"] == list(NASTY)
+    assert document["name"] == "</script><script>alert(1)</script>"
 
 
 def test_the_rank_that_is_shown_first_is_the_best_or_the_given_one(page):
@@ -95,9 +95,9 @@ def test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks():
     found = extraction_of(dense)
     page = to_html(found, rank=20)
     assert len(page.encode()) < 3_000_000
-    told = content(page)
-    assert [entry["rank"] for entry in told["ranks"]] == list(range(1, 101))
-    assert told["bytes"] >= 6
+    document = content(page)
+    assert [entry["rank"] for entry in document["ranks"]] == list(range(1, 101))
+    assert document["bytes"] >= 6
 
 
 def test_larger_alphabets_get_as_many_ranks_as_fit():
@@ -108,11 +108,11 @@ def test_larger_alphabets_get_as_many_ranks_as_fit():
     )
     page = to_html(extraction_of(wide), rank=12)
     assert 2_500_000 < len(page.encode()) < 3_000_000
-    told = content(page)
-    ranks = [entry["rank"] for entry in told["ranks"]]
+    document = content(page)
+    ranks = [entry["rank"] for entry in document["ranks"]]
     assert 12 in ranks
     assert len(ranks) < 60
-    assert told["largest"] == 60
+    assert document["largest"] == 60
 
 
 def extraction_of(automaton):
@@ -150,7 +150,7 @@ def dense(n_states, n_symbols):
     )
 
 
-def test_what_no_page_can_hold_is_refused_before_the_box_is_asked(monkeypatch):
+def test_what_no_page_can_hold_is_refused_before_the_first_query(monkeypatch):
     monkeypatch.setattr("seqray.explore.page.MAX_PAGE_BYTES", 1_200_000)
     wide = dense(64, 40)
     box = Counting(wide)
@@ -182,18 +182,18 @@ def test_what_is_least_useful_is_left_out_and_the_page_says_so(monkeypatch, capl
     monkeypatch.setattr("seqray.explore.page.RESERVED", 50_000, raising=False)
     page = to_html(wide, box=wide)
     assert len(page.encode()) < limit + 10_000
-    told = content(page)
-    assert "words that both were compared on" in told["left_out"]
-    assert told["left_out"] in caplog.text
-    assert len(told["recorded"]["words"]) < 1500
-    assert told["bytes"] == 4
+    document = content(page)
+    assert "words that both were compared on" in document["left_out"]
+    assert document["left_out"] in caplog.text
+    assert len(document["recorded"]["words"]) < 1500
+    assert document["bytes"] == 4
 
 
 def test_a_page_carries_its_first_graph_as_a_picture(page):
     picture = page.split("<svg class=")[1].split("</svg>")[0]
     assert picture.count('class="state"') == 3
     assert "style=" not in picture
-    told = content(page)["first"]
-    assert len(told["states"]) == 6
-    assert len(told["arrows"]) == picture.count('class="line"')
+    document = content(page)["first"]
+    assert len(document["states"]) == 6
+    assert len(document["arrows"]) == picture.count('class="line"')
     assert f"<title>{'black box in 3 states · seqray'}</title>" in page

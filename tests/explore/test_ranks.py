@@ -3,7 +3,7 @@ import pytest
 
 from explore.subjects import machine, probabilities, signed
 from seqray import Alphabet, WeightedAutomaton
-from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
+from seqray.automata.ranks import MIN_ENDING, RankedAutomata
 from seqray.explore.packing import pack, unpack
 from seqray.explore.ranks import ShownRank, pack_ranks, show_ranks, spelt
 from seqray.util.errors import ArgumentError, RankError
@@ -54,18 +54,18 @@ def test_every_rank_of_an_extraction_can_be_rebuilt_exactly():
 def test_fitted_ranks_are_drawn_as_they_are_and_others_in_named_coordinates():
     automata = probabilities().automata
     for each in show_ranks(automata, range(1, 7), 5):
-        told = each.to_json()
-        assert len(told["names"]) == each.named.automaton.n_states
-        assert told["drawn"] == (each.rank not in automata.fitted)
+        document = each.to_json()
+        assert len(document["names"]) == each.named.automaton.n_states
+        assert document["drawn"] == (each.rank not in automata.fitted)
         assert (each.kept is None) == (each.rank in automata.fitted)
-        assert told["loss"] < 1e-9
+        assert document["loss"] < 1e-9
 
 
 def test_an_automaton_that_never_ends_is_rebuilt_with_what_it_leaves_to_the_end():
     endless = WeightedAutomaton("ab", [1, 0], [[[0.5, 0], [0, 0.5]], [[0.5, 0], [0, 0.4]]], [0, 0])
     automata = RankedAutomata(endless, np.ones(2))
     shown = show_ranks(automata, [1, 2], 1)
-    assert shown[0].kept == 1 - NEVER_ENDS
+    assert shown[0].kept == 1 - MIN_ENDING
     assert np.array_equal(shown[0].kept * endless.transitions[:, :1, :1],
                           shown[0].automaton.transitions)  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_only_so_many_states_get_names():
         show_ranks(automata, ranks, 4)
 
 
-def test_chances_without_names_still_have_their_mass():
+def test_probabilities_without_names_still_have_their_mass():
     wa = machine()
     shown = ShownRank(4, wa, None, None)
     mass = shown.to_json()["mass"]

@@ -111,7 +111,7 @@ def test_a_name_that_was_chosen_is_known():
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_other_sites_may_not_ask(client, headers):
+def test_other_sites_may_not_send_queries(client, headers):
     got = ask(client, [0], **headers)
     assert got.status_code == 403
     assert got.json() == {"error": "only the page itself may send queries"}
@@ -140,7 +140,7 @@ def test_symbols_that_do_not_exist_are_refused(client):
         assert "from 0 to 3" in got.json()["error"]
 
 
-def test_long_words_and_large_questions_are_refused(client):
+def test_long_words_and_large_queries_are_refused(client):
     assert ask(client, [0] * 500).status_code == 200
     got = ask(client, [0] * 501)
     assert got.status_code == 400
@@ -306,7 +306,7 @@ def test_a_connection_may_be_used_for_several_requests(monkeypatch):
         connection.close()
 
 
-def test_a_live_page_asks_the_box_about_typed_words(browser):
+def test_a_live_page_sends_typed_words_to_the_box(browser):
     box = machine()
     page = to_html(box, is_live=True)
     with served(serve.application(page, box)) as address:

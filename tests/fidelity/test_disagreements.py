@@ -72,6 +72,8 @@ def test_equal_ones_do_not_disagree_and_the_same_seed_finds_the_same():
     assert max(each.distance for each in found) < 1e-12
     box, plain = trapped(0.6)
     assert disagreements(box, plain, seed=5) == disagreements(box, plain, seed=5)
+    generator = np.random.default_rng(5)
+    assert disagreements(box, plain, seed=generator) == disagreements(box, plain, seed=5)
 
 
 def test_as_many_as_asked_for_of_each_kind_and_none_too_long():

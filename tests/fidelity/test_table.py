@@ -79,3 +79,7 @@ def test_metrics_of_earlier_versions_are_read_by_their_names_of_today():
     assert fidelity == {"ndcg5": 0.9, "total_variation": 0.5}
     assert fidelity.score == pytest.approx(0.85)
     assert (fidelity.n_words, fidelity.n_prefixes) == (2, 9)
+
+
+def test_a_saved_metric_that_this_version_does_not_have_is_left_out():
+    assert list(Fidelity.from_saved({"ndcg5": 0.9, "new": 0.5}, 2, 9)) == ["ndcg5"]

@@ -26,7 +26,7 @@ def example():
 
 @contextmanager
 def serving(box, handler=None, **about):
-    """Serve a box on a thread; the server knows how often it was asked."""
+    """Serve a box on a thread; the server knows how often it was queried."""
     with example().Server(box, **about) as server:
         if handler is not None:
             server.RequestHandlerClass = handler
@@ -51,7 +51,7 @@ class NotingHandler(example().Handler):
     """Counts requests, and lets a test put trouble before an answer."""
 
     def do_POST(self):  # noqa: N802
-        """Note what is asked, then answer or make trouble."""
+        """Record the request, then answer or make trouble."""
         with self.server.lock:
             self.server.n_posts += 1
         self.trouble()
@@ -118,7 +118,7 @@ def quick(url, **options):
 
 
 def chaos(seed, hang):
-    """Return a handler with which 30 % goes wrong, in every way, and a list of what did."""
+    """Return a handler with which 30 % goes wrong, in every form, and a list of what did."""
     rng, lock, happened = random.Random(seed), threading.Lock(), []
 
     class Chaos(NotingHandler):

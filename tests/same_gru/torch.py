@@ -6,7 +6,8 @@ import pytest
 from same_gru import ALPHABET, N_EMBEDDED, N_HIDDEN, START, arrays
 from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card, card_path
-from seqray.blackbox.frameworks.torch import open_torch, torch_box
+from seqray.blackbox.frameworks.torch import torch_box
+from seqray.blackbox.frameworks.torch_file import open_torch
 
 CARD = Card(Alphabet(ALPHABET), "next", start=START)
 

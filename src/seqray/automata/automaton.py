@@ -30,18 +30,16 @@ from seqray.automata.automaton_states import (
 )
 from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
+from seqray.automata.scoring import word_products
 from seqray.automata.stepper import read_each
 from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
-from seqray.automata.tree import grow
 from seqray.automata.words import Alphabet, Symbol, Word, Words
-from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only, real_array
+from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import reading
 from seqray.util.random import Seed
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
-
-_BATCH_WORDS = 2**16  # words scored at once, so that memory is bounded
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -244,7 +242,8 @@ class WeightedAutomaton:
         >>> WeightedAutomaton("a", [1], [[[0.5]]], [2]).weights(["", "a"])
         array([2., 1.])
         """
-        products, log_scale, _ = self._products(self.alphabet.words(words))
+        words = self.alphabet.words(words)
+        products, log_scale, _ = word_products(self, self.mirror, words)
         return scaled(products, log_scale)
 
     def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
@@ -257,49 +256,13 @@ class WeightedAutomaton:
         (-1.0, 9999.0)
         """
         words = self.alphabet.words(words)
-        products, log_scale, wide = self._products(words)
+        products, log_scale, wide = word_products(self, self.mirror, words)
         with np.errstate(divide="ignore"):
             sign, log = np.sign(products), np.log(np.abs(products)) + log_scale
         for i in np.flatnonzero(wide):
             codes = words.codes[words.offsets[i] : words.offsets[i + 1]]
             sign[i], log[i] = precise_log_weight(self.initial, self.transitions, self.final, codes)
         return sign, log
-
-    def _products(self, words: Words) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the weights as products, the logarithms of their scales, and which are wide.
-
-        A word is read from both ends to its middle, (α₀ᵀ M_u) · (M_v α∞): far more words share a
-        half than a prefix of full length.
-        """
-        products, log_scale = np.empty(len(words)), np.empty(len(words))
-        wide = np.empty(len(words), bool)
-        for begin in range(0, len(words), _BATCH_WORDS):
-            here = slice(begin, begin + _BATCH_WORDS)
-            some = words[here]
-            half = some.lengths // 2
-            left, left_scale, left_wide = self._ends(some, some.offsets[:-1], half, 1)
-            right, right_scale, right_wide = self.mirror._ends(
-                some, some.offsets[1:] - 1, some.lengths - half, -1
-            )
-            products[here] = np.einsum("ij,ij->i", left, right)
-            log_scale[here] = left_scale + right_scale
-            wide[here] = left_wide | right_wide
-        return products, log_scale, wide
-
-    def _ends(
-        self, words: Words, starts: IntArray, lengths: IntArray, direction: int
-    ) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return the state that reading part of each word leads to: vector, log scale, wide."""
-        vectors = np.empty((len(words), self.n_states))
-        log_scale, wide = np.empty(len(words)), np.empty(len(words), bool)
-        states = self.start()
-        for level in grow(words, starts, lengths, direction=direction, by="symbol"):
-            if level.symbols[0] >= 0:  # not at the root
-                states = self.step(states, level.origins, level.symbols)
-            rows = states.rows[level.ended_at]
-            vectors[level.ended] = states.vectors.take(rows, axis=0)
-            log_scale[level.ended], wide[level.ended] = states.log_scale[rows], states.wide[rows]
-        return vectors, log_scale, wide
 
     def prefix_weight(self, word: Word) -> float:
         """Return the summed weight of all words that begin with ``word``; see `prefix_final`."""

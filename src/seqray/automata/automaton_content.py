@@ -16,7 +16,7 @@ from seqray.util.errors import ArgumentError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
 
-FORMAT, VERSION = "seqray.automata.automaton", 1
+FORMAT, VERSION = "seqray.automaton", 1
 
 
 class AutomatonContent(NamedTuple):

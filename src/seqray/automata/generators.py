@@ -100,7 +100,7 @@ def random_automaton(
     seed
         Random seed, or a random generator.
     density
-        The share of transitions that are not 0. Each state keeps at least one way in and out.
+        The share of transitions that are not 0. Each state has at least one in and one out.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def random_automaton(
     for matrix in present:
         matrix[np.arange(n_states), rng.permutation(n_states)] = True
     matrices = np.where(present, rng.normal(size=shape), 0)
-    # On average a matrix keeps the length of a vector, or changes it a little.
+    # On average a matrix changes the length of a vector little.
     norms = np.linalg.norm(matrices, axis=(1, 2)) / np.sqrt(n_states)
     matrices *= (rng.uniform(0.8, 1.1, n_symbols) / norms)[:, None, None]
     initial = rng.normal(size=n_states)
@@ -169,7 +169,7 @@ def _leads(kind: str, emits: BoolArray, share: float, rng: np.random.Generator) 
 
 
 def _able_to_stop(leads: BoolArray, final: FloatArray) -> BoolArray:
-    """Whether each state has a way to one that stops."""
+    """Whether a path leads from each state to one that stops."""
     steps = leads.any(axis=1)
     able: BoolArray = final > 0
     while (wider := able | (steps @ able)).sum() > able.sum():

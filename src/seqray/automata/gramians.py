@@ -156,7 +156,7 @@ def _exponents(array: FloatArray) -> FloatArray:
 
 
 def _solve_directly(transitions: FloatArray, sources: list[FloatArray]) -> list[FloatArray] | None:
-    """Solve X = S + ΣMᵀXM for symmetric X through their n(n+1)/2 coordinates; None if singular."""
+    """Solve X = S + ΣMᵀXM for symmetric X in their n(n+1)/2 coordinates; None if singular."""
     n = transitions.shape[1]
     i, j = np.triu_indices(n)
     weight = np.where(i == j, 1.0, np.sqrt(2.0))
@@ -171,9 +171,9 @@ def _solve_directly(transitions: FloatArray, sources: list[FloatArray]) -> list[
         solved = np.linalg.solve(np.eye(len(i)) - system.T, packed)
     except np.linalg.LinAlgError:
         return None
-    found = np.empty((len(sources), n, n))
-    found[:, i, j] = found[:, j, i] = (solved / weight[:, None]).T
-    return list(found)
+    solutions = np.empty((len(sources), n, n))
+    solutions[:, i, j] = solutions[:, j, i] = (solved / weight[:, None]).T
+    return list(solutions)
 
 
 def _solve_by_doubling(
@@ -202,7 +202,7 @@ def _solve_by_krylov(transitions: FloatArray, sources: list[FloatArray]) -> list
         return np.ravel(square - stacked @ (square @ transitions).reshape(-1, n))
 
     operator = LinearOperator((n * n, n * n), matvec=gap, dtype=float)
-    found: list[FloatArray] = []
+    solutions: list[FloatArray] = []
     for source in sources:
         solution, residual = np.zeros(n * n), np.ravel(source)
         for _ in range(12):  # each round gains the five digits that GMRES stops at
@@ -214,5 +214,5 @@ def _solve_by_krylov(transitions: FloatArray, sources: list[FloatArray]) -> list
         if np.linalg.norm(residual) > 1e-10 * np.linalg.norm(solution):
             return _solve_directly(transitions, sources)
         square = solution.reshape(n, n)
-        found.append((square + square.T) / 2)
-    return found
+        solutions.append((square + square.T) / 2)
+    return solutions

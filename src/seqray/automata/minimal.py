@@ -1,7 +1,7 @@
 """The smallest automaton of a function, and whether two automata compute the same one.
 
-States that no word reaches, and states that no word distinguishes, are found by orthogonalisation,
-with the rounding errors of each direction followed along.
+States that no word reaches or distinguishes are dropped by orthogonalisation. The rounding
+errors of each direction are propagated.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ CLEAR_DEVIATIONS = 16.0
 def minimise(a: WeightedAutomaton, *, tolerance: float = 1e-9) -> WeightedAutomaton:
     """Return an automaton for the same function with as few states as possible.
 
-    What no word can tell apart is dropped first, then what no word reaches (Schützenberger). The
-    result has as many states as the rank of the function's Hankel matrix; one state, all weights
-    0, for the function that is 0 everywhere.
+    States that no word distinguishes are dropped first, then those that no word reaches
+    (Schützenberger). The result has as many states as the rank of the function's Hankel matrix;
+    one state, all weights 0, for the function that is 0 everywhere.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def minimal_form(a: WeightedAutomaton, error: float, tolerance: float) -> Weight
     a, powers = to_unit(a)
     variance = _rounding(a, error)
     start, symbols, end = powers.initial, powers.symbols, powers.final
-    for _ in range(2):  # what no word tells apart, then what no word reaches
+    for _ in range(2):  # what no word distinguishes, then what no word reaches
         a, variance = _reachable_part(reverse(a), reverse(variance), tolerance)
         start, end = end, start
         # What is left may be small in all.

@@ -1,4 +1,4 @@
-"""Automata of every rank in two files: that of the largest rank, and those fitted at some.
+"""Automata of every rank, from two files: the one of the largest rank, and those fitted at some.
 
 ::
 
@@ -26,24 +26,24 @@ FORMAT, VERSION = "seqray.fitted", 1
 LARGEST, FITTED = "automaton.npz", "fitted.npz"
 ARRAYS = ("initial", "transitions", "final")
 
-NEVER_ENDS = 1e-9
-"""What a symbol leaves to the end where otherwise nothing would."""
+MIN_ENDING = 1e-9
+"""The share that a symbol leaves to the end where otherwise nothing would."""
 
 
 def ending(cut: WeightedAutomaton, prefix_final: FloatArray) -> WeightedAutomaton:
     """Give an automaton the end that makes all that can follow each state weigh what is given.
 
-    The end is what no symbol takes, α∞ = (I − ΣMσ) 1̂, and all words together weigh 1. Where words
-    hardly ever end, I − ΣMσ cannot be inverted, and what follows could not be found again: there
-    every symbol leaves a little to the end. Where the box leaks, so that something goes elsewhere,
-    the end is as it was, and elsewhere goes what neither it nor a symbol takes.
+    The end is what no symbol takes, α∞ = (I − ΣMσ) α̃∞, and all words together weigh 1. Where words
+    hardly ever end, I − ΣMσ cannot be inverted: there every symbol leaves a little to the end.
+    Where the box leaks, so that something goes elsewhere, the end is as it was, and elsewhere goes
+    what neither it nor a symbol takes.
 
     Parameters
     ----------
     cut
         The automaton; its own end does not count, unless something goes elsewhere.
     prefix_final
-        1̂, shape ``(n_states,)``.
+        α̃∞, shape ``(n_states,)``.
 
     Examples
     --------
@@ -52,17 +52,19 @@ def ending(cut: WeightedAutomaton, prefix_final: FloatArray) -> WeightedAutomato
     0.125
     """
     start = cut.initial @ prefix_final or 1.0
-    for kept in (1.0, 1 - NEVER_ENDS):
-        transitions = kept * cut.transitions
+    for goes_on in (1.0, 1 - MIN_ENDING):
+        transitions = goes_on * cut.transitions
         final, elsewhere = prefix_final - transitions.sum(axis=0) @ prefix_final, None
         if cut.elsewhere is not None:
             final, elsewhere = cut.final, final - cut.final
-        found = WeightedAutomaton(cut.alphabet, cut.initial / start, transitions, final, elsewhere)
+        automaton = WeightedAutomaton(
+            cut.alphabet, cut.initial / start, transitions, final, elsewhere
+        )
         if np.allclose(
-            found.prefix_final, prefix_final, rtol=1e-6, atol=1e-6 * np.abs(prefix_final).max()
+            automaton.prefix_final, prefix_final, rtol=1e-6, atol=1e-6 * np.abs(prefix_final).max()
         ):
             break
-    return found
+    return automaton
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,8 +125,8 @@ class RankedAutomata:
         header = {"format": FORMAT, "version": VERSION, "ranks": sorted(self.fitted)}
         arrays = {
             f"{name}_{rank}": array
-            for rank, automaton in self.fitted.items()
-            for name, array in automaton.arrays.items()
+            for rank, fitted in self.fitted.items()
+            for name, array in fitted.arrays.items()
         }
         named = {"header": np.array(json.dumps(header)), "through": self.prefix_final, **arrays}
         return {**files, FITTED: npz_bytes(named)}
@@ -148,8 +150,8 @@ class RankedAutomata:
 def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
     initial, transitions, final = (arrays[f"{name}_{rank}"] for name in ARRAYS)
     elsewhere = arrays.get(f"elsewhere_{rank}")
-    found = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
+    automaton = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
     n = largest.n_states
-    if found.n_states != rank or not 1 <= rank <= n:
-        raise FileError(f"damaged: {found.n_states} states at rank {rank} of 1 … {n}")
-    return found
+    if automaton.n_states != rank or not 1 <= rank <= n:
+        raise FileError(f"damaged: {automaton.n_states} states at rank {rank} of 1 … {n}")
+    return automaton

@@ -1,9 +1,10 @@
-"""Staying within the range of float64, however long the word.
+"""Scales of states: weights stay within the range of float64, however long the word.
 
 A state is a vector with a scale of its own, a logarithm. That is enough unless its coordinates
-drift too far apart. After aⁿ, a mixture of two models may hold one of them at 10⁻⁵⁰⁰ of the other,
-and after bⁿ it is back. A vector with one common scale has lost it by then; `precise_log_weight`
-gives every coordinate an exponent of its own. It is slow, and needed for very few words.
+drift to very different sizes. After aⁿ, a mixture of two models may hold one of them at 10⁻⁵⁰⁰ of
+the other, and after bⁿ it is back. A vector with one common scale has lost it by then;
+`precise_log_weight` gives every coordinate an exponent of its own. It is slow, and needed for very
+few words.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
-_NEVER = -(2**40)  # the exponent of a coordinate that is 0
+_ZERO_EXPONENT = -(2**40)  # of a coordinate that is 0
 
 
 def scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
@@ -79,4 +80,4 @@ def _multiply(
 def _normal(values: FloatArray, exponents: IntArray) -> tuple[FloatArray, IntArray]:
     """Split values into mantissas in [0.5, 1) and exponents."""
     mantissas, more = np.frexp(values)
-    return mantissas, np.where(mantissas == 0, _NEVER, exponents + more)
+    return mantissas, np.where(mantissas == 0, _ZERO_EXPONENT, exponents + more)

@@ -40,7 +40,7 @@ def checked_symbols(symbols: Iterable[Hashable]) -> tuple[Hashable, ...]:
             ) from None
         if symbol is None or (isinstance(symbol, str) and symbol in ("", EMPTY_WORD)):
             raise SymbolError(
-                f"symbol {code + 1} of the alphabet is {symbol!r}, which cannot be distinguished from "
+                f"symbol {code + 1} of the alphabet is {symbol!r}, which looks like "
                 f"no symbol at all ({EMPTY_WORD} is how the empty word is shown): give it another "
                 "name"
             )

@@ -25,7 +25,7 @@ States: TypeAlias = Any
 
 
 class Steps(Protocol):
-    """The one thing the walk asks of a stepper."""
+    """The one method of a stepper that the walk needs."""
 
     def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
@@ -130,12 +130,12 @@ class PrefixTree:
         array([0, 2])
         """
         keys = self.parent[1:] * len(self.alphabet) + self.symbol[1:]  # these rise
-        found = np.zeros(len(part), np.int64)
+        nodes = np.zeros(len(part), np.int64)
         for start, stop in pairwise(part.levels[1:].tolist()):
             level = slice(start, stop)
-            wanted = found[part.parent[level]] * len(self.alphabet) + part.symbol[level]
-            found[level] = 1 + np.searchsorted(keys, wanted)
-        return found
+            wanted = nodes[part.parent[level]] * len(self.alphabet) + part.symbol[level]
+            nodes[level] = 1 + np.searchsorted(keys, wanted)
+        return nodes
 
     def counts(self) -> FloatArray:
         """How often each symbol, and last the end, follows each node in the words.
@@ -182,7 +182,7 @@ def grow(
         1 to read forwards, -1 to read backwards.
     by
         How the nodes of a level are sorted: ``"origin"``, by parent and then symbol, or
-        ``"symbol"``, the other way round.
+        ``"symbol"``, the reverse.
     """
     hold_memory()
     n_symbols, n_nodes = len(words.alphabet), 1

@@ -49,7 +49,7 @@ class TreeBatch:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Words, and for each its way down the tree of them all.
+    """Words, and for each its path down the tree of them all.
 
     Examples
     --------
@@ -77,19 +77,19 @@ class Corpus:
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Where the way of each word begins; it has a node more than the word has letters."""
+        """Where the path of each word begins; it has one node more than the word has letters."""
         return self.words.offsets + np.arange(len(self) + 1)
 
     @cached_property
     def _ways(self) -> IntArray:
         """The nodes of each word from the root, one word after the other."""
-        ways = np.zeros(self._starts[-1], np.int64)
+        paths = np.zeros(self._starts[-1], np.int64)
         at, here = self._starts[1:] - 1, self.tree.node_of_word
         while len(here):
-            ways[at] = here
+            paths[at] = here
             inner = here > 0
             at, here = at[inner] - 1, self.tree.parent[here[inner]]
-        return ways
+        return paths
 
     @cached_property
     def _next(self) -> IntArray:

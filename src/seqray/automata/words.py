@@ -29,8 +29,8 @@ class Alphabet:
     Parameters
     ----------
     symbols
-        Any hashable symbols, all different, but not ``None``, ``""`` and ``"λ"``. The order is
-        kept: it is the order of the rows and columns in every result. So a set will not do.
+        Any hashable symbols, all different, but not ``None``, ``""`` and ``"λ"``. The order
+        counts: it is the order of the rows and columns in every result. So a set will not do.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Alphabet:
         """Return the symbols as JSON can hold them; ``Alphabet(list)`` brings them back."""
         for symbol in self.symbols:
             known = symbol is None or isinstance(symbol, (str, int, float))
-            # A lone surrogate is no Unicode text, and nan would not be found again.
+            # A lone surrogate is no Unicode text, and nan is not equal to itself.
             text = symbol.encode(errors="ignore").decode() if isinstance(symbol, str) else symbol
             if not known or text != symbol:
                 raise SymbolError(
@@ -343,7 +343,7 @@ class Words:
         )
 
     def extended(self, symbols: IntArray) -> Words:
-        """Return the words with one more letter each, given as a code a word.
+        """Return the words with one more letter each, given as one code per word.
 
         >>> Alphabet("ab").words(["", "ab"]).extended(np.array([1, 0]))
         Words(2 words over 2 symbols: b, aba)

@@ -1,4 +1,4 @@
-"""Everything that can be asked: what a box can do, and one adapter a file.
+"""Black boxes: what a box can do, its queries, and one adapter per file.
 
 Only `registry` names an adapter, by string, so that none is loaded before it is needed.
 """

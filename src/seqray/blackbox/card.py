@@ -1,7 +1,7 @@
-"""What a model file does not say: which symbols it reads, as which ids, and what it answers.
+"""The card of a model: which symbols it reads, as which ids, and what it answers.
 
-A *card* is a small JSON file beside the model, ``model.seqray.json`` beside ``model.onnx`` and
-``seqray.json`` inside a model's folder. docs/cards.md explains every field.
+Model files do not hold that. A card is a small JSON file beside the model, ``model.seqray.json``
+beside ``model.onnx`` and ``seqray.json`` in a model's folder. docs/cards.md explains every field.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ class Card:
     columns
         The output of each next symbol; None: its place in the alphabet.
     end
-        The output that says that the word ends; None: the one after the last symbol's place,
-        which is warned of where the network has further outputs.
+        The output of the end of the word; None: the one after the last symbol's place, with a
+        warning where the network has further outputs.
     renormalise
         Whether next-symbol probabilities are divided by their sum over the symbols and the end,
         for a network that has other outputs too (padding, say).
     column
         The output that is the value, where the network has several.
     pad
-        The input id that fills short words up, for a network that does not mind it. None: words
-        of different lengths are never asked together.
+        The input id that pads short words, for a network that ignores it. None: words of
+        different lengths are never in one batch.
     empty
-        The value of the empty word, for a network that cannot read nothing.
+        The value of the empty word, for a network that needs at least one id.
     limit
         The most ids that the network can read at once.
     network
@@ -100,13 +100,15 @@ class Card:
             object.__setattr__(self, "scores", "logits" if self.answers == "next" else "values")
         _check_choice("scores", self.scores, SCORES)
         if self.answers == "next" and self.scores == "values":
-            raise ArgumentError('scores: "values" say nothing of the next symbol: expected logits')
+            raise ArgumentError(
+                'scores: a network that predicts the next symbol has no "values": expected logits'
+            )
         if self.answers == "next" and self.stop is not None:
             raise ArgumentError("stop: a network that predicts the next symbol reads no end")
         if self.answers == "next" and self.empty is not None:
             raise ArgumentError("empty: only a network that answers a value needs it")
-        # Whose columns are its ids, as a language model's are, is known to its adapter alone.
-        is_open = self.columns is None and self.ids is not None
+        # Only its adapter knows whether a model's columns are its ids, as a language model's are.
+        is_incomplete = self.columns is None and self.ids is not None
         for name in ("ids", "columns"):
             object.__setattr__(self, name, self._numbers(name))
         for name in ("start", "stop"):
@@ -114,20 +116,20 @@ class Card:
         for name in ("end", "column", "pad", "limit"):
             self._keep_number(name)
         self._check_others()
-        around = len(self.start_ids) + len(self.stop_ids)
-        if self.limit is not None and self.limit < around:
+        n_around = len(self.start_ids) + len(self.stop_ids)
+        if self.limit is not None and self.limit < n_around:
             raise ArgumentError(
-                f"limit: {self.limit} ids have no room for the {around} of start and stop"
+                f"limit: {self.limit} ids have no room for the {n_around} of start and stop"
             )
-        if not is_open:
+        if not is_incomplete:
             self.check_outputs()
 
     def check_outputs(self) -> None:
-        """Refuse a card that reads two things off one output."""
+        """Refuse a card that uses one output twice."""
         if len(set(self.outputs)) < len(self.outputs):
             raise ArgumentError(
-                f"columns and end: expected all different, got {list(self.outputs)}: say in the "
-                "card which output each symbol has (columns), and which the end"
+                f"columns and end: expected all different, got {list(self.outputs)}: give "
+                "each symbol its own output in the card (columns), and the end another (end)"
             )
 
     def _keep_number(self, name: str) -> None:
@@ -145,7 +147,7 @@ class Card:
             raise ArgumentError(f"network: expected an object, got {self.network!r}")
 
     def _numbers(self, name: str) -> tuple[int, ...]:
-        """Return what a field says of each symbol: by default its place in the alphabet."""
+        """Return a field's number for each symbol: by default its place in the alphabet."""
         numbers, n = getattr(self, name), len(self.alphabet)
         if numbers is None:
             return tuple(range(n))
@@ -160,7 +162,7 @@ class Card:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The outputs that count: each next symbol's, and last the end's; or the value's."""
+        """The outputs in use: of each next symbol, and last of the end; or of the value."""
         if self.answers == "value":
             return (self.column,)
         end = len(self.alphabet) if self.end is None else self.end
@@ -188,7 +190,7 @@ class Card:
     def log_next(self, scores: FloatArray) -> FloatArray:
         """Return the logarithm of each next symbol's probability, ``(n, n_symbols + 1)``.
 
-        ``scores`` has one row per prefix and a column an output.
+        ``scores`` has one row per prefix and one column per output.
         """
         logs = self._logs(self._checked(scores))[:, list(self.outputs)]
         return _minus_log_sum(logs) if self.renormalise else logs
@@ -198,7 +200,9 @@ class Card:
         scores = self._checked(scores)
         if self.scores in ("values", "probabilities"):
             return scores[:, self.column]
-        if self.scores == "logits" and scores.shape[1] == 1:  # against nothing: yes or no
+        if (
+            self.scores == "logits" and scores.shape[1] == 1
+        ):  # against a logit of 0: the logistic function
             scores = np.pad(scores, ((0, 0), (0, 1)))
         return np.exp(self._logs(scores)[:, self.column])
 
@@ -234,13 +238,13 @@ class Card:
         return not self.renormalise
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a card's file holds."""
+        """Return the contents of a card's file."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**document, "alphabet": self.alphabet.to_json()}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Card:
-        """Make a card of what its file holds; unknown fields are named."""
+        """Read a card from the contents of its file; errors name unknown fields."""
         known = [field.name for field in fields(cls)]
         for name in document:
             if name not in known:
@@ -262,7 +266,7 @@ class Card:
 
 
 def card_path(model: str | os.PathLike[str]) -> Path:
-    """Return where the card of a model belongs."""
+    """Return the path of a model's card."""
     home = Path(model)
     return home / "seqray.json" if home.is_dir() else home.with_suffix(".seqray.json")
 
@@ -293,7 +297,7 @@ def load_card(model: str | os.PathLike[str]) -> Card:
 
 
 def read_card(text: str, where: str | os.PathLike[str]) -> Card:
-    """Make a card of JSON text, which was found at ``where``."""
+    """Read a card from JSON text; errors name ``where`` the text comes from."""
     with reading(where, "a card of seqray"):
         document = json.loads(text)
         if not isinstance(document, dict):
@@ -306,7 +310,7 @@ def read_card(text: str, where: str | os.PathLike[str]) -> Card:
 
 def _minus_log_sum(logs: FloatArray) -> FloatArray:
     top = logs.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):  # no output is possible: that is nan
+    with np.errstate(invalid="ignore", divide="ignore"):  # where no output is possible: nan
         shifted = logs - top
         rest: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return rest

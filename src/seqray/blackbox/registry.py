@@ -2,6 +2,26 @@
 
 This is the only place that names an adapter, and it does so by string: none is loaded before a
 box of its kind is opened.
+
+To add an adapter for another kind of model:
+
+1. Copy ``examples/adapter.py`` to a module of this package. It holds one function, which takes
+   what follows the kind in a specification, and options as keyword-only parameters. It returns a
+   black box, made by one of:
+
+   - ``black_box(function, alphabet)`` or ``language_model(function, alphabet)`` of
+     `seqray.blackbox.native.function`, for a model that answers whole words or prefixes;
+   - ``sequence_box(forward, card)`` of `seqray.blackbox.frameworks.padded`, for a network that
+     reads arrays of ids;
+   - ``stepped_box(stepper, card)`` of `seqray.blackbox.frameworks.stepped`, for a network whose
+     states can be stepped.
+
+   A box with a ``fingerprint`` has its answers cached. Import packages that seqray does not need
+   itself with `seqray.blackbox.frameworks.extras.load_extra`.
+2. Add one entry to `ADAPTERS` below.
+3. Add the box to ``BOXES`` in tests/blackbox/test_contract.py, which tests what every box promises.
+
+No other module needs a change.
 """
 
 from __future__ import annotations
@@ -12,7 +32,7 @@ import importlib
 import inspect
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from seqray.blackbox.protocol import BlackBox
 from seqray.formats.run_files import has_file
@@ -21,12 +41,12 @@ from seqray.util.redaction import hidden, is_secret_name, redacted
 
 
 class Adapter(NamedTuple):
-    """Where a kind of black box is opened, and what it is."""
+    """A kind of black box: the function that opens it, and its help."""
 
     target: str
     """``module:function``; the function takes what follows the name in a specification."""
     argument: str
-    """What that is, for people; nothing where nothing follows."""
+    """The name of that in help; empty if nothing follows."""
     description: str
     """One line for ``--help``."""
 
@@ -48,7 +68,7 @@ ADAPTERS = {
     "http": Adapter(
         "seqray.blackbox.remote.http:http_box",
         "//URL",
-        "a server that is asked in JSON (docs/boxes/http.md)",
+        "a server that takes queries in JSON (docs/boxes/http.md)",
     ),
     "https": Adapter(
         "seqray.blackbox.remote.http:http_box",
@@ -82,7 +102,7 @@ ADAPTERS = {
         "examples/taysir_convert.py (docs/files.md)",
     ),
     "torch": Adapter(
-        "seqray.blackbox.frameworks.torch:open_torch",
+        "seqray.blackbox.frameworks.torch_file:open_torch",
         "PATH",
         "an RNN, GRU or LSTM of PyTorch: .safetensors or a state dictionary, with its card "
         "(docs/boxes/torch.md)",
@@ -94,10 +114,10 @@ ADAPTERS = {
     ),
 }
 
-NATIVE = ("demo", "rnn", "taysir", "wa")
-"""The kinds that seqray computes itself."""
+NATIVE_KINDS = ("demo", "rnn", "taysir", "wa")
+"""The kinds that seqray computes itself, so fast that caching is not worth it."""
 
-SUFFIXES = {
+KIND_OF_SUFFIX = {
     ".safetensors": "rnn",
     ".json": "wa",
     ".npz": "wa",
@@ -106,7 +126,7 @@ SUFFIXES = {
     ".onnx": "onnx",
     ".pt": "torch",
 }
-"""Which kind a bare path is."""
+"""The kind of a path without one, by its end."""
 
 
 def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
@@ -119,8 +139,7 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
         that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa),
         ``.keras``, ``.onnx`` or ``.pt`` (torch), and before the folder of an extraction (wa).
     options
-        What else its kind takes, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for
-        each.
+        Options of its kind, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for each.
 
     Examples
     --------
@@ -133,7 +152,7 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     ...     open_black_box(f"wa:{path}").weights(["", "a"])
     array([0.5 , 0.25])
     """
-    kind, where = _split(os.fspath(spec))
+    kind, where = split_spec(os.fspath(spec))
     module, _, attributes = ADAPTERS[kind].target.partition(":")
     opener: Any = functools.reduce(getattr, attributes.split("."), importlib.import_module(module))
     _check_options(kind, opener, options)
@@ -151,21 +170,32 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
 
 
 def _check_options(kind: str, opener: Any, options: dict[str, Any]) -> None:
-    parameters = list(inspect.signature(opener).parameters.values())
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    known = _option_names(opener)
     for name in options:
         if name not in known:
             which = f"expected one of {', '.join(known)}" if known else "it takes none"
             raise ArgumentError(f"the {kind} adapter has no option {name!r}: {which}")
 
 
+def _option_names(opener: Any) -> list[str]:
+    """Return the keyword-only parameters of a function, and the fields of its ``**options``."""
+    names: list[str] = []
+    for parameter in inspect.signature(opener).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            names.append(parameter.name)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            (fields,) = get_args(get_type_hints(opener)[parameter.name])  # Unpack[a TypedDict]
+            names += fields.__annotations__
+    return names
+
+
 def is_native(spec: str) -> bool:
-    """Whether seqray computes the box itself, so that keeping its answers is not worth it."""
-    return _split(spec)[0] in NATIVE
+    """Return whether seqray computes the box itself, so that caching is not worth it."""
+    return split_spec(spec)[0] in NATIVE_KINDS
 
 
 def known_black_boxes() -> dict[str, str]:
-    """Return how each kind of black box is written, with one line about it.
+    """Return the form of each kind of specification, with one line of help.
 
     Examples
     --------
@@ -178,15 +208,15 @@ def known_black_boxes() -> dict[str, str]:
     }
 
 
-def _split(spec: str) -> tuple[str, str]:
-    """Return the kind and what follows it."""
+def split_spec(spec: str) -> tuple[str, str]:
+    """Return the kind of a specification, and what follows it."""
     kind, colon, where = spec.partition(":")
     if kind in ADAPTERS and not where and not ADAPTERS[kind].argument:
         return kind, ""
     if not colon or len(kind) == 1:  # a bare path, maybe on a drive C:
         if has_file(spec, "automaton.npz"):
             return "wa", spec
-        for suffix, guess in SUFFIXES.items():
+        for suffix, guess in KIND_OF_SUFFIX.items():
             if spec.endswith(suffix):
                 return guess, spec
         hint = f"did you mean python:{Path(spec).stem}:NAME? " if spec.endswith(".py") else ""
@@ -203,10 +233,13 @@ def _split(spec: str) -> tuple[str, str]:
             f"black box {redacted(spec)!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"
         )
     if not ADAPTERS[kind].argument:
-        raise ArgumentError(f"black box {redacted(spec)!r}: nothing follows {kind}: write {kind}")
+        raise ArgumentError(
+            f"black box {redacted(spec)!r}: expected nothing after {kind}: write {kind}"
+        )
     if not where:
         raise ArgumentError(
-            f"black box {redacted(spec)!r}: say where it is: {kind}:{ADAPTERS[kind].argument}"
+            f"black box {redacted(spec)!r}: it does not say where the box is: write "
+            f"{kind}:{ADAPTERS[kind].argument}"
         )
     return kind, spec if kind.startswith("http") else where
 

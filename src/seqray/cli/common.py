@@ -92,7 +92,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
     """Print a few ranks of a table side by side, the chosen one marked."""
     # Where the box does not predict, ranks are chosen by the first of these that it has.
     errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "total_variation" not in table.fidelities[0]:  # there is no room for more
+    if "total_variation" not in table.fidelities[0]:  # the terminal has no room for more
         errors.append("relative_error")
     names = [
         name

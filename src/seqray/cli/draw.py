@@ -10,7 +10,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli.common import automaton_argument, check_output, open_automaton, rank_option
 from seqray.cli.console import notes
 from seqray.draw.graph import (
-    EDGES_A_STATE,
+    EDGES_PER_STATE,
     PAPER_THRESHOLD,
     clear_threshold,
     hidden_share,
@@ -37,8 +37,8 @@ REPORTED_LOSS = 1e-6
     "--threshold",
     type=click.FloatRange(min=0),
     help="Transitions with a smaller weight are not drawn.  [default: the smallest that leaves "
-    f"at most {EDGES_A_STATE} edges per state, or two thirds of the weight; {PAPER_THRESHOLD:g} in "
-    "the paper's style]",
+    f"at most {EDGES_PER_STATE} edges per state, or two thirds of the weight; {PAPER_THRESHOLD:g} "
+    "in the paper's style]",
 )
 @click.option(
     "--style",
@@ -81,7 +81,7 @@ def command(
     click.echo(f"{output}: {counted(drawn.n_states, 'state')}; {what}")
     if threshold is None and style == "readable" and hidden:
         click.echo(
-            f"By default at most {EDGES_A_STATE} edges per state are drawn, or as many as hold "
+            f"By default at most {EDGES_PER_STATE} edges per state are drawn, or as many as hold "
             "two thirds of the weight, and none below a hundredth of the largest weight; "
             "--threshold sets another limit."
         )

@@ -47,7 +47,7 @@ from seqray.util.redaction import redacted
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
-    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if it does not predict next symbols]",
+    f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
@@ -162,8 +162,8 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (
-        "distance: the total variation distance; next: the one they\n"
-        "differ on most, and the probability that box and automaton give it."
+        "distance: total variation distance of the next symbols; next: the symbol that\n"
+        "differs most, with its probability in box and automaton."
         if by_next
         else "distance: the difference of the two weights."
     )

@@ -117,7 +117,7 @@ def _explore(options: ExploreOptions) -> None:
     if options.serve:  # a port that is in use is noticed before any work
         listening = click.get_current_context().with_resource(open_port(options.host, options.port))
     source = open_source(options.automaton)
-    if isinstance(source, WeightedAutomaton):
+    if not isinstance(source, Extraction):
         source = at_rank(source, options.rank, options.automaton)
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed

@@ -168,7 +168,7 @@ class ExtractOptions:
     seed: int
 
     def wanted_rank(self) -> int | None:
-        """Return the rank that was asked for, None for ``auto``; refuse one that cannot be."""
+        """Return the rank that --rank names, None for ``auto``; refuse one that cannot be."""
         wanted = _rank(self.rank)
         limits = {"--max-rank": self.max_rank, "--prefixes": self.prefixes}
         if self.method in ("weighted", "paper"):  # contexts have more columns than suffixes

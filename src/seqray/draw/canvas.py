@@ -18,9 +18,10 @@ from seqray.util.errors import MissingExtraError, install_hint
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DOTS, LARGEST = 192.0, 6000.0  # dots an inch; the most along one side
-POINTS = 0.75  # a pixel is 1/96 of an inch, a point 1/72
-ARC = 0.5523  # how far the corners of a Bézier curve pull that is nearly a quarter of a circle
+DOTS_PER_INCH = 192.0
+MAX_SIDE_DOTS = 6000.0
+POINTS_PER_PIXEL = 0.75  # a pixel is 1/96 of an inch, a point 1/72
+QUARTER_ARC_PULL = 0.5523  # of the corners of a Bézier curve that is nearly a quarter circle
 STYLE = {
     "font.family": "DejaVu Sans",  # it comes with matplotlib, so pictures are the same everywhere
     "pdf.fonttype": 42,  # whole fonts, so that text can be found and copied
@@ -48,7 +49,7 @@ def write_image(scene: Scene, path: Path) -> None:
     with styled, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure = _figure(scene)
-        dots = min(DOTS, 96 * LARGEST / max(scene.view[2:]))
+        dots = min(DOTS_PER_INCH, 96 * MAX_SIDE_DOTS / max(scene.view[2:]))
         figure.savefig(path, dpi=dots, metadata=METADATA[path.suffix])
     missing = sum("missing from" in str(warning.message) for warning in caught)
     if missing:
@@ -91,9 +92,9 @@ def _artist(shape: Shape) -> Any:
 
 
 def _line(line: Line) -> Any:
-    dash = (0, [POINTS * part for part in line.dash]) if line.dash else "solid"
+    dash = (0, [POINTS_PER_PIXEL * part for part in line.dash]) if line.dash else "solid"
     return _load("matplotlib.patches").PathPatch(
-        _path(line.points), fill=False, ec=line.colour, lw=POINTS * line.width, ls=dash
+        _path(line.points), fill=False, ec=line.colour, lw=POINTS_PER_PIXEL * line.width, ls=dash
     )
 
 
@@ -103,7 +104,7 @@ def _box(box: Box) -> Any:
         _path(box.centre + _outline(*box.half, box.corner)),
         fc=colour(box.fill, inside) if box.fill else "none",
         ec=colour(box.stroke, outline) if box.stroke else "none",
-        lw=POINTS * box.width,
+        lw=POINTS_PER_PIXEL * box.width,
     )
 
 
@@ -114,7 +115,7 @@ def _outline(width: float, height: float, corner: float) -> Points:
         # One side and the corner after it, as if it were the upper one.
         sign = -1 if len(points) >= 12 else 1
         begin, end = complex(corner - along, -across), complex(along - corner, -across)
-        pull, down = ARC * corner, complex(along, corner - across)
+        pull, down = QUARTER_ARC_PULL * corner, complex(along, corner - across)
         side = [begin, begin, end, end, end + pull, down - 1j * pull]
         points += [sign * turn * point for point in side]
     return np.array([*points, points[0]])
@@ -128,7 +129,7 @@ def _text(text: Text) -> Any:
         text.at.imag,
         shown,
         color=text.colour,
-        fontsize=POINTS * text.size,
+        fontsize=POINTS_PER_PIXEL * text.size,
         fontweight="bold" if text.bold else "normal",
         ha="center" if text.centred else "left",
         va="baseline",

@@ -15,7 +15,7 @@ from seqray.draw.graph import (
     hidden_caption,
     state_weights,
 )
-from seqray.draw.readable import MAX_LINES, Facts, entry_label, tint
+from seqray.draw.readable import MAX_LINES, StateFacts, entry_label, tint
 from seqray.draw.styles import checked, chosen_threshold, subject
 from seqray.formats.automaton_file import AutomatonLike
 from seqray.util.formatting import typeset
@@ -39,15 +39,15 @@ def to_dot(
         Transitions with ``|weight| < threshold`` are hidden; the caption says how much that is.
         By default 0.05; with names, see `clear_threshold`.
     names
-        What to call each state. With names states carry them and the probability to end there, without
-        them ``input > output``.
+        What to call each state. With names states carry them and the probability to end there,
+        without them ``input > output``.
     mass
         The share of all steps that is spent in each state, shape ``(n_states,)``.
 
     Returns
     -------
     str
-        A ``digraph``. An edge carries all its symbols, is as wide as its heaviest weight asks for,
+        A ``digraph``. An edge carries all its symbols, is as wide as its heaviest weight,
         and is dashed where that weight is negative.
 
     Examples
@@ -74,7 +74,9 @@ def to_dot(
         ]
         shape, labels = "shape=circle", [edge.lines for edge in edges]
     else:
-        states = _named_states(automaton, Facts.of(automaton, *checked(automaton, names, mass)))
+        states = _named_states(
+            automaton, StateFacts.of(automaton, *checked(automaton, names, mass))
+        )
         shape = 'shape=box, style="rounded,filled", fillcolor="#FFFFFF"'
         labels = [edge.label(MAX_LINES, 2) for edge in edges]
     lines = [
@@ -104,7 +106,7 @@ def _edges(edges: Sequence[DrawnEdge], labels: Sequence[Sequence[tuple[str, floa
     return lines
 
 
-def _named_states(automaton: WeightedAutomaton, facts: Facts) -> list[str]:
+def _named_states(automaton: WeightedAutomaton, facts: StateFacts) -> list[str]:
     """Return states with their names, and arrows into those where words begin."""
     lines = []
     for q, (name, final) in enumerate(zip(facts.names, automaton.final.tolist(), strict=True)):

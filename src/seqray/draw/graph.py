@@ -14,7 +14,7 @@ from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, percent_in_words, typeset
 
-# Okabe and Ito's blue and vermilion: told apart with every common form of colour blindness.
+# Okabe and Ito's blue and vermilion: distinct with every common form of colour blindness.
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 NEGATIVE_TEXT = "#A84A00"  # darker, so that it can be read in grey too
 MAX_LINES = 6
@@ -24,14 +24,14 @@ MAX_NAME = 18
 ISOLATE, CLOSE = "\u200e\u2068", "\u2069"
 
 PAPER_THRESHOLD = 0.05
-EDGES_A_STATE = 3
-MOST_HIDDEN = 1 / 3  # of the weight, by default
+EDGES_PER_STATE = 3
+MAX_HIDDEN_SHARE = 1 / 3  # of the weight, by default
 MAX_EDGES = 100  # as many are drawn to hide no more than that
-ALIKE = 0.75  # of a weight that is shown: larger ones are shown with it
-HEAVY = 0.5  # of the largest weight: larger ones are shown
-NEGLIGIBLE = 0.01  # of the largest weight: what is smaller is never shown unless asked for
+ALIKE_SHARE = 0.75  # of a weight that is shown: larger ones are shown with it
+HEAVY_SHARE = 0.5  # of the largest weight: larger ones are shown
+NEGLIGIBLE_SHARE = 0.01  # of the largest weight: smaller ones are shown only by a threshold
 
-SAME = 1e-9  # weights that differ by no more, relative to themselves, are the same
+SAME_TOLERANCE = 1e-9  # weights that differ by no more, relative to themselves, are the same
 
 
 class DrawnEdge(NamedTuple):
@@ -109,22 +109,22 @@ def clear_threshold(automaton: WeightedAutomaton, n_edges: int | None = None) ->
     0.5
     """
     sizes = np.sort(np.abs(automaton.transitions).max(axis=0), axis=None)[::-1]
-    wanted = EDGES_A_STATE * automaton.n_states if n_edges is None else n_edges
+    wanted = EDGES_PER_STATE * automaton.n_states if n_edges is None else n_edges
     threshold = few = _leaving(sizes, wanted)
-    if hidden_share(automaton, threshold) > MOST_HIDDEN:
-        threshold = min(few, two_digits(ALIKE * _least_needed(automaton), np.floor))
-    threshold = min(threshold, two_digits(HEAVY * float(sizes[0]), np.floor))
+    if hidden_share(automaton, threshold) > MAX_HIDDEN_SHARE:
+        threshold = min(few, two_digits(ALIKE_SHARE * _least_needed(automaton), np.floor))
+    threshold = min(threshold, two_digits(HEAVY_SHARE * float(sizes[0]), np.floor))
     return min(few, max(threshold, _leaving(sizes, MAX_EDGES)))
 
 
 def _leaving(sizes: FloatArray, most: int) -> float:
     """Return the smallest threshold that leaves so many edges, whose sizes fall."""
     largest, hidden = float(sizes[0]), float(sizes[most]) if len(sizes) > most else 0.0
-    if hidden < NEGLIGIBLE * largest:
-        return float(f"{NEGLIGIBLE * largest:.2g}")
+    if hidden < NEGLIGIBLE_SHARE * largest:
+        return float(f"{NEGLIGIBLE_SHARE * largest:.2g}")
     last = float(sizes[most - 1]) if len(sizes) > most else np.inf
-    if hidden > 1e-300 and hidden >= (1 - SAME) * last:  # as large as the last that is left
-        return two_digits(hidden * (1 + SAME), np.floor)
+    if hidden > 1e-300 and hidden >= (1 - SAME_TOLERANCE) * last:  # like the last left
+        return two_digits(hidden * (1 + SAME_TOLERANCE), np.floor)
     digits, exponent = f"{hidden:.1e}".replace(".", "").split("e")
     rounded, step = (float(f"{int(digits) + more}e{int(exponent) - 1}") for more in (0, 1))
     return min(step if rounded <= hidden else rounded, np.finfo(float).max)
@@ -134,7 +134,7 @@ def _least_needed(automaton: WeightedAutomaton) -> float:
     """Return the size of the last transition that is needed, the heaviest first."""
     sizes = np.sort(np.abs(automaton.transitions), axis=None)[::-1]
     sums = np.cumsum(sizes / (sizes[0] or 1.0))
-    return float(sizes[int(np.searchsorted(sums, (1 - MOST_HIDDEN) * sums[-1]))])
+    return float(sizes[int(np.searchsorted(sums, (1 - MAX_HIDDEN_SHARE) * sums[-1]))])
 
 
 def two_digits(value: float, rounding: Callable[[float], float]) -> float:
@@ -219,7 +219,7 @@ def short(name: str, most: int = MAX_NAME) -> str:
 def distinct(names: Sequence[str], most: int) -> list[str]:
     """Cut names that are too long, so that those that differ still differ.
 
-    Ends are cut where that keeps them apart, else beginnings, else middles; those that are still
+    Ends are cut where names stay distinct, else beginnings, else middles; those that are still
     the same get the number of their place.
 
     >>> distinct(["start", "after 24 17 3", "after 24 17 5"], 8)
@@ -264,4 +264,4 @@ def _shown(automaton: WeightedAutomaton, threshold: float) -> BoolArray:
     if not 0 <= threshold < np.inf:
         raise ArgumentError(f"threshold: expected a number from 0 up, got {threshold}")
     sizes = np.abs(automaton.transitions)
-    return (sizes >= (1 - SAME) * threshold) & (sizes > 0)
+    return (sizes >= (1 - SAME_TOLERANCE) * threshold) & (sizes > 0)

@@ -20,9 +20,9 @@ from seqray.draw.routing import OUTSIDE, Link, route
 from seqray.util.arrays import FloatArray
 
 MAX_LABELS = 150
-BESIDE = 150.0  # what it costs a label not to stand on its line
-ASIDE = 0.03  # so few labels may stand beside their lines before the picture is made larger
-FAR_AWAY = np.array([1e9, 1e9, 0.0, 0.0])
+BESIDE_COST = 150.0  # what it costs a label not to stand on its line
+MAX_BESIDE_SHARE = 0.03  # of labels beside their lines: with more, the picture is made larger
+NOWHERE = np.array([1e9, 1e9, 0.0, 0.0])
 GROWTH = 1.1
 AROUND = np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6])
 AROUND_COST: FloatArray = np.arange(len(AROUND), dtype=float)
@@ -84,7 +84,7 @@ def arrange(
         n_missing = n_labels - len(labels)
         scale *= GROWTH if n_missing < 0.1 * n_labels else GROWTH**2
         last = scale > largest or n_labels > MAX_LABELS
-        if n_missing and (last or n_missing <= ASIDE * n_labels):
+        if n_missing and (last or n_missing <= MAX_BESIDE_SHARE * n_labels):
             more = _place(links, curves, sizes, centres, rims, beside)
             labels = more if len(more) > len(labels) else labels
         left = n_blocked * len(links) + n_labels - len(labels)
@@ -118,24 +118,24 @@ def _place(
         if not blocked.all():
             boxes, cost = boxes[~blocked], cost[~blocked]
             candidates[i], costs[i] = boxes, cost + 3.0 * points_within(boxes, traces, 0.0)
-    taken = np.tile(FAR_AWAY, (len(links), 1))  # until one is chosen
+    taken = np.tile(NOWHERE, (len(links), 1))  # until one is chosen
     chosen = dict.fromkeys(candidates, -1)
     for _ in range(12):
         before = dict(chosen)
         for i, boxes in candidates.items():
-            taken[i] = FAR_AWAY
+            taken[i] = NOWHERE
             over = overlaps(boxes, taken, LABEL_ROOM)
             cost = costs[i] + np.where(over > 0, 500 + over, 0).sum(axis=1)
             chosen[i] = int(cost.argmin())
             taken[i] = boxes[chosen[i]]
         if chosen == before:
             break
-    kept: dict[int, FloatArray] = {}
+    placed: dict[int, FloatArray] = {}
     for i in chosen:
-        others = np.array(list(kept.values()))
+        others = np.array(list(placed.values()))
         if not overlaps(taken[[i]], others, LABEL_ROOM).any():
-            kept[i] = taken[i]
-    return kept
+            placed[i] = taken[i]
+    return placed
 
 
 def _candidates(
@@ -172,7 +172,7 @@ def beside(curve: Curve, half: FloatArray) -> tuple[Points, FloatArray]:
     aside = 1j * course / np.where(course == 0, 1, np.abs(course))
     aside = aside * (np.abs(aside.real) * half[0] + np.abs(aside.imag) * half[1] + 4)
     where = np.concatenate([on, on + aside, on - aside])
-    return where, np.concatenate([away, away + BESIDE, away + BESIDE])
+    return where, np.concatenate([away, away + BESIDE_COST, away + BESIDE_COST])
 
 
 def _beyond(point: complex, direction: complex, half: FloatArray) -> Points:

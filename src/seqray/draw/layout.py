@@ -1,23 +1,18 @@
-"""Where states stand: on a circle, or as far apart as the graph says, with few crossings."""
+"""Where states stand: on a circle, or at the distances of the graph, with few crossings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from seqray.draw.geometry import Points, Rims
-from seqray.util.arrays import BoolArray, FloatArray, IntArray
+from seqray.draw.tangle import FLATNESS, STATE_GAP, Tangle
+from seqray.util.arrays import BoolArray, FloatArray
 
-GAP = 46.0  # between two states; linked ones need more, for a label
-UPRIGHT = 0.7  # how much of a label's room an edge needs that runs up or down
-ROOM = 12.0  # between a state and an edge that is not its own
-CROSSING, THROUGH, TOUCHING, ASIDE = 0.4, 3.0, 12.0, 0.25
-CROWDED, LABEL = 0.6, 70 + 45j  # the room that labels need, at the middles of edges
-FLAT = 1.3  # states and words are wide, so heights count more than widths
-APART = 0.1  # how much the distance counts between states that no path joins
-SWEEPS, FIRST_SWEEPS = 12, 3
-BEGINNINGS, MAX_BEGINNINGS = 60, 8  # tried at random, for all states together
+UNJOINED_TRUST = 0.1  # how much the distance counts between states that no path joins
+N_SWEEPS, N_FIRST_SWEEPS = 12, 3
+N_RANDOM_STARTS, MAX_RANDOM_STARTS = 60, 8  # for all states together, and for one graph
 
 
 # On a circle --------------------------------------------------------------------------------------
@@ -100,23 +95,25 @@ def spread(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: float) 
     linked = ((pull + pull.T) > 0) & ~np.eye(n, dtype=bool)
     ends = np.argwhere(np.triu(linked))
     lengths, joined = _graph_distances(linked, rims, edge_length)
-    trust = np.where(joined, 1.0, APART)
-    gaps = np.where(linked, edge_length, GAP)
+    trust = np.where(joined, 1.0, UNJOINED_TRUST)
+    gaps = np.where(linked, edge_length, STATE_GAP)
     circle = on_circle(circle_order(pull, first)) * lengths.mean() / 2
     tangles = []
     rng = np.random.default_rng(0)
-    others = [lengths.max() * rng.normal(size=(n, 2)) @ [1, 1j] for _ in range(BEGINNINGS // n)]
-    for begin in (_plane(lengths), circle, *others[:MAX_BEGINNINGS]):
-        points = _turned(_stress(begin, lengths, trust), first)
-        points = points.real + 1j * points.imag / FLAT
-        tangle = _Tangle(points, ends, lengths, trust, gaps, rims, start)
-        tangle.untie(range(FIRST_SWEEPS))
+    others = [
+        lengths.max() * rng.normal(size=(n, 2)) @ [1, 1j] for _ in range(N_RANDOM_STARTS // n)
+    ]
+    for begin in (_plane(lengths), circle, *others):
+        points = turned(_stress(begin, lengths, trust), first)
+        points = points.real + 1j * points.imag / FLATNESS
+        tangle = Tangle(points, ends, lengths, trust, gaps, rims, start)
+        tangle.untie(range(N_FIRST_SWEEPS))
         tangles.append(tangle)
-    tangles.sort(key=_Tangle.cost)
+    tangles.sort(key=Tangle.cost)
     for tangle in tangles[:2]:
-        tangle.untie(range(FIRST_SWEEPS, SWEEPS))
+        tangle.untie(range(N_FIRST_SWEEPS, N_SWEEPS))
         tangle.part()
-    return min(tangles[:2], key=_Tangle.cost).points
+    return min(tangles[:2], key=Tangle.cost).points
 
 
 def scattered(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: float) -> Points:
@@ -127,11 +124,11 @@ def scattered(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: floa
     n = len(pull)
     linked = ((pull + pull.T) > 0) & ~np.eye(n, dtype=bool)
     lengths, joined = _graph_distances(linked, rims, edge_length)
-    trust = np.where(joined, 1.0, APART)
-    points = _turned(_stress(_plane(lengths), lengths, trust), int(start.argmax()))
-    points = points.real + 1j * points.imag / FLAT
-    gaps = np.where(linked, edge_length, GAP / 3)
-    tangle = _Tangle(points, np.argwhere(np.triu(linked)), lengths, trust, gaps, rims, start)
+    trust = np.where(joined, 1.0, UNJOINED_TRUST)
+    points = turned(_stress(_plane(lengths), lengths, trust), int(start.argmax()))
+    points = points.real + 1j * points.imag / FLATNESS
+    gaps = np.where(linked, edge_length, STATE_GAP / 3)
+    tangle = Tangle(points, np.argwhere(np.triu(linked)), lengths, trust, gaps, rims, start)
     tangle.part()
     return tangle.points
 
@@ -139,16 +136,16 @@ def scattered(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: floa
 def _graph_distances(
     linked: BoolArray, rims: Rims, edge_length: float
 ) -> tuple[FloatArray, BoolArray]:
-    """Return how far apart states should stand, going along edges, and whether any path leads."""
+    """Return the distances of states along edges, and whether any path joins them."""
     from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415 - only drawings need it
 
     reach = (rims.width + rims.height) / 2
     steps = np.where(linked, np.add.outer(reach, reach) + edge_length, 0.0)
-    found = shortest_path(steps, directed=False)
-    joined = np.isfinite(found)
-    some = found[joined & (found > 0)]
+    distances = shortest_path(steps, directed=False)
+    joined = np.isfinite(distances)
+    some = distances[joined & (distances > 0)]
     far = float(np.median(some)) if len(some) else edge_length + 2 * float(reach.max())
-    return np.where(joined, found, far), joined
+    return np.where(joined, distances, far), joined
 
 
 def _plane(lengths: FloatArray) -> Points:
@@ -177,147 +174,9 @@ def _stress(points: Points, lengths: FloatArray, trust: FloatArray) -> Points:
     return points
 
 
-def _turned(points: Points, first: int) -> Points:
+def turned(points: Points, first: int) -> Points:
     """Turn points about their middle so that the first stands on the left."""
     points = points - points.mean()
     if abs(points[first]) < 1e-9 * np.abs(points).max():
         return points
     return np.asarray(points * -abs(points[first]) / points[first])
-
-
-class _Tangle:
-    """States that are moved one at a time, while that costs less."""
-
-    def __init__(
-        self,
-        points: Points,
-        ends: IntArray,
-        lengths: FloatArray,
-        trust: FloatArray,
-        gaps: FloatArray,
-        rims: Rims,
-        start: FloatArray,
-    ) -> None:
-        self.points: Points = points.copy()
-        self._ends, self._rims = ends, rims
-        self._lengths, self._trust = lengths, trust
-        self._gaps = gaps  # between states that stand side by side, or one above the other
-        self._heights = np.maximum(UPRIGHT * gaps, GAP)
-        self._start = start / (np.abs(start).sum() or 1.0)
-        self._halves: Points = rims.width + ROOM + 1j * (rims.height + ROOM)
-
-    def untie(self, sweeps: Iterable[int]) -> None:
-        """Move every state to the best of some places around it, nearer in each sweep."""
-        turns = np.exp(2j * np.pi * np.arange(10) / 10)
-        step = float(np.median(self._lengths[self._lengths > 0]))
-        for sweep in sweeps:
-            moved = False
-            for state in range(len(self.points)):
-                here = self.points[state]
-                radii = step * np.array([0.1, 0.35, 0.9]) * 0.85**sweep
-                places = np.concatenate([[here], here + np.outer(radii, turns).ravel()])
-                costs = self._costs(state, places)
-                best = int(costs.argmin())
-                if costs[best] < costs[0] - 1e-6:
-                    self.points[state], moved = places[best], True
-            if not moved:
-                break
-
-    def part(self) -> None:
-        """Push states apart that are too near to each other, the shorter way, until none are."""
-        rims, n = self._rims, len(self.points)
-        width = np.add.outer(rims.width, rims.width) + self._gaps
-        height = np.add.outer(rims.height, rims.height) + self._heights
-        for _ in range(200):
-            off = self.points[:, None] - self.points
-            right, down = width - np.abs(off.real), height - np.abs(off.imag)
-            near = (right > 0.5) & (down > 0.5) & ~np.eye(n, dtype=bool)
-            if not near.any():
-                break
-            sign = np.where(off.real < 0, -1, 1), np.where(off.imag < 0, -1, 1)
-            # Of two states that coincide the first goes one way and the second the other.
-            first = np.sign(np.subtract.outer(np.arange(n), np.arange(n)))
-            sign = np.where(off.real == 0, first, sign[0]), np.where(off.imag == 0, first, sign[1])
-            push = np.where(right < down, right * sign[0], 1j * down * sign[1])
-            self.points = self.points + 0.3 * (push * near).sum(axis=1)
-
-    def cost(self) -> float:
-        """Return what all states cost where they are."""
-        at = [self._costs(q, self.points[[q]])[0] for q in range(len(self.points))]
-        return float(np.sum(at))
-
-    def _costs(self, state: int, places: Points) -> FloatArray:
-        """Return the cost of each place for one state, shape ``(n_places,)``."""
-        others = np.delete(np.arange(len(self.points)), state)
-        lengths, there = self._lengths[state, others], self.points[others]
-        off = places[:, None] - there
-        costs = (np.hypot(off.real, FLAT * off.imag) / lengths - 1) ** 2 @ self._trust[
-            state, others
-        ]
-        costs += TOUCHING * self._touching(state, others, off).sum(axis=1)
-        costs += ASIDE * self._start[state] * places.real / lengths.mean() * len(others)
-        own = (self._ends == state).any(axis=1)
-        mine, rest = self._ends[own].sum(axis=1) - state, self._ends[~own]
-        costs += THROUGH * self._through(state, mine, rest, places)
-        if len(mine) and len(rest):
-            costs += CROSSING * self._crossings(mine, rest, places)
-            costs += CROWDED * self._crowding(mine, rest, places)
-        return np.asarray(costs)
-
-    def _touching(self, state: int, others: IntArray, off: Points) -> FloatArray:
-        """Return by how much the gap to each other state is too small, 0 to 1 and above."""
-        rims = self._rims
-        dx = np.abs(off.real) - rims.width[others] - rims.width[state]
-        dy = np.abs(off.imag) - rims.height[others] - rims.height[state]
-        return np.asarray(
-            np.maximum(
-                1 - np.maximum(dx / self._gaps[state, others], dy / self._heights[state, others]), 0
-            )
-        )
-
-    def _through(self, state: int, mine: IntArray, rest: IntArray, places: Points) -> FloatArray:
-        """Return how much edges run through states: own ones, and others through this one."""
-        points, halves = self.points, self._halves
-        cost = np.zeros(len(places))
-        if len(mine):
-            near = _nearness(places[:, None, None], points[mine][:, None], points, halves)
-            near[:, :, state] = 0
-            near[:, np.arange(len(mine)), mine] = 0
-            cost += near.sum(axis=(1, 2))
-        if len(rest):
-            a, b = points[rest[:, 0]], points[rest[:, 1]]
-            cost += _nearness(a, b, places[:, None], halves[state]).sum(axis=1)
-        return cost
-
-    def _crossings(self, mine: IntArray, rest: IntArray, places: Points) -> FloatArray:
-        """Count the edges that those of a state cross, shape ``(n_places,)``."""
-        a, b = places[:, None, None], self.points[mine][:, None]
-        c, d = self.points[rest[:, 0]], self.points[rest[:, 1]]
-
-        def side(p: Points, q: Points, r: Points) -> FloatArray:
-            return np.asarray(np.sign((np.conj(q - p) * (r - p)).imag))
-
-        apart = (mine[:, None] != rest[:, 0]) & (mine[:, None] != rest[:, 1])
-        crossed = (side(a, b, c) * side(a, b, d) < 0) & (side(c, d, a) * side(c, d, b) < 0)
-        return np.asarray((crossed & apart).sum(axis=(1, 2)))
-
-    def _crowding(self, mine: IntArray, rest: IntArray, places: Points) -> FloatArray:
-        """Return how near the middles of edges, where labels stand, come to each other."""
-        middles = (places[:, None] + self.points[mine]) / 2
-        others = (self.points[rest[:, 0]] + self.points[rest[:, 1]]) / 2
-        off = middles[:, :, None] - others
-        near = 1 - np.maximum(np.abs(off.real) / LABEL.real, np.abs(off.imag) / LABEL.imag)
-        return np.asarray(np.maximum(near, 0).sum(axis=(1, 2)))
-
-
-def _nearness(a: Points, b: Points, centre: Points, half: Points) -> FloatArray:
-    """Return how near edges from ``a`` to ``b`` come to states, 0 where they are clear of them.
-
-    Distances are in units of ``half``, the width and height of a state with some room; shapes are
-    broadcast.
-    """
-    ax, ay = (a - centre).real / half.real, (a - centre).imag / half.imag
-    dx, dy = (b - a).real / half.real, (b - a).imag / half.imag
-    along = np.clip(-(ax * dx + ay * dy) / (dx * dx + dy * dy), 0, 1)
-    x, y = ax + along * dx, ay + along * dy
-    return np.asarray(np.maximum(1.2 - np.sqrt(x * x + y * y), 0))

@@ -33,24 +33,26 @@ def paper_scene(automaton: WeightedAutomaton, threshold: float) -> Scene:
     # The weakest come first: what is drawn later lies on top.
     edges = sorted(drawn_edges(automaton, threshold), key=lambda edge: abs(edge.heaviest))
     inside = state_lines(automaton)
-    found = arranged(automaton, edges, inside)
+    arrangement = arranged(automaton, edges, inside)
     widths = pens(edges)
     tips = [f"{edge.origin} → {edge.target}: {edge.full_text}" for edge in edges]
-    drawn = list(map(edge_group, edges, found.curves, widths, tips))
-    drawn += map(head_group, edges, found.curves, widths)  # after lines, which would cut into them
-    drawn += [_state(q, found, lines) for q, lines in enumerate(inside)]
+    drawn = list(map(edge_group, edges, arrangement.curves, widths, tips))
+    drawn += map(head_group, edges, arrangement.curves, widths)  # on top of lines
+    drawn += [_state(q, arrangement, lines) for q, lines in enumerate(inside)]
     drawn += [
         label_group(edges[i], edges[i].lines, box.tolist(), FONT, tips[i])
-        for i, box in sorted(found.labels.items())
+        for i, box in sorted(arrangement.labels.items())
     ]
-    caption = count_missing(hidden_caption(automaton, threshold), len(edges), len(found.labels))
+    caption = count_missing(
+        hidden_caption(automaton, threshold), len(edges), len(arrangement.labels)
+    )
     return page(
         title_of(automaton),
         "States carry their input and output weight; edges are as wide as their heaviest weight, "
         "and dashed where it is negative.",
         caption,
         drawn,
-        extent(found),
+        extent(arrangement),
         [LegendEntry([], 0, "states: input > output"), *line_entries(edges)],
     )
 
@@ -92,8 +94,8 @@ def _links(edges: Sequence[DrawnEdge], places: Sequence[int]) -> list[Link]:
     return links
 
 
-def _state(state: int, found: Arrangement, lines: Sequence[str]) -> Group:
-    centre, rim = complex(found.centres[state]), float(found.rims.corner[state])
+def _state(state: int, arrangement: Arrangement, lines: Sequence[str]) -> Group:
+    centre, rim = complex(arrangement.centres[state]), float(arrangement.rims.corner[state])
     text = text_block(centre, [(line, INK, at == 0) for at, line in enumerate(lines)])
     return Group("state", [Box(centre, (rim, rim), rim, TINT, INK), *text], {"state": state})
 

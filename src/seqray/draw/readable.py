@@ -1,4 +1,4 @@
-"""The readable style: states with names, the probability to end in each, and where the time is spent."""
+"""The readable style: states with names, how often words end there and how often they pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from seqray.draw.routing import OUTSIDE, Link
 from seqray.draw.scene import (
     INK,
     PAPER,
-    SMALL,
+    SMALL_FONT,
     Box,
     Group,
     LegendEntry,
@@ -50,21 +50,21 @@ from seqray.draw.strokes import (
 from seqray.util.arrays import FloatArray
 from seqray.util.formatting import short_percent, typeset
 
-DARKEST = np.array([0x7D, 0xBE, 0xE8])
+MOST_VISITED_COLOUR = np.array([0x7D, 0xBE, 0xE8])
 """The inside of the state where most time is spent; others are between it and white."""
 
-MAX_LINES, ONE_LINE = 4, 13
+MAX_LINES, MAX_ONE_LINE_CHARACTERS = 4, 13
 CORNER, PADDING, RING = 11.0, (9.0, 6.0), 3.0
-LARGEST_SCALE = 2.0
-OFTEN = 0.5
+MAX_SCALE = 2.0
+DOUBLE_RIM_SHARE = 0.5
 """A state has a double rim if its probability to end is at least this part of the largest."""
 
-FAINT = 0.02
+MIN_ENTRY_SHARE = 0.02
 """Beginnings that are a smaller part of the largest one have no arrow."""
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class StateFacts:
     """What a readable drawing says of states.
 
     Parameters
@@ -88,16 +88,18 @@ class Facts:
     begins: Sequence[int]
 
     @staticmethod
-    def of(automaton: WeightedAutomaton, names: Sequence[str], mass: FloatArray | None) -> Facts:
-        """Collect them."""
+    def of(
+        automaton: WeightedAutomaton, names: Sequence[str], mass: FloatArray | None
+    ) -> StateFacts:
+        """Return the facts about the states of an automaton."""
         largest = float(automaton.final.max())
         sizes = np.abs(automaton.initial)
-        begins = np.flatnonzero(sizes >= max(FAINT * sizes.max(), np.finfo(float).tiny))
-        return Facts(
+        begins = np.flatnonzero(sizes >= max(MIN_ENTRY_SHARE * sizes.max(), np.finfo(float).tiny))
+        return StateFacts(
             names=[shown_name(name) for name in names],
             mass=mass,
             probabilities=bool(np.allclose(automaton.prefix_final, 1, rtol=0, atol=1e-3)),
-            often=OFTEN * largest if largest > 0 else np.inf,
+            often=DOUBLE_RIM_SHARE * largest if largest > 0 else np.inf,
             begins=begins[np.argsort(sizes[begins], kind="stable")].tolist(),
         )
 
@@ -127,7 +129,7 @@ class Shown:
     """
 
     automaton: WeightedAutomaton
-    facts: Facts
+    facts: StateFacts
     edges: Sequence[DrawnEdge]
     inside: Sequence[Sequence[str]]
     labels: Sequence[Sequence[tuple[str, float]]]
@@ -140,7 +142,7 @@ class Shown:
         mass: FloatArray | None = None,
     ) -> Shown:
         """Collect it."""
-        facts = Facts.of(automaton, names, mass)
+        facts = StateFacts.of(automaton, names, mass)
         edges = sorted(drawn_edges(automaton, threshold), key=lambda edge: abs(edge.heaviest))
         return Shown(
             automaton,
@@ -162,11 +164,11 @@ class Shown:
         pairs = {(edge.origin, edge.target) for edge in self.edges}
         links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, *_ in self.edges]
         links += [Link(OUTSIDE, q) for q in self.facts.begins]
-        sizes = [label_size(lines, SMALL) if lines else None for lines in self.labels]
+        sizes = [label_size(lines, SMALL_FONT) if lines else None for lines in self.labels]
         widths = [size[0] for size in sizes if size is not None]
         length = 60.0 + 2 * float(np.median(widths)) if widths else 60.0
         centres = spread(pull, rims, np.abs(self.automaton.initial), length)
-        return arrange(lambda scale: scale * centres, rims, links, sizes, largest=LARGEST_SCALE)
+        return arrange(lambda scale: scale * centres, rims, links, sizes, largest=MAX_SCALE)
 
 
 def readable_scene(
@@ -189,32 +191,33 @@ def readable_scene(
         The share of all steps in each state, shape ``(n_states,)``.
     """
     shown = Shown.of(automaton, threshold, names, mass)
-    found, facts = shown.arranged(), shown.facts
+    arrangement, facts = shown.arranged(), shown.facts
     n_labels = sum(bool(lines) for lines in shown.labels)
     return page(
         title_of(automaton),
         _reading(facts),
-        count_missing(_caption(automaton, threshold, facts), n_labels, len(found.labels)),
-        _drawn(shown, found),
-        extent(found),
+        count_missing(_caption(automaton, threshold, facts), n_labels, len(arrangement.labels)),
+        _drawn(shown, arrangement),
+        extent(arrangement),
         _legend(automaton, facts, shown.edges),
     )
 
 
-def _drawn(shown: Shown, found: Arrangement) -> list[Group]:
+def _drawn(shown: Shown, arrangement: Arrangement) -> list[Group]:
     """Return edges, then arrow heads, which lines would cut into, then states, then labels."""
-    edges, facts, curves = shown.edges, shown.facts, found.curves
+    edges, facts, curves = shown.edges, shown.facts, arrangement.curves
     n, widths = len(edges), pens(edges)
     tips = [_edge_tip(facts, edge) for edge in edges]
     drawn = list(map(edge_group, edges, curves, widths, tips))
     drawn += map(head_group, edges, curves, widths)
-    drawn += [_state(shown, q, found) for q in range(shown.automaton.n_states)]
+    drawn += [_state(shown, q, arrangement) for q in range(shown.automaton.n_states)]
     drawn += [
-        _entry(shown, at, curve, found.labels.get(at)) for at, curve in enumerate(curves[n:], n)
+        _entry(shown, at, curve, arrangement.labels.get(at))
+        for at, curve in enumerate(curves[n:], n)
     ]
     drawn += [
-        label_group(edges[i], shown.labels[i], box.tolist(), SMALL, tips[i])
-        for i, box in sorted(found.labels.items())
+        label_group(edges[i], shown.labels[i], box.tolist(), SMALL_FONT, tips[i])
+        for i, box in sorted(arrangement.labels.items())
         if i < n
     ]
     return drawn
@@ -223,7 +226,7 @@ def _drawn(shown: Shown, found: Arrangement) -> list[Group]:
 # What stands where --------------------------------------------------------------------------------
 
 
-def _state_lines(automaton: WeightedAutomaton, facts: Facts) -> list[list[str]]:
+def _state_lines(automaton: WeightedAutomaton, facts: StateFacts) -> list[list[str]]:
     """Return what stands in each state: its name, and how often words end there."""
     return [
         [*lines, f"ends {facts.share(final)}"]
@@ -247,18 +250,18 @@ def name_lines(names: Sequence[str]) -> list[list[str]]:
 
 def _halves(name: str) -> tuple[str, ...]:
     """Break a long name in two, so that the longer part is as short as can be."""
-    if len(name) <= ONE_LINE or ISOLATE in name:
+    if len(name) <= MAX_ONE_LINE_CHARACTERS or ISOLATE in name:
         return (name,)
     words = name.split(" ")
     breaks = range(1, len(words))
-    if "after" in words:  # a prefix is not torn apart
+    if "after" in words:  # a prefix stays in one piece
         breaks = range(max(words.index("after"), 1), min(words.index("after") + 2, len(words)))
     pairs = [(" ".join(words[:at]), " ".join(words[at:])) for at in breaks]
     return min(pairs, key=lambda both: max(map(len, both)), default=(name,))
 
 
 def entry_label(
-    automaton: WeightedAutomaton, facts: Facts, state: int
+    automaton: WeightedAutomaton, facts: StateFacts, state: int
 ) -> tuple[tuple[str, float], ...]:
     """Return the weight with which words begin in a state, nothing if all do."""
     weight = float(automaton.initial[state])
@@ -281,15 +284,15 @@ def _entry(shown: Shown, at: int, curve: Curve, box: FloatArray | None) -> Group
         x, y, width, height = box.tolist()
         shapes.append(Box(complex(x, y), (width, height), 4.0, PAPER, opacity=(0.95, 1.0)))
         text = [(line, colour, False) for line, _ in shown.labels[at]]
-        shapes += text_block(complex(x, y), text, SMALL)
+        shapes += text_block(complex(x, y), text, SMALL_FONT)
     tip = f"words begin here with weight {typeset(weight)}"
     return Group("entry", shapes, {"to": state}, tip)
 
 
-def _state(shown: Shown, state: int, found: Arrangement) -> Group:
+def _state(shown: Shown, state: int, arrangement: Arrangement) -> Group:
     automaton, facts, lines = shown.automaton, shown.facts, shown.inside[state]
-    centre = complex(found.centres[state])
-    half = float(found.rims.width[state]), float(found.rims.height[state])
+    centre = complex(arrangement.centres[state])
+    half = float(arrangement.rims.width[state]), float(arrangement.rims.height[state])
     shapes = _rims(centre, half, tint(facts, state), automaton.final[state] >= facts.often)
     text = [(line, INK, at < len(lines) - 1) for at, line in enumerate(lines)]
     tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
@@ -309,24 +312,25 @@ def _rims(centre: complex, half: tuple[float, float], fill: str, double: bool) -
     return outline
 
 
-def tint(facts: Facts, state: int | None) -> str:
+def tint(facts: StateFacts, state: int | None) -> str:
     """Return the inside of a state, darker where more time is spent; None is where most is."""
     if facts.mass is None:
         return PAPER
     largest = float(np.max(facts.mass)) or 1.0
     share = 1.0 if state is None else max(float(facts.mass[state]), 0.0) / largest
-    red, green, blue = np.rint(255 + (DARKEST - 255) * np.sqrt(share)).astype(int).tolist()
+    colour = 255 + (MOST_VISITED_COLOUR - 255) * np.sqrt(share)
+    red, green, blue = np.rint(colour).astype(int).tolist()
     return f"#{red:02X}{green:02X}{blue:02X}"
 
 
-def _edge_tip(facts: Facts, edge: DrawnEdge) -> str:
+def _edge_tip(facts: StateFacts, edge: DrawnEdge) -> str:
     return f"{facts.names[edge.origin]} → {facts.names[edge.target]}: {edge.full_text}"
 
 
 # What is said below -------------------------------------------------------------------------------
 
 
-def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> str:
+def _caption(automaton: WeightedAutomaton, threshold: float, facts: StateFacts) -> str:
     caption = hidden_caption(automaton, threshold)
     sizes = np.abs(automaton.initial) / (np.abs(automaton.initial).max() or 1.0)
     hidden = 1 - sizes[list(facts.begins)].sum() / (sizes.sum() or 1.0)
@@ -337,11 +341,11 @@ def _caption(automaton: WeightedAutomaton, threshold: float, facts: Facts) -> st
     )
 
 
-def _kind(facts: Facts) -> str:
+def _kind(facts: StateFacts) -> str:
     return "probability" if facts.probabilities else "weight"
 
 
-def _reading(facts: Facts) -> str:
+def _reading(facts: StateFacts) -> str:
     return (
         f"States carry their name and the {_kind(facts)} with which words end there; edges are as "
         "wide as their heaviest weight, and dashed where it is negative."
@@ -349,7 +353,7 @@ def _reading(facts: Facts) -> str:
 
 
 def _legend(
-    automaton: WeightedAutomaton, facts: Facts, edges: Sequence[DrawnEdge]
+    automaton: WeightedAutomaton, facts: StateFacts, edges: Sequence[DrawnEdge]
 ) -> list[LegendEntry]:
     arrow: list[Shape] = [
         Line(np.array([-14, -6, 1, 5], complex), INK, 1.8),

@@ -16,8 +16,8 @@ from seqray.draw.geometry import HEAD, Curve, Points, Rims, curve_points, trim
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 OUTSIDE = -1  # the origin of an arrow into a start state
-CLEAR, NICE = 7.0, 15.0  # how near to a strange state an edge may come, and should
-BLOCKED = 1e4
+MIN_CLEARANCE, GOOD_CLEARANCE = 7.0, 15.0  # of an edge and a state that is not its own
+BLOCKED_COST = 1e4
 CELL = 6.0  # lines in one cell of this size come together
 N_POINTS = 61
 SWEEPS = 5
@@ -25,7 +25,7 @@ BENDS = np.array([0, 0.1, -0.1, 0.2, -0.2, 0.32, -0.32, 0.46, -0.46, 0.6, -0.6])
 DETOURS = np.array([-1.1, -0.8, -0.55, -0.35, -0.18, 0, 0.18, 0.35, 0.55, 0.8, 1.1])
 SHIFTS = np.array([0.0, 9.0, -9.0])  # to the left, in pixels
 _FAR = 1e9 + 0j
-LOOP, ENTRY = 30.0, 36.0  # how far a loop, and an arrow into a start state, reach out
+LOOP_REACH, ENTRY_REACH = 30.0, 36.0  # how far a loop, and an arrow into a start state, reach out
 
 
 class Link(NamedTuple):
@@ -34,7 +34,7 @@ class Link(NamedTuple):
     origin: int
     target: int
     bend: float = 0.0  # the nicest bend, as a share of the length; to the left if positive
-    inwards: float = 0.0  # how far its middle is pulled towards 0, as a share of the way
+    inwards: float = 0.0  # how far its middle is pulled towards 0, as a share of the distance
     toward: complex = 0j  # the side at which a loop, or an arrow from outside, would best be
 
 
@@ -82,7 +82,7 @@ def route(links: Sequence[Link], centres: Points, rims: Rims) -> tuple[list[Curv
         for link, choice, at in zip(links, choices, crowd.chosen, strict=True)
     ]
     taken = zip(choices, crowd.chosen, strict=True)
-    return curves, sum(bool(choice.cost[at] >= BLOCKED) for choice, at in taken)
+    return curves, sum(bool(choice.cost[at] >= BLOCKED_COST) for choice, at in taken)
 
 
 class _Crowd:
@@ -141,7 +141,7 @@ def _choice(link: Link, centres: Points, rims: Rims) -> _Choice:
     if link.origin == link.target:
         return _checked(link, centres, rims, *_loops(link, centres, rims))
     choice = _checked(link, centres, rims, *_bends(link, centres, rims))
-    if choice.cost.min() < BLOCKED:
+    if choice.cost.min() < BLOCKED_COST:
         return choice
     return _checked(link, centres, rims, *_detours(link, centres))
 
@@ -153,8 +153,8 @@ def _checked(link: Link, centres: Points, rims: Rims, corners: Points, cost: Flo
     own = [q for q in (link.origin, link.target) if q != OUTSIDE]
     room[..., own] = np.inf
     nearest = room.min(axis=(1, 2))
-    cost = cost + np.where(nearest < CLEAR, BLOCKED * (1 + CLEAR - nearest), 0)
-    cost += 4 * np.clip(NICE - nearest, 0, NICE)
+    cost = cost + np.where(nearest < MIN_CLEARANCE, BLOCKED_COST * (1 + MIN_CLEARANCE - nearest), 0)
+    cost += 4 * np.clip(GOOD_CLEARANCE - nearest, 0, GOOD_CLEARANCE)
     ends = rims.some(own).clearance(points[..., None], centres[own])
     into = ends[:, ::-1, -1] >= 1 + HEAD / 2
     heads = points[np.arange(len(points)), N_POINTS - 1 - into.argmax(axis=1)]
@@ -199,9 +199,9 @@ def _directions(link: Link, n: int, nicest: complex) -> tuple[Points, FloatArray
 def _loops(link: Link, centres: Points, rims: Rims) -> tuple[Points, FloatArray]:
     turns, cost = _directions(link, 16, -1j)
     rim = rims.along(link.target, turns)
-    depth = np.minimum(rim, LOOP)
+    depth = np.minimum(rim, LOOP_REACH)
     foot = centres[link.target] + (rim - depth) * turns
-    reach = (depth + LOOP) / 0.65 * turns
+    reach = (depth + LOOP_REACH) / 0.65 * turns
     corners = np.stack([foot, foot + reach * np.exp(-0.55j), foot + reach * np.exp(0.55j), foot])
     return corners.T, cost
 
@@ -210,5 +210,5 @@ def _entries(link: Link, centres: Points, rims: Rims) -> tuple[Points, FloatArra
     turns, cost = _directions(link, 16, -1 + 0j)
     rim = rims.along(link.target, turns)
     tip = centres[link.target]
-    tail = tip + (rim + ENTRY) * turns
+    tail = tip + (rim + ENTRY_REACH) * turns
     return np.stack([tail + (tip - tail) * share for share in (0, 1 / 3, 2 / 3, 1)], axis=1), cost

@@ -17,7 +17,7 @@ from seqray.draw.geometry import FONT, LEADING, Points, text_width
 from seqray.draw.graph import NEGATIVE, POSITIVE
 
 PAPER, TINT, INK, MUTED = "#FFFFFF", "#F4F4F0", "#222222", "#555555"
-SMALL = 11.0
+SMALL_FONT = 11.0
 MARGIN = 14.0
 MIN_WIDTH = 560.0
 
@@ -151,11 +151,11 @@ def page(
     top = float(corners.imag.min()) - MARGIN
     bottom = float(corners.imag.max()) + MARGIN
     explained, bottom = _legend(legend, left + MARGIN, bottom + 18, width - 2 * MARGIN)
-    room = int((width - 2 * MARGIN) / (0.58 * SMALL))
+    room = int((width - 2 * MARGIN) / (0.58 * SMALL_FONT))
     n_lines = max(-(-len(caption) // room), 1)
     lines = textwrap.wrap(caption, min(room, len(caption) // n_lines + 10))  # of one length
     below = [
-        Text(complex(left + MARGIN, bottom + 22 + 15 * at), line, MUTED, SMALL, centred=False)
+        Text(complex(left + MARGIN, bottom + 22 + 15 * at), line, MUTED, SMALL_FONT, centred=False)
         for at, line in enumerate(lines)
     ]
     height = bottom + 22 + 15 * len(lines) - top

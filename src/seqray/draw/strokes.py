@@ -80,10 +80,10 @@ def label_group(
     return Group("label", [back, *text_block(complex(x, y), text, font)], data, tooltip)
 
 
-def extent(found: Arrangement) -> Points:
+def extent(arrangement: Arrangement) -> Points:
     """Return points that have to be on the page."""
-    boxes = [*found.rims.boxes(found.centres), *found.labels.values()]
-    traces = [curve.trace for curve in found.curves]
+    boxes = [*arrangement.rims.boxes(arrangement.centres), *arrangement.labels.values()]
+    traces = [curve.trace for curve in arrangement.curves]
     return np.concatenate([box_corners(box) for box in boxes] + traces)
 
 

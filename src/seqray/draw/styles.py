@@ -1,4 +1,4 @@
-"""A drawing of an automaton, in the style that its arguments ask for."""
+"""A drawing of an automaton, in the style that its arguments call for."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def chosen_threshold(
 def checked(
     automaton: WeightedAutomaton, names: Sequence[str], mass: ArrayLike | None
 ) -> tuple[list[str], FloatArray | None]:
-    """Return names and mass, one a state; no mass if it is not known for all."""
+    """Return names and mass, one per state; no mass if it is not known for all."""
     n = automaton.n_states
     if len(names) != n:
         raise ArgumentError(f"names: expected one for each of {n} states, got {len(names)}")
@@ -69,5 +69,5 @@ def checked(
         return [str(name) for name in names], None
     shares = np.array(mass, dtype=float)
     if shares.shape != (n,):
-        raise ArgumentError(f"mass: expected shape ({n},), one a state, got {shares.shape}")
+        raise ArgumentError(f"mass: expected shape ({n},), one per state, got {shares.shape}")
     return [str(name) for name in names], shares if np.isfinite(shares).all() else None

@@ -45,7 +45,7 @@ def to_svg(
     str
         In the paper's style states carry ``input > output``, in the readable one their name and
         the probability that a word ends there. An edge carries all its symbols, is as wide as its
-        heaviest weight asks for, and is dashed and vermilion where that weight is negative.
+        heaviest weight, and is dashed and vermilion where that weight is negative.
 
     Examples
     --------

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LADDER = ("#8FBFDD", "#6BAED6", "#3F93C6", "#1F6AA5", "#08306B")
+SIZE_COLOURS = ("#8FBFDD", "#6BAED6", "#3F93C6", "#1F6AA5", "#08306B")
 """From light to dark, for sizes that grow."""
-DASHES = ((0, (1, 1)), (0, (3, 1)), (0, (5, 1, 1, 1)), (0, (6, 1)), "solid")
+SIZE_DASHES = ((0, (1, 1)), (0, (3, 1)), (0, (5, 1, 1, 1)), (0, (6, 1)), "solid")
 Rungs: TypeAlias = dict[int, tuple[str, Any]]
 """The colour and dashes of each size of basis."""
 DECILES = np.linspace(0, 1, 11)
@@ -327,9 +327,11 @@ def _ladder(ax: Axes, rungs: Rungs, rows: Sequence[Result], values: FloatArray) 
 
 def _rungs(sizes: Iterable[int]) -> Rungs:
     """Say how the curve of each size looks: the larger, the darker."""
-    order = sorted(set(sizes))[-len(LADDER) :]
-    steps = np.linspace(len(LADDER) - 1, 0, len(order)).round().astype(int)[::-1]
-    return {size: (LADDER[at], DASHES[at]) for size, at in zip(order, steps, strict=True)}
+    order = sorted(set(sizes))[-len(SIZE_COLOURS) :]
+    steps = np.linspace(len(SIZE_COLOURS) - 1, 0, len(order)).round().astype(int)[::-1]
+    return {
+        size: (SIZE_COLOURS[at], SIZE_DASHES[at]) for size, at in zip(order, steps, strict=True)
+    }
 
 
 def _rung_lines(rungs: Rungs) -> list[Any]:

@@ -22,8 +22,9 @@ from seqray.experiments.tables import markdown, marked
 from seqray.util.arrays import FloatArray
 from seqray.util.formatting import decimals, percent
 
-BASIS = 800
+REFERENCE_SIZE = 800
 """The size of the paper's basis with whose steps of the network ours are compared."""
+REFERENCE_BASIS = f"{REFERENCE_SIZE} × {REFERENCE_SIZE}"
 MAX_STEPS_SHARE, REACHING_STEPS_SHARE = 0.2, 0.02
 """The share of these steps to take at most, and to be enough for the paper's NDCG₅."""
 MIN_MEAN_NDCG5, MIN_NDCG5 = 0.98, 0.93
@@ -33,7 +34,7 @@ MAX_ZEROS = 0.02
 MAX_BELOW_PAPER, MAX_RATIO_MISSES = 2, 3
 """On how many problems NDCG₅ may be below the paper's, and the ratio not within 1 % of 1."""
 PUBLISHED, OWN = "paper", "seqray's own"
-BEST, FAIR = "its method here, best", "its method here, held-out"
+BEST, HELD_OUT = "its method here, best", "its method here, held-out"
 """The methods that are compared."""
 
 
@@ -106,7 +107,7 @@ def methods(findings: Findings, which: str) -> dict[str, MethodResults]:
             np.full(len(names), math.nan),
         ),
         BEST: _method(names, gains, ratios),
-        FAIR: _method(names, fair, fair),
+        HELD_OUT: _method(names, fair, fair),
         OWN: _method(names, own, own),
     }
 
@@ -119,7 +120,10 @@ def paper_steps(findings: Findings) -> dict[str, int]:
     >>> paper_steps(Findings([Result("3", "paper", 800, 800, 1, "test", "all", steps=5000)]))
     {'3': 5000}
     """
-    return {row.problem: row.steps for row in choose(findings.rows, prefixes=BASIS, suffixes=BASIS)}
+    return {
+        row.problem: row.steps
+        for row in choose(findings.rows, prefixes=REFERENCE_SIZE, suffixes=REFERENCE_SIZE)
+    }
 
 
 def reaching(findings: Findings) -> dict[str, float]:
@@ -181,7 +185,7 @@ def own_summary_table(findings: Findings) -> str:
         *("problems", "NDCG₅, mean", "NDCG₅, smallest", "NDCG₅ above 0.9", "NDCG₅ above 0.99"),
         *("NDCG₅ above the paper's", "perplexity ratio within 1 % of 1"),
         *("weights not positive, mean", "steps of the network, median"),
-        f"… as a share of the paper's method at {BASIS} × {BASIS}, median",
+        f"… as a share of the paper's method at {REFERENCE_BASIS}, median",
     ]
     return markdown(header, zip(names, *columns, strict=True))
 
@@ -217,7 +221,10 @@ def own_table(findings: Findings) -> str:
         )
     header = ["problem", "paper: S_test", "S_RNN", "its method here: S_test", "S_RNN"]
     header += ["own: rank", "NDCG₅ S_test", "S_RNN", "ratio S_test", "S_RNN"]
-    return markdown([*header, "zeros S_test", "S_RNN", "steps", f"of {BASIS} × {BASIS}"], lines)
+    return markdown(
+        [*header, "zeros S_test", "S_RNN", "steps", f"of {REFERENCE_BASIS}"],
+        lines,
+    )
 
 
 def queries_text(findings: Findings) -> str:
@@ -240,7 +247,7 @@ def queries_text(findings: Findings) -> str:
         "before. The first round whose NDCG₅ on held-out words reaches the best value that the "
         f"paper published on S_RNN takes, in the median over {len(shares)} problems, "
         f"{percent(float(np.median(list(shares.values()))))} of the steps that the paper's method "
-        f"takes at {BASIS} × {BASIS}, all rounds before it included. {rest}"
+        f"takes at {REFERENCE_BASIS}, all rounds before it included. {rest}"
     )
 
 
@@ -298,7 +305,7 @@ def criteria(findings: Findings) -> list[Criterion]:
         criteria_met.append(
             Criterion(
                 f"It takes at most {percent(MAX_STEPS_SHARE)} of the steps of the network that the "
-                f"paper's method takes at {BASIS} × {BASIS}, in the median over the problems.",
+                f"paper's method takes at {REFERENCE_BASIS}, in the median over the problems.",
                 percent(share),
                 share <= MAX_STEPS_SHARE,
             )

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.experiments.findings import Findings, RoundReached
-from seqray.experiments.own import BASIS, BEST, OWN, PUBLISHED, compared, methods
+from seqray.experiments.own import (
+    BEST,
+    OWN,
+    PUBLISHED,
+    REFERENCE_BASIS,
+    REFERENCE_SIZE,
+    compared,
+    methods,
+)
 from seqray.experiments.plots import (
     BLUE,
     GREY,
@@ -78,7 +86,7 @@ def questions(findings: Findings) -> Figure:
         x, y = values_of(one, "questions"), values_of(one, "ndcg5")
         ax.plot(x, y, color=ORANGE, lw=0.7, alpha=0.6, zorder=2)
     ax.plot(*middle(list(rounds.values())), "o-", color="black", lw=2.4, ms=5, zorder=4)
-    rows = choose(findings.pautomac("rnn"), prefixes=BASIS, problem=set(rounds))
+    rows = choose(findings.pautomac("rnn"), prefixes=REFERENCE_SIZE, problem=set(rounds))
     theirs = list(best(rows, "ndcg5").values())
     x, y = values_of(theirs, "steps"), values_of(theirs, "ndcg5")
     ax.plot(x, y, "s", color=BLUE, mfc="white", ms=4, mew=1, zorder=3)
@@ -89,7 +97,12 @@ def questions(findings: Findings) -> Figure:
         figure,
         line(ORANGE, "seqray's own, a problem", "-", width=0.8),
         line("black", "medians of each round", "-", width=2.4),
-        mark("s", BLUE, f"the paper's method at {BASIS} × {BASIS}, best rank", hollow=True),
+        mark(
+            "s",
+            BLUE,
+            f"the paper's method at {REFERENCE_BASIS}, best rank",
+            hollow=True,
+        ),
     )
     return figure
 
@@ -126,7 +139,7 @@ OWN_DRAWINGS = (
         "Fidelity and questions",
         "NDCG₅ of seqray's own method on held-out words after each round of queries, one thin line "
         "per problem, and the medians of each round over the problems. The squares are the paper's "
-        f"method with a basis of {BASIS} × {BASIS}: the steps it takes, and its best NDCG₅ of all "
+        f"method with a basis of {REFERENCE_BASIS}: the steps it takes, and its best NDCG₅ of all "
         "ranks on S_RNN, words that come from the network too.",
         questions,
     ),

@@ -41,13 +41,13 @@ from seqray.util.random import Seed, random_generator
 SUITES = {"pautomac": range(1, 49), "spice": (4,), "trucks": (2,), "generated": range(1, 4)}
 """The problems of each suite."""
 
-N_LAST = 2000
+N_RESERVED_WORDS = 2000
 """Words at the end of a file of real data that networks are evaluated on, but not trained on."""
 
 RNN_SEED, HELD_OUT_SEED = 1, 2
 """Of the words that are drawn from a network: the same whatever the seed of a sweep."""
 
-MAX_LENGTH = 1000
+MAX_WORD_LENGTH = 1000
 """Where a word that a network does not end is cut."""
 
 GENERATED_STATES, GENERATED_SYMBOLS = (5, 20), (4, 8)
@@ -261,12 +261,12 @@ def sources(
     if suite == "spice":
         return [
             FileSource(f"spice{n}", boxes / f"spice{n}.safetensors", folder / f"{n}.spice.train",
-                       None, N_LAST)
+                       None, N_RESERVED_WORDS)
             for n in numbers
         ]  # fmt: skip
     if suite == "trucks":
         words = folder / "pautomac-real-2.train.txt"
-        return [FileSource("trucks", boxes / "trucks.safetensors", words, None, N_LAST)]
+        return [FileSource("trucks", boxes / "trucks.safetensors", words, None, N_RESERVED_WORDS)]
     listed: list[Source] = []
     for n in numbers:
         _, test, machine, _ = problem_paths(folder, n)
@@ -290,14 +290,14 @@ def load(
     """
     box, test, target = source.read()
     (rnn, n_cut), (held_out, n_more) = (
-        sample(box, n_words, seed=np.random.default_rng(seed), max_length=MAX_LENGTH)
+        sample(box, n_words, seed=np.random.default_rng(seed), max_length=MAX_WORD_LENGTH)
         for n_words, seed in ((n_rnn, RNN_SEED), (n_held_out, HELD_OUT_SEED))
     )
     notes: tuple[str, ...] = ()
     if n_cut + n_more:
         notes = (
             f"{n_cut + n_more} of {n_rnn + n_held_out} words drawn from the box had no end after "
-            f"{MAX_LENGTH} symbols and were cut",
+            f"{MAX_WORD_LENGTH} symbols and were cut",
         )
     return Problem(source.name, box, test[:n_test], rnn, held_out, target, notes)
 

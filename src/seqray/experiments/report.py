@@ -187,9 +187,9 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
         "nothing is picked on the evaluation words. Beside it stand, over the problems that all of "
         "them have, the paper's published values and the paper's method on the same networks as "
         "ours. *best*: rank and basis picked on the evaluation words, for each metric by itself, "
-        "as all that is published; *held-out*: the rank chosen on other words, at the largest basis. "
-        "A step is the network reading one symbol; those for the words that ranks are chosen on "
-        "are not counted, for either method."
+        "as all that is published; *held-out*: the rank chosen on other words, at the largest "
+        "basis. A step is the network reading one symbol; those for the words that ranks are "
+        "chosen on are not counted, for either method."
     )
     yield own_summary_table(findings)
     checked = criteria(findings)

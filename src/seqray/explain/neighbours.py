@@ -87,10 +87,9 @@ class OneEditWords:
             finite = finite / (np.abs(finite).max() or 1.0)
             change = finite[:-1] - finite[-1]
         change = np.round(change, 9)  # differences by rounding alone do not count
-        up, down = np.argsort(-change, kind="stable"), np.argsort(change, kind="stable")
-        for order, why, most in ((up, "heavier", n - n // 2), (down, "lighter", n // 2)):
-            for i in order[:most].tolist():
-                if change[i] > 0 if why == "heavier" else change[i] < 0:
+        for why, gain, most in (("heavier", change, n - n // 2), ("lighter", -change, n // 2)):
+            for i in np.argsort(-gain, kind="stable")[:most].tolist():
+                if gain[i] > 0:
                     shown.setdefault(i, why)
         return cls(
             own, edits, words, weights, probabilities, np.array([*shown], int), [*shown.values()]

@@ -66,10 +66,10 @@ def heaviest_words(
 
     No word is heavier than all words with the same beginning together. So prefixes are followed in
     the order of their weight, as long as that is above the weight of the lightest word so far.
-    Without negative weights this is exact, if the effort is enough. Where weights do not sum, but their
-    squares do, the same is done with the root of the sum of squares, and words of largest size are
-    returned. Where these do not sum either, there may be no largest one: all short words are looked
-    at.
+    Without negative weights this is exact, if the effort is enough. Where weights do not sum, but
+    their squares do, the same is done with the root of the sum of squares, and words of largest
+    size are returned. Where these do not sum either, there may be no largest one: all short words
+    are looked at.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 STYLES = ("vendor/uPlot.min.css", "page.css", "graph.css", "word.css", "tables.css", "screens.css")
 
 SCRIPTS = (
-    *("tools.js", "automaton.js", "content.js", "layout.js", "arrows.js", "graph.js"),
+    *("tools.js", "automaton.js", "content.js", "layout.js", "arrows.js", "plan.js", "graph.js"),
     *("state.js", "charts.js", "compare.js", "facts.js", "word.js", "page.js"),
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.ranks import NEVER_ENDS, RankedAutomata
+from seqray.automata.ranks import MIN_ENDING, RankedAutomata
 from seqray.automata.words import Alphabet, Symbol
 from seqray.draw.graph import shown_name
 from seqray.explain.background import expected_visits
@@ -148,7 +148,7 @@ def _show_rank(automata: RankedAutomata, rank: int, is_named: bool) -> ShownRank
     named = name_states(automaton) if is_named else None
     if rank not in automata.fitted:
         whole = np.array_equal(automaton.transitions, automata.largest.transitions[:, :rank, :rank])
-        return ShownRank(rank, automaton, 1.0 if whole else 1 - NEVER_ENDS, named)
+        return ShownRank(rank, automaton, 1.0 if whole else 1 - MIN_ENDING, named)
     if named is not None and automaton.is_distribution and not has_negative(automaton):
         return ShownRank(rank, named.automaton, None, named)
     return ShownRank(rank, automaton, None, named)

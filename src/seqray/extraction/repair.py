@@ -78,7 +78,7 @@ def repair(
     if not automaton.is_distribution:
         raise ArgumentError(
             f"only what is nearly a distribution can be repaired: the weights of all words sum to "
-            f"{automaton.total:.4g}, expected about 1"
+            f"{automaton.total:.4g}, expected about 1, and no more for short words"
         )
     box, number = clipped(automaton), seed_number(seed)
     training_rng, test_rng = np.random.default_rng(number).spawn(2)

@@ -25,7 +25,7 @@ class ConditionalSettings:
     first_share_of_limits
         Which share of budget and time the first learning gets where counterexamples follow.
     fitted_ranks
-        The ranks at which a probabilistic automaton is fitted; one of the largest rank is fitted too.
+        The ranks at which a probabilistic automaton is fitted; so is one of the largest rank.
     words_per_state, min_fitted_words
         How many words an automaton of one of these ranks is fitted to.
     batch_size

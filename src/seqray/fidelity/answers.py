@@ -36,7 +36,7 @@ class StateReader(Protocol):
 
 
 def read_answers(box: Any, tree: PrefixTree, *, with_next: bool) -> Answers:
-    """Query anything that weighs words, in the cheapest way it allows.
+    """Query anything that weighs words, by the cheapest method it allows.
 
     Next symbols are read ``with_next``, where the box has them.
     """

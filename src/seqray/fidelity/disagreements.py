@@ -113,28 +113,37 @@ def disagreements(
         )
     rng = random_generator(seed)
     sides = _Sides(box, automaton)
-    drawn = _draw_words(sides, n_drawn, max_length, rng)
     seen: dict[tuple[Symbol, ...], Disagreement] = {}
-    for source, words in drawn.items():
+    for source, words in _draw_words(sides, n_drawn, max_length, rng).items():
         prefixes = PrefixTree.of(words).words()
         for each in sides.worst(prefixes, n_words + N_VARIED, source):
             seen.setdefault(each.word, each)
     for _ in range(n_rounds):
-        front = sorted(seen.values(), key=_worst_first)[:N_VARIED]
-        varied = _variations([each.word for each in front], box, max_length, rng)
-        new = {
-            each.word: each
-            for each in sides.worst(varied, N_VARIED, "search")
-            if each.word not in seen
-        }
-        if not new or max(each.distance for each in new.values()) <= front[-1].distance:
+        worse = _vary(sides, seen, max_length, rng)
+        if not worse:
             break
-        seen |= new
+        seen |= worse
     chosen = []
     for source in SOURCES:
         of_source = (each for each in seen.values() if each.source == source)
         chosen += sorted(of_source, key=_worst_first)[:n_words]
     return sorted(chosen, key=_worst_first)
+
+
+def _vary(
+    sides: _Sides,
+    seen: dict[tuple[Symbol, ...], Disagreement],
+    max_length: int,
+    rng: np.random.Generator,
+) -> dict[tuple[Symbol, ...], Disagreement]:
+    """Vary the worst words; return the new ones, none where they are not worse than those."""
+    front = sorted(seen.values(), key=_worst_first)[:N_VARIED]
+    varied = _variations([each.word for each in front], sides.box, max_length, rng)
+    worst = sides.worst(varied, N_VARIED, "search")
+    new = {each.word: each for each in worst if each.word not in seen}
+    if new and max(each.distance for each in new.values()) > front[-1].distance:
+        return new
+    return {}
 
 
 def _draw_words(

@@ -88,13 +88,10 @@ class Fidelity(Mapping[str, float]):
 
     @classmethod
     def from_saved(cls, row: Mapping[str, float], n_words: int, n_prefixes: int) -> Fidelity:
-        """Return a fidelity that was saved, by this version or an earlier one.
-
-        >>> Fidelity.from_saved({"ndcg5": 0.9, "apart": 0.5}, 2, 9)["total_variation"]
-        0.5
-        """
-        values = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
-        return cls(values, n_words, n_prefixes)
+        """Return a saved fidelity; metrics that this version does not have are left out."""
+        renamed = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
+        known = {name: value for name, value in renamed.items() if name in MEANINGS}
+        return cls(known, n_words, n_prefixes)
 
     def as_dict(self) -> dict[str, float]:
         """Return the metrics as a new dictionary."""

@@ -122,11 +122,11 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
     """
     _check_stochastic(automaton)
     moves = automaton.transitions.transpose(1, 0, 2)  # from state, symbol, to state
-    through = moves.sum(axis=2)
+    by_symbol = moves.sum(axis=2)
     stays = np.clip(1 - automaton.final, 0, None)[:, None]
-    symbols = np.divide(through, stays, out=np.zeros_like(through), where=stays > 0)
+    symbols = np.divide(by_symbol, stays, out=np.zeros_like(by_symbol), where=stays > 0)
     targets = np.divide(
-        moves, through[:, :, None], out=np.zeros_like(moves), where=through[:, :, None] > 0
+        moves, by_symbol[:, :, None], out=np.zeros_like(moves), where=by_symbol[:, :, None] > 0
     )
     arrays = {"I": automaton.initial, "F": automaton.final, "S": symbols, "T": targets}
     lines = []
@@ -172,7 +172,7 @@ def read_solution(path: PathLike) -> FloatArray:
     n_words = int(header)
     if len(lines) != n_words:
         at = min(len(lines), n_words + 1) + 1
-        raise FileError(f"{path}:{at}: header promises {n_words} words, found {len(lines)}")
+        raise FileError(f"{path}:{at}: header promises {n_words} words, got {len(lines)}")
     return np.array(
         [_probability(text.strip(), f"{path}:{at}") for at, text in enumerate(lines, 2)], np.float64
     )

@@ -1,9 +1,9 @@
 """Prefixes and targets of the SPiCe competition.
 
 A file ``N.spice.prefix.*`` holds prefixes in the layout of words. The matching
-``N.spice.target.*`` says what follows each of them, one row per prefix: the best possible discounted
-gain, then symbols and their probabilities in turn, the most probable first; -1 is the end of the
-word. Real data have one symbol a row, the one that did follow.
+``N.spice.target.*`` says what follows each of them, one row per prefix: the best possible
+discounted gain, then symbols and their probabilities in turn, the most probable first; -1 is the
+end of the word. Real data have one symbol per row, the one that did follow.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read_prefixes_and_targets(
     if len(rows) != len(words):
         raise FileError(
             f"{targets}: expected a row for each of the {len(words)} prefixes of {prefixes}, "
-            f"found {len(rows)}"
+            f"got {len(rows)}"
         )
     shape = (len(words), len(words.alphabet) + 1)
     if math.prod(shape) > MAX_NUMBERS:

@@ -1,10 +1,10 @@
 """Files of words: reading and writing them, in four layouts.
 
 ============  =====================================================================================
-pautomac      a header ``number_of_words alphabet_size``, then a word a line: its length and its
+pautomac      a header ``number_of_words alphabet_size``, then one word per line: its length and its
               symbols, all integers. The layout of PAutomaC and SPiCe
-text          a word a line, symbols separated by white space
-characters    a word a line, every character a symbol
+text          one word per line, symbols separated by white space
+characters    one word per line, every character a symbol
 jsonl         a JSON list of symbols a line, or a JSON string, whose characters are the symbols
 ============  =====================================================================================
 """
@@ -43,7 +43,7 @@ def read_words(
     path
         The file, in UTF-8. Lines may end in CR LF.
     alphabet
-        The symbols, in their order. Where it is not given it is found in the file: the integers
+        The symbols, in their order. Where it is not given it is read from the file: the integers
         0 … k-1 of a pautomac header that says k, or 1 … k where the file uses k and not 0; in the
         other layouts all symbols that occur, sorted. Give it to read several files alike: a test
         file rarely holds every symbol.
@@ -246,13 +246,15 @@ def _refuse(constant: str) -> None:
 
 
 def _sorted_alphabet(rows: Sequence[Sequence[Symbol]], path: PathLike) -> Alphabet:
-    def order(symbol: Any) -> tuple[str, Any]:  # numbers first; kinds that do not compare apart
+    def order(
+        symbol: Any,
+    ) -> tuple[str, Any]:  # numbers first; kinds that do not compare separately
         return "" if isinstance(symbol, (int, float)) else type(symbol).__name__, symbol
 
-    found = sorted(set(chain.from_iterable(rows)), key=order)
-    if not found:
+    symbols = sorted(set(chain.from_iterable(rows)), key=order)
+    if not symbols:
         raise FileError(f"{path}: there is no symbol in the file: give the alphabet")
-    return Alphabet(found)
+    return Alphabet(symbols)
 
 
 def _located(rows: Sequence[Sequence[Symbol]], path: PathLike, alphabet: Alphabet) -> Words:
@@ -278,7 +280,7 @@ def _read_pautomac(lines: list[str], path: PathLike, alphabet: Alphabet | None) 
     rows = [line.split() for line in lines[1:]]
     if len(rows) != n_words:
         at = min(len(rows), n_words + 1) + 1  # the last line, or the first that is too many
-        raise FileError(f"{path}:{at}: header promises {n_words} words, found {len(rows)}")
+        raise FileError(f"{path}:{at}: header promises {n_words} words, got {len(rows)}")
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     if not counts.all():
         raise FileError(f"{path}:{int(counts.argmin()) + 2}: expected a length and symbols, got ''")
@@ -292,7 +294,7 @@ def _read_pautomac(lines: list[str], path: PathLike, alphabet: Alphabet | None) 
         at = int(wrong.argmax())
         raise FileError(
             f"{path}:{at + 2}: the line promises {numbers[starts[at]]} symbols, "
-            f"found {counts[at] - 1}"
+            f"got {counts[at] - 1}"
         )
     letters = np.delete(numbers, starts)
     offsets = np.concatenate([[0], np.cumsum(counts - 1)])
@@ -338,8 +340,8 @@ def _codes(
         error: type[Exception] = SymbolError
         known = f"the given alphabet: {alphabet}"
         values, which = np.unique(letters, return_inverse=True)
-        found = [alphabet.codes.get(value, -1) for value in values.tolist()]
-        codes = np.array(found, np.int32)[which]
+        by_value = [alphabet.codes.get(value, -1) for value in values.tolist()]
+        codes = np.array(by_value, np.int32)[which]
     else:
         error = FileError
         # Some files count their symbols from 1.

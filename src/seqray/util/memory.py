@@ -20,16 +20,16 @@ def memory_limit() -> int:
 
 def _free() -> list[int]:
     """Return the bytes that the machine has free, and those that the process may still take."""
-    found = []
+    free = []
     for line in _text("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
-            found.append(1024 * int(line.split()[1]))
+            free.append(1024 * int(line.split()[1]))
     most, taken = (_text(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
     if most.isdecimal() and taken.isdecimal():  # of a container; without one it is "max"
-        found.append(max(0, int(most) - int(taken)))
-    if not found and hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-    return found
+        free.append(max(0, int(most) - int(taken)))
+    if not free and hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    return free
 
 
 def _text(path: str) -> str:

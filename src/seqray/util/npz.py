@@ -1,4 +1,4 @@
-"""Arrays from npz files: only those that are asked for, and no more than memory is meant for.
+"""Arrays from npz files: only those that are needed, and no more than memory is meant for.
 
 A few megabytes of a zip file can promise gigabytes of zeros. So the shape that an array declares
 is checked before its numbers are read.
@@ -35,7 +35,7 @@ def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 class NpzArrays:
-    """The arrays of an npz file by name, each read when it is asked for.
+    """The arrays of an npz file by name, each read when it is needed.
 
     Parameters
     ----------

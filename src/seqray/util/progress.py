@@ -9,7 +9,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @runtime_checkable
 class PhasedProgress(Protocol):
-    """A `Progress` that is also told what is being done."""
+    """A `Progress` that also receives what is being done."""
 
     def __call__(self, done: int, total: int, /) -> None:
         """Take how much is done of this phase, and how much there is."""

@@ -160,8 +160,8 @@ def _redacted_address(text: str) -> tuple[str, list[str]]:
             secrets += dict.fromkeys([value, unquote_plus(value), unquote(value)])
             parts.append(f"{name}{sign}{MASK}")
         else:
-            shown, found = _redacted_text(part)
-            secrets += found
+            shown, values = _redacted_text(part)
+            secrets += values
             parts.append(shown)
     return masked + mark + "&".join(parts), secrets
 
@@ -173,12 +173,12 @@ def _redacted_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]
         name = arguments[at - 1] if at else ""
         is_value = name.startswith("-") and "=" not in name and is_secret_name(name)
         if is_value and argument not in ("", MASK) and not re.match("--[A-Za-z]", argument):
-            text, found = MASK, [argument]
+            text, values = MASK, [argument]
         else:
             is_script = re.fullmatch(r"-\w*c", name) is not None
-            text, found = (_redacted_text if is_script else _redacted_argument)(argument)
+            text, values = (_redacted_text if is_script else _redacted_argument)(argument)
         masked.append(text)
-        secrets += found
+        secrets += values
     return masked, secrets
 
 
@@ -210,7 +210,7 @@ def _redacted_text(text: str) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=16)
 def _pattern(values: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds values, in which each character may be escaped in its own way."""
+    """Return what finds values, in which each character may be escaped differently."""
     return re.compile("|".join("".join(map(_spellings, value)) for value in values))
 
 

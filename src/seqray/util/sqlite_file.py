@@ -28,6 +28,18 @@ MAX_LOCK_WAIT_SECONDS = 60.0
 AWAY = "move it away, and a new one will be made"
 """Advice in errors about a file that cannot be repaired."""
 
+HINTS = {
+    sqlite3.SQLITE_CANTOPEN: "does the folder exist, and may you write there?",
+    sqlite3.SQLITE_READONLY: "may you write there?",
+    sqlite3.SQLITE_FULL: "free some space, or choose another file",
+    sqlite3.SQLITE_BUSY: "another process is writing: try again later",
+}
+"""Advice by SQLite's error code."""
+
+
+BUSY_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Error codes of a file that another process or connection is using."""
+
 
 class SqliteFile(ABC):
     """A database with one connection per process, which threads use one after the other.
@@ -118,13 +130,8 @@ class SqliteFile(ABC):
         try:
             yield
         except sqlite3.OperationalError as error:
-            hint = {
-                "unable to open database file": "; does the folder exist, and may you write there?",
-                "attempt to write a readonly database": "; may you write there?",
-                "database or disk is full": "; free some space, or choose another file",
-                "database is locked": "; another process is writing: try again later",
-            }.get(str(error), f"; if nothing else helps, {AWAY}")
-            raise FileError(f"{where}: cannot be used as a store: {error}{hint}") from error
+            hint = HINTS.get(_code(error), f"if nothing else helps, {AWAY}")
+            raise FileError(f"{where}: cannot be used as a store: {error}; {hint}") from error
         except sqlite3.IntegrityError as error:
             raise FileError(
                 f"{where}: another process deleted this box's answers: run the command again"
@@ -137,6 +144,11 @@ class SqliteFile(ABC):
             ) from error
         except OSError as error:
             raise FileError(f"{where}: cannot be used as a store: {error.strerror}") from error
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary error code; 0 where the error has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def number(db: sqlite3.Connection, statement: str) -> int:
@@ -163,7 +175,7 @@ def write_ahead(db: sqlite3.Connection) -> None:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if _code(error) not in BUSY_CODES or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)  # SQLite itself does not wait for this
         else:

@@ -14,7 +14,7 @@ def test_a_missing_package_is_named_with_its_extra(module):
         load_extra(module, "onnx")
 
 
-def test_a_broken_package_is_told_apart_from_a_missing_one(tmp_path, monkeypatch):
+def test_a_broken_package_is_distinguished_from_a_missing_one(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_package.py").write_text("import no_such_package")
     with pytest.raises(MissingExtraError, match=r"broken_package, which cannot be loaded"):

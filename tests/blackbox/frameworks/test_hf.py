@@ -1,4 +1,5 @@
-import logging
+"""Models of Hugging Face transformers as black boxes."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -21,11 +22,10 @@ from same_gru.hf import (
     tokenizer,
 )
 from seqray.automata.stepper import predicts
-from seqray.automata.tree import PrefixTree, walk
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.hf import hf_box, open_hf
 from seqray.blackbox.frameworks.stepped import SteppedModel
-from seqray.blackbox.queried import QueriedBox, QueriedModel
+from seqray.blackbox.queried import QueriedBox
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 torch = pytest.importorskip("torch")
@@ -57,7 +57,7 @@ def ids_of(word, card=CARD):
 
 
 def next_of(model, word, over):
-    """Return what a model says, asked about one word as its users do."""
+    """Return a model's answer for one word, as its users compute it."""
     with torch.inference_mode():
         logits = model.eval()(ids_of(word)).logits[0, -1].double()
     probabilities = logits.softmax(0)[[*IDS, END]].numpy()
@@ -85,95 +85,12 @@ def test_or_is_left_as_it_is_among_all_tokens(model, memory):
     assert repr(box).endswith("the GPT2LMHeadModel, 3 symbols, not renormalised)")
 
 
-def test_the_cache_is_shared_unless_there_is_no_memory_for_it(model):
-    cached, anew = hf_box(model, CARD), hf_box(model, CARD, memory=0)
-    assert isinstance(cached, SteppedModel)
-    assert isinstance(anew, QueriedModel)
-    np.testing.assert_allclose(cached.weights(WORDS), anew.weights(WORDS), rtol=1e-5)
-
-
-def test_blocks_are_the_same_with_a_cache_and_without(model):
-    basis = seqray.uniform_basis(ALPHABET, 12, 12, seed=np.random.default_rng(0), max_length=14)
-    cached, anew = (seqray.fill(hf_box(model, CARD, memory=m), basis) for m in (2**30, 0))
-    np.testing.assert_allclose(cached.values, anew.values, rtol=1e-5)
-
-
-def test_no_token_is_read_twice(model, monkeypatch):
-    box = hf_box(model, CARD)
-    n_read = []
-    monkeypatch.setattr(
-        model.transformer.wte,
-        "forward",
-        lambda ids, f=model.transformer.wte.forward: n_read.append(ids.numel()) or f(ids),
-    )
-    box.weights(WORDS)
-    assert sum(n_read) == len(PrefixTree.of(ALPHABET.words(WORDS)))
-
-
-OTHERS = {
-    "grouped heads": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)),
-    "a sliding window": lambda: transformers.MistralForCausalLM(
-        transformers.MistralConfig(**SMALL, sliding_window=4)
-    ),
-    "its own attention": lambda: transformers.BloomForCausalLM(
-        transformers.BloomConfig(
-            vocab_size=N_IDS, hidden_size=16, n_layer=2, n_head=2, initializer_range=0.3
-        )
-    ),
-}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_models_of_other_kinds_share_their_cache(name):
-    torch.manual_seed(0)
-    model = OTHERS[name]()
-    box = hf_box(model, CARD)
-    assert isinstance(box, SteppedModel)
-    expected = [next_of(model, word, "symbols") for word in WORDS]
-    assert np.ptp(expected, axis=0).max() > 0.1
-    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-5)
-
-
-def two_ways():
-    """Return a model that reads from both ends: later tokens change what earlier ones left."""
-    config = transformers.BertConfig(
-        **{k: v for k, v in SMALL.items() if k != "num_key_value_heads"}
-    )
-    return transformers.BertLMHeadModel(config)
-
-
-def without_keys():
-    return transformers.MambaForCausalLM(
-        transformers.MambaConfig(
-            vocab_size=N_IDS, hidden_size=16, num_hidden_layers=2, state_size=4
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("made", "reason"),
-    [(two_ways, "with its cache it answers"), (without_keys, "does not keep keys and values")],
-)
-def test_a_model_whose_cache_cannot_be_shared_reads_prefixes_anew_and_says_why(
-    made, reason, caplog
-):
-    torch.manual_seed(0)
-    model = made()
-    with caplog.at_level(logging.WARNING, "seqray"):
-        box = hf_box(model, CARD)
-    assert "reads every prefix from the beginning: " in caplog.text
-    assert reason in caplog.text
-    assert isinstance(box, QueriedModel)
-    expected = [next_of(model, word, "symbols") for word in WORDS]
-    np.testing.assert_allclose(box.next_symbol(WORDS), expected, atol=1e-5)
-
-
 def test_half_precision_is_near(tmp_path, model):
     saved(model, tmp_path, CARD)
     full, half = (open_hf(tmp_path, dtype=dtype) for dtype in ("float64", "bfloat16"))
     assert isinstance(half, SteppedModel)
-    apart = np.abs(half.next_symbol(WORDS) - full.next_symbol(WORDS)).max()
-    assert 1e-6 < apart < 0.2
+    difference = np.abs(half.next_symbol(WORDS) - full.next_symbol(WORDS)).max()
+    assert 1e-6 < difference < 0.2
 
 
 def test_the_model_is_left_as_it_was():
@@ -187,34 +104,7 @@ def test_the_model_is_left_as_it_was():
     assert model.config.use_cache
 
 
-# Memory and length ----------------------------------------------------------------------------
-
-
-def test_few_states_are_stepped_at_once_where_they_are_large(model):
-    token = 2 * 2 * 16 * 4
-    box = hf_box(model, CARD, memory=64 * 5 * token)
-    assert box.max_states == 5
-    tree = PrefixTree.of(ALPHABET.words(WORDS))
-    widths = [len(s.log_weight) for _, s in walk(box, tree, box.start())]
-    assert max(widths) == 5
-    assert hf_box(model, CARD, memory=1).max_states == 1
-
-
-@pytest.mark.parametrize("n_tokens", [1, 20, 100])
-def test_what_does_not_fit_into_memory_is_read_anew(model, n_tokens):
-    small = hf_box(model, CARD, memory=n_tokens * 2 * 2 * 16 * 4)
-    assert isinstance(small, SteppedModel)
-    np.testing.assert_allclose(small.weights(WORDS), hf_box(model, CARD).weights(WORDS), rtol=1e-5)
-    symbols = np.arange(3).repeat(100)
-    state = small.step(small.start(), np.zeros(300, np.int64), symbols)
-    assert state.inner.pages is None
-
-
-def test_a_large_step_is_made_in_parts(model, monkeypatch):
-    box = hf_box(model, CARD)
-    expected = box.weights(WORDS)
-    monkeypatch.setattr("seqray.blackbox.frameworks.hf_cache.ROOM", 4 * N_IDS * 2)
-    np.testing.assert_allclose(box.weights(WORDS), expected, rtol=1e-5)
+# Length ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory", [0, 2**30])
@@ -260,7 +150,7 @@ def test_a_classifier_answers_one_class_s_logit_or_probability(tmp_path):
     np.testing.assert_allclose(box.weights(WORDS), probabilities, atol=1e-6)
 
 
-def test_labels_that_exclude_nothing_have_chances_of_their_own():
+def test_labels_that_exclude_nothing_have_probabilities_of_their_own():
     model = bert(problem_type="multi_label_classification")
     box = hf_box(model, replace(VALUE, scores="logits"))
     logits = np.array([logits_of(model, word)[1] for word in WORDS])
@@ -282,10 +172,10 @@ def test_a_symbol_is_not_taken_for_padding(pad):
     config = gpt2(pad_token_id=pad, num_labels=2).config
     model = transformers.GPT2ForSequenceClassification(config)
     box = hf_box(model, VALUE)
-    found = box.weights(["ba", "bca", "ccc"])
+    actual = box.weights(["ba", "bca", "ccc"])
     config.pad_token_id = None
     expected = [logits_of(model, word)[1] for word in ("ba", "bca", "ccc")]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 def test_the_empty_word_needs_a_mark_or_a_value():
@@ -331,22 +221,22 @@ def test_an_alphabet_and_a_model_that_disagree_are_refused(model, card, message)
 
 def test_columns_are_ids(model):
     plain = Card(ALPHABET, "next", ids=IDS, start=START, end=END)
-    found = hf_box(model, plain).next_symbol(WORDS)
-    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+    actual = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(actual, hf_box(model, CARD).next_symbol(WORDS))
 
 
 @pytest.mark.parametrize("end", [0, 1])
 def test_a_card_needs_no_columns_wherever_its_end_is(model, end):
     plain = Card(ALPHABET, "next", ids=IDS, start=8, end=end)
-    said = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=8, end=end)
-    found = hf_box(model, plain).next_symbol(WORDS)
-    np.testing.assert_array_equal(found, hf_box(model, said).next_symbol(WORDS))
+    explicit = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=8, end=end)
+    actual = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(actual, hf_box(model, explicit).next_symbol(WORDS))
 
 
 def test_the_end_is_the_configuration_s_where_the_card_says_none(model):
     plain = Card(ALPHABET, "next", ids=IDS, start=START)
-    found = hf_box(model, plain).next_symbol(WORDS)
-    np.testing.assert_array_equal(found, hf_box(model, CARD).next_symbol(WORDS))
+    actual = hf_box(model, plain).next_symbol(WORDS)
+    np.testing.assert_array_equal(actual, hf_box(model, CARD).next_symbol(WORDS))
     with pytest.raises(ArgumentError, match="end: say in the card which token it is"):
         hf_box(gpt2(eos_token_id=None), plain)
 
@@ -360,7 +250,7 @@ def test_what_is_no_model_is_refused(model):
         hf_box(model, CARD, memory=-1)
     with pytest.raises(ArgumentError, match="is no causal language model"):
         hf_box(bert(), CARD)
-    with pytest.raises(ArgumentError, match="has 3 classes, and its card asks for class 3"):
+    with pytest.raises(ArgumentError, match="has 3 classes, and its card has column 3"):
         hf_box(bert(), replace(VALUE, column=3))
 
 

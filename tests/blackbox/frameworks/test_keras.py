@@ -73,7 +73,7 @@ def test_a_chain_of_layers_is_stepped(tmp_path):
     assert_same_as_native(box)
 
 
-def test_another_model_is_asked_about_whole_sequences(tmp_path):
+def test_another_model_reads_whole_sequences(tmp_path):
     box = keras_sequences(tmp_path)
     assert isinstance(box, QueriedModel)
     assert_same_as_native(box)
@@ -81,7 +81,7 @@ def test_another_model_is_asked_about_whole_sequences(tmp_path):
 
 def test_the_registry_opens_them(tmp_path):
     path = save_model(gru_model(), tmp_path / "gru.keras")
-    for box in (open_black_box(f"keras:{path}"), open_black_box(path, batch=100)):
+    for box in (open_black_box(f"keras:{path}"), open_black_box(path, batch_size=100)):
         assert_same_as_native(box)
 
 
@@ -91,7 +91,7 @@ def test_a_model_in_memory_will_do():
     assert_same_as_native(box)
 
 
-def test_no_gradients_are_kept():
+def test_no_gradients_are_recorded():
     box = keras_box(gru_model(), CARD)
     if keras.backend.backend() == "torch":
         states = box.step(box.start(), np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -190,7 +190,7 @@ class Doubled(layers.Dense):
         return 2 * super().call(inputs)
 
 
-def with_two_ways(ids):
+def with_two_paths(ids):
     x = layers.Embedding(4, 3)(ids)
     return layers.add([layers.GRU(3)(x), layers.GRU(3)(x)])
 
@@ -217,7 +217,7 @@ OTHERS = {
     ),
     "subclass": lambda: functional(*embedded(layers.GRU(3), Doubled(1))),
     "no recurrent layer": lambda: sequential(*embedded(layers.GlobalAveragePooling1D())),
-    "two ways": lambda: keras.Model(IDS, with_two_ways(IDS)),
+    "two paths": lambda: keras.Model(IDS, with_two_paths(IDS)),
     "a symbol that is masked": lambda: sequential(
         layers.Embedding(4, 3, mask_zero=True), layers.GRU(4), layers.Dense(1)
     ),
@@ -227,7 +227,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_models_are_asked_about_whole_words(name):
+def test_other_models_read_whole_words(name):
     model = OTHERS[name]()
     box = keras_box(model, VALUE)
     assert isinstance(box, QueriedBox)
@@ -321,7 +321,7 @@ def test_a_missing_model_and_a_missing_card_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.h5", "model.hdf5", "saved_model"])
-def test_an_older_form_is_refused_with_the_way_out(tmp_path, name):
+def test_an_older_form_is_refused_with_what_to_do(tmp_path, name):
     with pytest.raises(FileError, match=r"expected a \.keras file\. .*\.save\('model\.keras'\)"):
         open_keras(tmp_path / name)
 
@@ -341,7 +341,7 @@ def test_a_damaged_file_is_refused(tmp_path, content):
         open_keras(path)
 
 
-def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
+def test_a_file_that_needs_code_is_refused_with_the_safe_method(tmp_path):
     model = sequential(layers.Lambda(lambda x: keras.ops.one_hot(x, 4)), layers.GRU(2))
     path = save_model(model, tmp_path / "lambda.keras", VALUE)
     with pytest.raises(FileError, match=r"needs code .*keras_box\(model, card\)$"):
@@ -353,19 +353,19 @@ def test_a_file_that_needs_code_is_refused_with_the_safe_way(tmp_path):
 
 def test_other_backends_keep_no_record_of_gradients_and_answer_arrays():
     jax = SimpleNamespace(backend=SimpleNamespace(backend=lambda: "jax"))
-    with adapter._answering(jax):
-        assert adapter._plain(np.float32([1, 2])).tolist() == [1, 2]
+    with adapter.inference(jax):
+        assert adapter.scores_array(np.float32([1, 2])).tolist() == [1, 2]
 
 
 def test_a_model_whose_layers_cannot_be_traced_has_no_chain():
     model = SimpleNamespace(inputs=[object()], outputs=[object()])
-    assert adapter._chain(keras, model) is None
+    assert adapter.layer_chain(keras, model) is None
 
 
 @pytest.mark.parametrize(
     ("missing", "message"), [("tensorflow", "KERAS_BACKEND"), ("keras", r"^pip install")]
 )
-def test_a_missing_package_is_told_apart_from_a_missing_backend(monkeypatch, missing, message):
+def test_a_missing_package_is_distinguished_from_a_missing_backend(monkeypatch, missing, message):
     def fail(*_):
         cause = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
         raise MissingExtraError("pip install '.[keras]'") from cause
@@ -378,7 +378,7 @@ def test_a_missing_package_is_told_apart_from_a_missing_backend(monkeypatch, mis
 
 @pytest.mark.skipif(find_spec("tensorflow") is not None, reason="TensorFlow is installed")
 def test_a_backend_that_is_missing_is_named():
-    code = "from seqray.blackbox.frameworks.keras import _keras; _keras()"
+    code = "from seqray.blackbox.frameworks.keras import load_keras; load_keras()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "KERAS_BACKEND": "tensorflow"},

@@ -15,7 +15,7 @@ BASE = 10.0
 
 
 class Network:
-    """Reads ids as digits, notes what it was asked, and answers at every position."""
+    """Reads ids as digits, records its inputs, and answers at every position."""
 
     def __init__(self):
         self.shapes = []
@@ -50,16 +50,16 @@ EXPECTED = [value_of([2, *AB.encode(word)]) for word in WORDS]
 
 
 @pytest.mark.parametrize("pad", [None, 5])
-@pytest.mark.parametrize("batch", [1, 3, 7, 2**16])
-def test_every_word_is_read_up_to_its_end_whatever_is_asked_with_it(pad, batch):
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 2**16])
+def test_every_word_is_read_up_to_its_end_whatever_is_in_its_batch(pad, batch_size):
     network = Network()
-    box = box_of(network, replace(VALUE, pad=pad), batch=batch)
+    box = box_of(network, replace(VALUE, pad=pad), batch_size=batch_size)
     assert isinstance(box, QueriedBox)
     np.testing.assert_allclose(box.weights(WORDS), EXPECTED)
-    assert all(n == 1 or n * t <= batch for n, t in network.shapes)
+    assert all(n == 1 or n * t <= batch_size for n, t in network.shapes)
 
 
-def test_words_of_different_lengths_are_asked_together_only_if_they_can_be_filled_up():
+def test_words_of_different_lengths_share_a_batch_only_if_they_can_be_filled_up():
     network = Network()
     box_of(network, VALUE).weights(WORDS)
     assert network.shapes == [(1, 1), (3, 2), (2, 3), (1, 4), (1, 5)]
@@ -168,7 +168,7 @@ def test_the_word_on_which_it_fails_is_named_and_the_others_are_answered():
         next(pieces)
 
 
-def test_a_batch_that_is_too_large_for_the_network_is_asked_in_halves():
+def test_a_batch_that_is_too_large_for_the_network_is_queried_in_halves():
     def forward(ids, lengths):
         if len(ids) > 1:
             raise MemoryError
@@ -199,7 +199,7 @@ def test_answers_that_cannot_be_used_are_refused(forward, message):
         box_of(forward, VALUE).weights(WORDS)
 
 
-def test_a_word_longer_than_the_network_can_read_is_refused_before_anything_is_asked():
+def test_a_word_longer_than_the_network_can_read_is_refused_before_anything_is_queried():
     network = Network()
     box = box_of(network, replace(VALUE, limit=4))
     box.weights(["abb"])
@@ -214,10 +214,10 @@ def test_a_symbol_outside_the_alphabet_is_refused():
         box_of(Network(), VALUE).weights(["x"])
 
 
-@pytest.mark.parametrize("batch", [0, -1, 1.5])
-def test_a_batch_has_to_hold_something(batch):
-    with pytest.raises(ArgumentError, match="batch: expected a whole number from 1"):
-        box_of(Network(), VALUE, batch=batch)
+@pytest.mark.parametrize("batch_size", [0, -1, 1.5])
+def test_a_batch_has_to_hold_something(batch_size):
+    with pytest.raises(ArgumentError, match="batch_size: expected a whole number from 1"):
+        box_of(Network(), VALUE, batch_size=batch_size)
 
 
 # A fixed number of ids ------------------------------------------------------------------------

@@ -5,9 +5,9 @@ import pytest
 
 import seqray
 from same_gru import native
-from same_gru.asked import cmd_next, http_next, http_values, python_object
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
+from same_gru.queried import cmd_next, http_next, http_values, python_object
 from same_gru.torch import padded_torch_module, torch_module, torch_stack, torch_steps
 
 BOXES = {
@@ -40,10 +40,10 @@ def expected():
 
 @pytest.mark.parametrize("name", BOXES)
 def test_every_adapter_leads_to_the_same_automaton(name, expected, tmp_path):
-    found = extracted(BOXES[name](tmp_path))
-    assert found.max_rank == RANK
+    extraction = extracted(BOXES[name](tmp_path))
+    assert extraction.max_rank == RANK
     words = seqray.uniform_basis(expected.basis.alphabet, 200, 1, seed=np.random.default_rng(1))
     weights = expected.automaton(RANK).weights(words.prefixes)
-    apart = np.abs(found.automaton(RANK).weights(words.prefixes) - weights)
-    assert apart.max() < 1e-5 * np.abs(weights).max()
-    np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-5)
+    difference = np.abs(extraction.automaton(RANK).weights(words.prefixes) - weights)
+    assert difference.max() < 1e-5 * np.abs(weights).max()
+    np.testing.assert_allclose(extraction.singular_values, expected.singular_values, rtol=1e-5)

@@ -16,25 +16,25 @@ def checked(scores, *fields, **more):
 
 
 def test_scores_become_rows_of_double_precision():
-    found = checked(np.ones((2, 3), np.float32), "next")
-    assert found.dtype == np.float64
-    assert found.shape == (2, 3)
+    actual = checked(np.ones((2, 3), np.float32), "next")
+    assert actual.dtype == np.float64
+    assert actual.shape == (2, 3)
     assert checked([1, 2], "value").tolist() == [[1], [2]]
     assert checked(np.array([True, False]), "value").tolist() == [[1], [0]]
 
 
 def test_an_end_that_is_guessed_among_several_outputs_is_warned_of_once(caplog):
-    def ask(who, n_outputs, **fields):
+    def warnings_of(who, n_outputs, **fields):
         card = Card(AB, "next", **fields)
         checked_scores(np.zeros((1, n_outputs)), card, 1, who, str)
         return [record.getMessage() for record in caplog.records]
 
-    assert not ask("a net of its own size", 3)
-    assert not ask("a net with a card that says it", 4, end=2)
-    (message,) = ask("a larger net", 4)
+    assert not warnings_of("a net of its own size", 3)
+    assert not warnings_of("a net with a card that says it", 4, end=2)
+    (message,) = warnings_of("a larger net", 4)
     assert "a larger net has 4 outputs" in message
     assert "output 2, counted from 0, is taken for it" in message
-    assert len(ask("a larger net", 4)) == 1
+    assert len(warnings_of("a larger net", 4)) == 1
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_an_end_that_is_guessed_among_several_outputs_is_warned_of_once(caplog):
         (("value", "logits"), [-INF, 0, 0]),
     ],
 )
-def test_what_can_be_used_is_kept(fields, row):
+def test_usable_scores_are_returned(fields, row):
     np.testing.assert_array_equal(checked([row, row], *fields), [row, row])
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_used_is_shown_with_its_place(fields, row, message):
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 1, 3), (1, 2), ()])
 def test_another_number_of_answers_is_refused(shape):
-    with pytest.raises(BlackBoxError, match=r"asked 2 questions and answered shape .*\(2, number"):
+    with pytest.raises(BlackBoxError, match=r"got 2 queries and answered shape .*\(2, number"):
         checked(np.zeros(shape), "next")
 
 

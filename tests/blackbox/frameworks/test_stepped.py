@@ -63,10 +63,10 @@ def test_ids_around_every_word_are_read_from_state_to_state(start, stop):
 
 
 def test_several_ids_are_read_before_the_first_prediction():
-    found = box_of(Card(AB, "next", start=[4, 3]), Counter(first=False)).next_symbol(["", "a"])
+    actual = box_of(Card(AB, "next", start=[4, 3]), Counter(first=False)).next_symbol(["", "a"])
     x = np.array([value_of([4, 3]), value_of([4, 3, 0])])
     scores = np.exp(np.stack([x, -x, 0 * x], axis=1))
-    np.testing.assert_allclose(found, scores / scores.sum(axis=1, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(actual, scores / scores.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
 def test_the_value_of_the_empty_word_may_be_given():
@@ -103,11 +103,11 @@ def test_logarithms_do_not_underflow():
 
 
 def test_what_is_stepped_can_be_extracted():
-    found = extract(box_of(Card(AB, "value")), prefixes=20, suffixes=20)
-    np.testing.assert_allclose(found.best().weight("abab"), value_of([0, 1, 0, 1]), rtol=1e-4)
+    extraction = extract(box_of(Card(AB, "value")), prefixes=20, suffixes=20)
+    np.testing.assert_allclose(extraction.best().weight("abab"), value_of([0, 1, 0, 1]), rtol=1e-4)
 
 
-def test_it_carries_what_its_answers_are_kept_under():
+def test_it_has_a_fingerprint():
     box = box_of(Card(AB, "value"))
     assert (box.who, box.fingerprint) == ("the net", "f")
     assert isinstance(box, SteppedBox)
@@ -119,7 +119,7 @@ def test_it_carries_what_its_answers_are_kept_under():
 @pytest.mark.parametrize("answers", ["value", "next"])
 def test_a_network_that_says_nothing_before_it_has_read_needs_a_start(answers):
     with pytest.raises(
-        ArgumentError, match=r"the net says nothing before .* its card has no start"
+        ArgumentError, match=r"the net answers nothing before .* its card has no start"
     ):
         box_of(Card(AB, answers), Counter(first=False)).weights(["a"])
     box_of(Card(AB, answers, start=2), Counter(first=False)).weights(["a"])
@@ -176,7 +176,7 @@ def test_a_network_that_gives_no_chance_to_anything_is_refused():
 
 def test_the_wrong_number_of_answers_is_refused():
     box = box_of(Card(AB, "value"), Counter(change=lambda scores: scores[:1]))
-    with pytest.raises(BlackBoxError, match=r"was asked 2 questions and answered shape \(1, 3\)"):
+    with pytest.raises(BlackBoxError, match=r"got 2 queries and answered shape \(1, 3\)"):
         box.weights(["a", "b"])
 
 

@@ -29,13 +29,13 @@ def test_a_box_that_fits_is_returned_after_reading_its_extreme_ids():
     assert seen == {1, 2, 9}
 
 
-def test_an_id_that_the_model_does_not_know_is_said_on_opening():
+def test_an_id_that_the_model_does_not_know_is_reported_on_opening():
     box = sequence_box(table(9)[0], CARD, who="the net")
     with pytest.raises(BlackBoxError, match=r"failed on the word 'b': .* fit the model\?\)$"):
         tried(box, CARD)
 
 
-def test_an_output_that_the_model_does_not_have_is_said_on_opening():
+def test_an_output_that_the_model_does_not_have_is_reported_on_opening():
     card = Card(Alphabet("abc"), "next", start=1)
     with pytest.raises(ArgumentError, match="alphabet and model disagree"):
         tried(sequence_box(table(9, 3)[0], card, who="the net"), card)

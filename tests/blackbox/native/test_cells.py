@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from seqray import ArgumentError
-from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer
+from seqray.blackbox.native.cells import DenseLayer, RecurrentLayer, check_name
 
 N_GATES = {"tanh": 1, "gru": 3, "lstm": 4}
 
@@ -28,7 +28,7 @@ def test_arrays_are_float32_and_cannot_be_changed():
 
 
 def test_an_unknown_cell_is_refused_with_those_there_are():
-    with pytest.raises(ArgumentError, match="'tanh', 'gru', 'lstm'|tanh, gru, lstm|tanh.*gru"):
+    with pytest.raises(ArgumentError, match=r"tanh.*gru.*lstm"):
         layer("rnn")
 
 
@@ -48,3 +48,38 @@ def test_weights_that_cannot_be_computed_with_are_refused(value):
 def test_a_dense_layer_knows_its_shape():
     made = DenseLayer(np.ones((2, 3)), np.zeros(2))
     assert (made.n_inputs, made.n_outputs) == (3, 2)
+
+
+def layer_of(cell="gru", **changes):
+    arrays = {"weight_ih": np.zeros((6, 3)), "weight_hh": np.zeros((6, 2))}
+    arrays |= {"bias_ih": np.zeros(6), "bias_hh": np.zeros(6)}
+    return RecurrentLayer(cell, **(arrays | changes))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: layer_of(cell="elman"), "cell: expected one of tanh, gru, lstm, got 'elman'"),
+        (
+            lambda: layer_of(weight_hh=np.zeros((7, 2))),
+            r"\(3 \* n_hidden, n_hidden\), got \(7, 2\)",
+        ),
+        (lambda: layer_of(weight_hh=1.0), r"got \(\)"),
+        (lambda: layer_of(weight_hh=np.zeros((6, 3))), r"weight_hh: expected shape \(6, 2\)"),
+        (lambda: layer_of(weight_ih=np.zeros((5, 3))), r"weight_ih: expected shape \(6, any\)"),
+        (lambda: layer_of(bias_ih=np.zeros(5)), r"bias_ih: expected shape \(6\), got \(5,\)"),
+        (lambda: layer_of(bias_hh=[0, 0, 0, 0, 0, np.nan]), "bias_hh: expected finite numbers"),
+        (lambda: layer_of(bias_hh=[0, 0, 0, 0, 0, 1e30]), "expected numbers up to 1e\\+09"),
+        (lambda: DenseLayer([[1]], [0], "gelu"), "activation: .* got 'gelu'"),
+        (lambda: DenseLayer([[1]], [0, 0]), r"bias: expected shape \(1\), got \(2,\)"),
+    ],
+)
+def test_arrays_that_make_up_no_layer_are_refused(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_a_name_is_one_of_the_known_ones():
+    check_name("cell", "gru", ["gru", "lstm"])
+    with pytest.raises(ArgumentError, match="cell: expected one of gru, lstm, got 'gur'"):
+        check_name("cell", "gur", ["gru", "lstm"])

@@ -29,19 +29,19 @@ def test_a_function_is_a_black_box_and_no_stepper():
     assert box.alphabet == Alphabet("ab")
 
 
-def test_all_words_are_asked_in_one_call_as_strings():
-    asked = []
-    box = black_box(lambda words: asked.append(words) or [len(w) for w in words], "ab")
+def test_all_words_are_queried_in_one_call_as_strings():
+    queried = []
+    box = black_box(lambda words: queried.append(words) or [len(w) for w in words], "ab")
     assert box.weights(["ab", "", "ab"]).tolist() == [2, 0, 2]
-    assert asked == [["ab", "", "ab"]]
+    assert queried == [["ab", "", "ab"]]
 
 
 @pytest.mark.parametrize("symbols", [[0, 1], ["do", "re"], [("x", 1), 2.5]])
 def test_words_are_tuples_where_symbols_are_no_characters(symbols):
-    asked = []
-    box = black_box(lambda words: asked.extend(words) or np.ones(len(words)), symbols)
+    queried = []
+    box = black_box(lambda words: queried.extend(words) or np.ones(len(words)), symbols)
     box.weights([[], symbols])
-    assert asked == [(), tuple(symbols)]
+    assert queried == [(), tuple(symbols)]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_any_real_numbers_are_answers(answers):
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([1], r"was asked about 2 words and returned shape \(1,\): expected \(2,\)"),
+        ([1], r"2 words and returned shape \(1,\): expected \(2,\)"),
         ([1, 2, 3], r"returned shape \(3,\)"),
         ([[1], [2]], r"returned shape \(2, 1\)"),
         (1.0, r"returned shape \(\)"),
@@ -92,10 +92,10 @@ def test_an_answer_that_cannot_be_used_is_refused(answers, message):
 
 
 def test_a_function_that_fails_on_one_word_is_named_with_that_word():
-    asked = []
+    queried = []
 
     def broken(words):
-        asked.append(words)
+        queried.append(words)
         return [{"aa": 1, "ab": 2, "ba": 3}[word] for word in words]
 
     with pytest.raises(
@@ -103,7 +103,7 @@ def test_a_function_that_fails_on_one_word_is_named_with_that_word():
     ) as caught:
         black_box(broken, "ab").weights(["aa", "ab", "ba", "bb", "aa"])
     assert isinstance(caught.value.__cause__, KeyError)
-    assert asked == [
+    assert queried == [
         ["aa", "ab", "ba", "bb", "aa"],
         ["aa", "ab"],
         ["ba", "bb", "aa"],
@@ -122,7 +122,7 @@ def test_a_function_that_fails_on_large_batches_answers_small_ones():
     assert black_box(small, "ab").weights(["", "a", "b", "ab", "aba"]).tolist() == [0, 1, 1, 2, 3]
 
 
-def test_a_batch_size_is_kept():
+def test_a_batch_size_is_respected():
     sizes = []
     box = black_box(lambda words: sizes.append(len(words)) or [1] * len(words), "ab", batch_size=2)
     box.weights(["", "a", "b", "ab", "aba"])
@@ -176,8 +176,8 @@ def test_a_callable_without_a_name_is_shown():
         black_box(Model(), "ab").weights(["a"])
 
 
-def test_words_outside_the_alphabet_are_never_asked():
-    box = black_box(lambda words: pytest.fail("asked"), Alphabet("ab"))
+def test_words_outside_the_alphabet_are_never_queried():
+    box = black_box(lambda words: pytest.fail("queried"), Alphabet("ab"))
     with pytest.raises(SymbolError):
         box.weights(["abc"])
 
@@ -202,15 +202,15 @@ def test_a_words_weight_is_the_product_of_its_symbols_and_its_end():
     np.testing.assert_allclose(weights, expected, rtol=1e-14)
 
 
-def test_every_prefix_is_asked_once():
-    asked = collections.Counter()
+def test_every_prefix_is_queried_once():
+    queried = collections.Counter()
 
     def count(prefixes):
-        asked.update(prefixes)
+        queried.update(prefixes)
         return next_probabilities(prefixes)
 
     language_model(count, "ab").weights(["ab", "abb", "ab", "", "ba"])
-    assert asked == dict.fromkeys(["", "a", "b", "ab", "ba", "abb"], 1)
+    assert queried == dict.fromkeys(["", "a", "b", "ab", "ba", "abb"], 1)
 
 
 def test_next_symbol_is_what_the_function_says():
@@ -248,7 +248,7 @@ def test_integers_may_be_probabilities():
 def test_a_function_is_not_called_with_a_word_longer_than_it_reads():
     box = black_box(lambda words: [len(w) for w in words], "ab", max_length=2)
     assert box.max_length == 2
-    with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aba' has 3: ask about"):
+    with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aba' has 3: "):
         box.weights(["a", "aba"])
 
 
@@ -257,16 +257,18 @@ def test_the_longest_word_of_a_function_is_a_whole_number():
         black_box(len, "ab", max_length=-1)
 
 
-def test_a_function_that_takes_one_word_is_told_that_it_gets_a_list():
+def test_a_function_that_takes_one_word_gets_an_error_that_says_it_gets_a_list():
     with pytest.raises(BlackBoxError, match="one number for each word: it gets a list of words"):
         black_box(lambda word: 1.0, "ab").weights(["a", "b"])
 
 
 def test_what_cannot_be_called_is_no_function():
-    with pytest.raises(ArgumentError, match="expected a function of words, got 'my_module'"):
+    with pytest.raises(
+        ArgumentError, match="expected a function of a list of words, got 'my_module'"
+    ):
         black_box("my_module", "ab")
 
 
-def test_a_row_without_the_end_is_told_what_is_missing():
+def test_a_row_without_the_end_is_refused_with_what_is_missing():
     with pytest.raises(BlackBoxError, match="every symbol and last of the end"):
         language_model(lambda prefixes: [[0.5, 0.5]] * len(prefixes), "ab").weights(["a"])

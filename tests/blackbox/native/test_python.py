@@ -89,21 +89,21 @@ def test_the_current_folder_is_searched_whatever_the_path_is(module, monkeypatch
 
 
 def test_a_box_is_known_by_its_name_and_its_source(module):
-    found = []
+    fingerprints = []
     for text in (MODULE, MODULE, MODULE + "# changed\n"):
         name = module(text)
-        found.append(fingerprint_of(open_black_box(f"python:{name}:box")))
-        assert fingerprint_of(open_black_box(f"python:{name}:factory")) not in found
-    assert found[0] == found[1] != found[2]
-    assert found[0].startswith("python:users_model:box ")
+        fingerprints.append(fingerprint_of(open_black_box(f"python:{name}:box")))
+        assert fingerprint_of(open_black_box(f"python:{name}:factory")) not in fingerprints
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
+    assert fingerprints[0].startswith("python:users_model:box ")
     assert fingerprint_of(open_black_box(f"python:{name}:named")) == "my model"
 
 
-def test_its_answers_can_be_kept(module, tmp_path):
+def test_its_answers_can_be_cached(module, tmp_path):
     opened = open_black_box(f"python:{module()}:box")
     for _ in range(2):
-        found = seqray.extract(opened, prefixes=9, suffixes=9, store=tmp_path / "a.sqlite")
-    np.testing.assert_allclose(found.best().weights(["ab"]), [2])
+        extraction = seqray.extract(opened, prefixes=9, suffixes=9, store=tmp_path / "a.sqlite")
+    np.testing.assert_allclose(extraction.best().weights(["ab"]), [2])
 
 
 @pytest.mark.parametrize(

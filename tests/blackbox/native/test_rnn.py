@@ -84,7 +84,7 @@ def textbook_outputs(box, codes):
     shown = np.eye(box.n_ids) if box.embedding is None else box.embedding.astype(float)
     hidden = [(np.zeros(part.n_outputs), np.zeros(part.n_outputs)) for part in box.layers]
     start = [] if box.start_id is None else [box.start_id]
-    said = []
+    outputs = []
     for at, each in enumerate([None] * (not start) + start + [box.input_ids[c] for c in codes]):
         x = None if each is None else shown[each]
         for i, part in enumerate(box.layers):
@@ -93,9 +93,9 @@ def textbook_outputs(box, codes):
             x = hidden[i][0]
         for part in box.dense:
             x = activations[part.activation](part.weight.astype(float) @ x + part.bias)
-        said.append(x)
-        assert len(said) == at + 1
-    return said
+        outputs.append(x)
+        assert len(outputs) == at + 1
+    return outputs
 
 
 def textbook_log_next(box, codes):
@@ -193,19 +193,19 @@ def test_neither_blocks_nor_walks_matter(monkeypatch):
     monkeypatch.setattr("seqray.blackbox.native.kernels.CHILDREN_PER_BLOCK", 7)
     np.testing.assert_allclose(box.log_weights(words), expected, atol=1e-5)
     tree = PrefixTree.of(words)
-    found = np.empty(len(tree))
+    actual = np.empty(len(tree))
     for nodes, states in walk(box, tree, box.start(), batch=10):
-        found[nodes] = np.log(box.state_weights(states))
-    np.testing.assert_allclose(found[tree.node_of_word], expected, atol=1e-5)
+        actual[nodes] = np.log(box.state_weights(states))
+    np.testing.assert_allclose(actual[tree.node_of_word], expected, atol=1e-5)
 
 
 def test_parents_may_come_in_any_order_and_more_than_once():
     box = network(("lstm", "gru"))
     first = box.step(box.start(), np.zeros(3, int), np.arange(3))
     parents, symbols = np.array([2, 0, 2, 0, 2]), np.array([1, 1, 0, 2, 1])
-    found = box.state_weights(box.step(first, parents, symbols))
+    actual = box.state_weights(box.step(first, parents, symbols))
     expected = box.weights(["cb", "ab", "ca", "ac", "cb"])
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 def test_stepping_leaves_the_states_it_started_from_alone():
@@ -274,19 +274,6 @@ DENSE = DenseLayer(np.zeros((4, 2)), np.zeros(4))
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: layer_of(cell="elman"), "cell: expected one of tanh, gru, lstm, got 'elman'"),
-        (
-            lambda: layer_of(weight_hh=np.zeros((7, 2))),
-            r"\(3 \* n_hidden, n_hidden\), got \(7, 2\)",
-        ),
-        (lambda: layer_of(weight_hh=1.0), r"got \(\)"),
-        (lambda: layer_of(weight_hh=np.zeros((6, 3))), r"weight_hh: expected shape \(6, 2\)"),
-        (lambda: layer_of(weight_ih=np.zeros((5, 3))), r"weight_ih: expected shape \(6, any\)"),
-        (lambda: layer_of(bias_ih=np.zeros(5)), r"bias_ih: expected shape \(6\), got \(5,\)"),
-        (lambda: layer_of(bias_hh=[0, 0, 0, 0, 0, np.nan]), "bias_hh: expected finite numbers"),
-        (lambda: layer_of(bias_hh=[0, 0, 0, 0, 0, 1e30]), "expected numbers up to 1e\\+09"),
-        (lambda: DenseLayer([[1]], [0], "gelu"), "activation: .* got 'gelu'"),
-        (lambda: DenseLayer([[1]], [0, 0]), r"bias: expected shape \(1\), got \(2,\)"),
         (lambda: build(layers=[]), "at least one recurrent and one dense layer, got 0 and 1"),
         (lambda: build(dense=[]), "got 1 and 0"),
         (lambda: build(layers=[RNN, RNN]), r"RecurrentLayer\(tanh, 3 -> 2\): expected 2 inputs"),
@@ -305,12 +292,6 @@ DENSE = DenseLayer(np.zeros((4, 2)), np.zeros(4))
 def test_parts_that_do_not_fit_are_refused(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
-
-
-def layer_of(cell="gru", **changes):
-    arrays = {"weight_ih": np.zeros((6, 3)), "weight_hh": np.zeros((6, 2))}
-    arrays |= {"bias_ih": np.zeros(6), "bias_hh": np.zeros(6)}
-    return RecurrentLayer(cell, **(arrays | changes))
 
 
 # Files ------------------------------------------------------------------------------------------
@@ -395,7 +376,7 @@ def rewritten(path, change):
             lambda c, t: c.update(format="seqray.automaton"),
             "expected a file in format 'seqray.rnn'",
         ),
-        (lambda c, t: c.update(version=2), "newer seqray"),
+        (lambda c, t: c.update(version=2), "newer seqray .* install a newer seqray"),
         (lambda c, t: c.update(version="1"), "'1' is not a version number"),
         (lambda c, t: c.update(output="argmax"), "expected one of value, softmax"),
         (lambda c, t: c.pop("alphabet"), "it has no 'alphabet'"),

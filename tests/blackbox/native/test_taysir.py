@@ -29,12 +29,12 @@ def test_probabilities_are_those_of_the_original(original):
     model = load_taysir(original)
     with np.load(original / "expected.npz") as expected:
         index, value = expected["index"], expected["value"]
-    found = model.weights(words_of(original, index))
+    actual = model.weights(words_of(original, index))
     # The original multiplies in float32, so its smallest values are denormal or zero.
     ordinary = value > 1e-30
     assert ordinary.any()
-    np.testing.assert_allclose(found[ordinary], value[ordinary], rtol=1e-4)
-    np.testing.assert_allclose(found[~ordinary], value[~ordinary], rtol=1e-2, atol=1e-38)
+    np.testing.assert_allclose(actual[ordinary], value[ordinary], rtol=1e-4)
+    np.testing.assert_allclose(actual[~ordinary], value[~ordinary], rtol=1e-2, atol=1e-38)
 
 
 def test_the_end_alone_is_no_letter(original):
@@ -165,8 +165,8 @@ def test_a_converted_model_predicts_as_before(tmp_path, kind, options):
     converter().convert(model, tmp_path / "converted")
     box = open_black_box(f"taysir:{tmp_path / 'converted'}")
     assert box.alphabet.symbols == (0, 1, 2, 3)
-    found = box.next_symbol([(), (0,), (0, 2), (0, 2, 1)])
-    np.testing.assert_allclose(found, model.predict([3, 0, 2, 1]), rtol=1e-5)
+    actual = box.next_symbol([(), (0,), (0, 2), (0, 2, 1)])
+    np.testing.assert_allclose(actual, model.predict([3, 0, 2, 1]), rtol=1e-5)
 
 
 def test_a_converted_model_of_several_layers_in_one_module_predicts_as_before(tmp_path):

@@ -36,11 +36,11 @@ def test_a_line_without_end_is_not_read_to_it(child, monkeypatch, when):
     endless = "while True: sys.stdout.write('x' * 65536)"
     command = child(before=endless) if when == "opened" else child(endless)
 
-    def ask():
+    def query():
         cmd_box(command, timeout=3).weights(["a"])
 
     with pytest.raises(BlackBoxError, match=r"'x+… goes on for more than 1,\d{3},\d{3} bytes"):
-        ask()
+        query()
     assert not is_there(pid_of(command))
 
 
@@ -69,13 +69,13 @@ def test_standard_error_takes_no_memory(child):
 # Limits -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("when", ["asked", "started again"])
+@pytest.mark.parametrize("when", ["queried", "started again"])
 @pytest.mark.parametrize("limit", ["seconds", "stop"])
 def test_a_child_is_not_waited_for_beyond_the_limits(child, monkeypatch, when, limit):
     monkeypatch.setattr(child_module, "FINISHING_SECONDS", 0.05)
     command = (
         child("time.sleep(60)")
-        if when == "asked"
+        if when == "queried"
         else child("sys.exit(1)", "time.sleep(60 * (started > 1))")
     )
     box, stop = cmd_box(command), threading.Event()
@@ -104,15 +104,15 @@ def test_a_child_that_is_nearly_done_when_time_is_over_is_not_ended(child):
 
 def test_a_forked_process_starts_a_child_of_its_own(child):
     command = child("time.sleep(0.3); answer(words)")
-    box, found = cmd_box(command), []
+    box, answered = cmd_box(command), []
     own = pid_of(command)
-    asking = threading.Thread(target=lambda: found.extend(box.weights(["a"])))
-    asking.start()
+    querying = threading.Thread(target=lambda: answered.extend(box.weights(["a"])))
+    querying.start()
     while not log_of(command)[1]:
         time.sleep(0.01)
     assert forked(lambda: box.weights(["aa"]).tolist() == [2])
-    asking.join()
-    assert found == [1]
+    querying.join()
+    assert answered == [1]
     assert pid_of(command) != own
     assert log_of(command) == (2, [1, 1])
 
@@ -142,13 +142,13 @@ def test_a_child_that_hangs_ends_with_a_process_that_is_killed(child, number):
         "child.GRACE_SECONDS = 0.1\n"
         f"cmd.cmd_box({command!r}).weights(['a'])"
     )
-    asking = subprocess.Popen([sys.executable, "-c", code])
+    querying = subprocess.Popen([sys.executable, "-c", code])
     log = Path(command[-1]).with_name("log")
-    while not (log.exists() and str(asking.pid) in log.read_text().split()):
-        assert asking.poll() is None
+    while not (log.exists() and str(querying.pid) in log.read_text().split()):
+        assert querying.poll() is None
         time.sleep(0.01)
-    asking.send_signal(number)
-    assert asking.wait() == -number
+    querying.send_signal(number)
+    assert querying.wait() == -number
     deadline = time.monotonic() + 5
     while is_there(pid_of(command)) and time.monotonic() < deadline:
         time.sleep(0.01)

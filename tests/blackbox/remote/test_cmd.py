@@ -28,10 +28,10 @@ def child(tmp_path):
     return functools.partial(child_command, tmp_path)
 
 
-# What is said -----------------------------------------------------------------------------------
+# Messages ---------------------------------------------------------------------------------------
 
 
-def test_a_child_is_asked_line_by_line(child):
+def test_a_child_is_queried_line_by_line(child):
     command = child()
     box = cmd_box(command, batch_size=4)
     assert isinstance(box, QueriedBox)
@@ -66,45 +66,47 @@ def test_answers_come_batch_by_batch(child):
     assert box.weights(["a"]).tolist() == [1]
 
 
-def test_lines_that_no_pipe_can_hold_pass_both_ways(child):
+def test_lines_that_no_pipe_can_hold_pass_in_both_directions(child):
     each = "sys.stdout.write(' ' * 300000); answer(words)"
     assert cmd_box(child(each), timeout=20).weights(["ab" * 200_000] * 3).tolist() == [400_000] * 3
 
 
-def test_words_that_are_too_long_are_not_asked(child):
+def test_words_that_are_too_long_are_not_queried(child):
     box = cmd_box(child(before="about['max_length'] = 2"))
     with pytest.raises(BlackBoxError, match="at most 2 symbols, and 'aaaaaaaaa' has 9"):
         box.weights(WORDS)
 
 
-def test_several_threads_may_ask_at_once(child):
-    box, found = cmd_box(child(), batch_size=1), {}
+def test_several_threads_may_query_at_once(child):
+    box, answers = cmd_box(child(), batch_size=1), {}
     threads = [
-        threading.Thread(target=lambda n=n: found.update({n: box.weights(["a" * n] * 5).tolist()}))
+        threading.Thread(
+            target=lambda n=n: answers.update({n: box.weights(["a" * n] * 5).tolist()})
+        )
         for n in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {n: [n] * 5 for n in range(4)}
+    assert answers == {n: [n] * 5 for n in range(4)}
 
 
 def test_a_box_is_known_by_its_command_its_files_and_its_description(child):
-    found = set()
+    fingerprints = set()
     for before in ("", "about['name'] = 'x'", "about['fingerprint'] = '1'"):
-        found.add(cmd_box(child(before=before)).backend.fingerprint)
+        fingerprints.add(cmd_box(child(before=before)).backend.fingerprint)
     same = child()
     assert cmd_box(same).backend.fingerprint == cmd_box(same).backend.fingerprint
-    assert cmd_box([*same, "more"]).backend.fingerprint not in found
+    assert cmd_box([*same, "more"]).backend.fingerprint not in fingerprints
     with open(same[-1], "a", encoding="utf-8") as script:
         script.write("# changed\n")
-    found.add(cmd_box(same).backend.fingerprint)
-    assert len(found) == 4
+    fingerprints.add(cmd_box(same).backend.fingerprint)
+    assert len(fingerprints) == 4
     named = child(before="about['fingerprint'] = '1'")
     with open(named[-1], "a", encoding="utf-8") as script:
         script.write("# changed, but it says that it is the same\n")
-    assert cmd_box(named).backend.fingerprint in found
+    assert cmd_box(named).backend.fingerprint in fingerprints
 
 
 def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
@@ -121,7 +123,7 @@ def test_a_key_in_a_command_is_shown_nowhere_and_names_no_other_box(child):
 # A child that dies ------------------------------------------------------------------------------
 
 
-def test_a_child_that_dies_is_started_again_and_asked_again(child):
+def test_a_child_that_dies_is_started_again_and_queried_again(child):
     command = child("answer(words) if started % 2 == 0 else sys.exit(3)")
     box = cmd_box(command, batch_size=5)
     assert box.weights(WORDS).tolist() == list(range(10))
@@ -149,16 +151,16 @@ def test_a_child_that_is_killed_between_questions_is_started_again(child):
         ("sys.stdout.close() or os.close(1) or time.sleep(3)", "it closed its output"),
     ],
 )
-def test_a_word_that_a_child_dies_of_is_found_and_the_others_are_answered_first(
+def test_a_word_that_a_child_dies_of_is_named_and_the_others_are_answered_first(
     child, fate, message
 ):
     command = child(f"answer(words) if not bad else {fate}")
     box = cmd_box(command, restarts=1 if "close" not in fate else 0)
-    found = []
+    answered = []
     pieces = box.answers(box.alphabet.words(WORDS))
     with pytest.raises(BlackBoxError, match=f"failed on the word 'aaaaaa': {message}"):
-        found.extend(i for which, _ in pieces for i in which.tolist())
-    assert found == [0, 1, 2, 3, 4, 5]
+        answered.extend(i for which, _ in pieces for i in which.tolist())
+    assert answered == [0, 1, 2, 3, 4, 5]
     assert box.weights(["aa"]).tolist() == [2]
 
 
@@ -220,13 +222,13 @@ def test_a_child_that_reads_nothing_is_ended_in_time(child):
 def test_answers_that_cannot_be_used_are_refused(child, each, message):
     box = cmd_box(child(each))
 
-    def ask():
+    def query():
         box.weights(["a", "bb"])
         time.sleep(0.3)
         box.weights(["a", "bb"])
 
     with pytest.raises(BlackBoxError, match=message):
-        ask()
+        query()
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,7 @@ def test_a_child_ends_with_its_box(child):
 
 
 @pytest.mark.parametrize("ending", ["", "; import os; os.kill(os.getpid(), 9)"])
-def test_a_child_ends_with_the_process_that_asked_it(child, ending):
+def test_a_child_ends_with_the_process_that_queried_it(child, ending):
     command = child()
     code = f"from seqray.blackbox.remote.cmd import cmd_box; box = cmd_box({command!r}){ending}"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
@@ -311,12 +313,12 @@ def test_the_example_extracts_from_its_child():
     assert "the child became WeightedAutomaton(2 states, 2 symbols)" in done.stdout
 
 
-def test_an_extraction_may_be_kept(child, tmp_path):
+def test_an_extraction_may_be_cached(child, tmp_path):
     command = child(before="about.update(deterministic=True, fingerprint='one model')")
     results = []
     for _ in range(2):
-        found = seqray.extract(
+        extraction = seqray.extract(
             cmd_box(command), prefixes=20, suffixes=20, store=tmp_path / "answers.sqlite"
         )
-        results.append((found.singular_values.tobytes(), sum(log_of(command)[1])))
+        results.append((extraction.singular_values.tobytes(), sum(log_of(command)[1])))
     assert results[0] == results[1]

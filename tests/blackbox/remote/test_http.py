@@ -38,7 +38,7 @@ def _no_token(monkeypatch):
     monkeypatch.delenv("SEQRAY_TOKEN", raising=False)
 
 
-# What is said -----------------------------------------------------------------------------------
+# Messages ---------------------------------------------------------------------------------------
 
 
 def test_a_server_that_predicts_is_a_model_and_says_what_the_network_says():
@@ -52,22 +52,22 @@ def test_a_server_that_predicts_is_a_model_and_says_what_the_network_says():
 
 @pytest.mark.parametrize("symbols", ["ab", [0, 1, 10], ["do", "re", 'é " \\'], [2.5, 1, "x"]])
 def test_words_are_lists_of_the_symbols_of_the_alphabet(symbols):
-    asked = []
-    plain = seqray.black_box(lambda words: asked.extend(words) or [1.5] * len(words), symbols)
+    queried = []
+    plain = seqray.black_box(lambda words: queried.extend(words) or [1.5] * len(words), symbols)
     with serving(plain) as server:
         box = http_box(server.url)
         assert isinstance(box, QueriedBox)
         assert box.alphabet == plain.alphabet
         word = tuple(box.alphabet.symbols)
         assert box.weights([(), word]).tolist() == [1.5, 1.5]
-    assert [tuple(word) for word in asked] == [(), word]
+    assert [tuple(word) for word in queried] == [(), word]
 
 
 def test_numbers_arrive_to_the_last_bit():
     numbers = np.random.default_rng(0).normal(size=50) * 10.0 ** np.arange(-300, 300, 12)
     with serving(seqray.black_box(lambda words: [numbers[len(w)] for w in words], "ab")) as server:
-        found = http_box(server.url).weights(["a" * n for n in range(50)])
-    assert found.tobytes() == numbers.tobytes()
+        actual = http_box(server.url).weights(["a" * n for n in range(50)])
+    assert actual.tobytes() == numbers.tobytes()
 
 
 def test_the_server_says_how_many_words_and_how_long_they_may_be():
@@ -76,23 +76,23 @@ def test_the_server_says_how_many_words_and_how_long_they_may_be():
     with serving(counted, batch_size=3, max_length=4) as server:
         box = http_box(server.url)
         box.weights(WORDS[:5] * 2)
-        with pytest.raises(BlackBoxError, match=r"at most 4 symbols, and 'aaaaa' has 5: ask about"):
+        with pytest.raises(BlackBoxError, match=r"at most 4 symbols, and 'aaaaa' has 5: "):
             box.weights(["a", "aaaaa"])
         http_box(server.url, batch_size=2).weights(WORDS[:4])
     assert sorted(sizes) == [1, 2, 2, 3, 3, 3]
 
 
 def test_what_a_box_is_known_by_changes_with_the_address_and_the_description():
-    found = []
+    fingerprints = []
     for about in ({}, {"name": "x"}, {"fingerprint": "1"}, {"fingerprint": "2"}):
         with serving(LENGTHS, deterministic=True, **about) as server:
             place = server.url
-            found.append([http_box(place).backend.fingerprint.replace(place, "")])
-            found.append([http_box(f"{place}?n=5").backend.fingerprint.replace(place, "")])
+            fingerprints.append([http_box(place).backend.fingerprint.replace(place, "")])
+            fingerprints.append([http_box(f"{place}?n=5").backend.fingerprint.replace(place, "")])
             assert http_box(place).backend.fingerprint.startswith(place)
             assert http_box(place).backend.deterministic
             assert http_box(place).backend.fingerprint == http_box(place).backend.fingerprint
-    assert len({text for (text,) in found}) == 8
+    assert len({text for (text,) in fingerprints}) == 8
 
 
 def test_a_server_is_not_taken_for_deterministic_unless_it_says_so():
@@ -100,10 +100,10 @@ def test_a_server_is_not_taken_for_deterministic_unless_it_says_so():
         assert not http_box(server.url).backend.deterministic
 
 
-# How it is asked --------------------------------------------------------------------------------
+# How it is queried ------------------------------------------------------------------------------
 
 
-def test_requests_are_under_way_together_and_connections_are_kept():
+def test_requests_run_at_once_and_connections_stay_open():
     now, most, places = [0], [0], set()
 
     def trouble(self):
@@ -146,7 +146,7 @@ def test_answers_come_as_they_are_ready():
     assert 0 in pieces[-1] or 2 in pieces[-1]
 
 
-def test_no_more_is_asked_than_is_taken():
+def test_no_more_is_queried_than_is_used():
     with serving(LENGTHS, NotingHandler) as server:
         box = http_box(server.url, batch_size=1, concurrency=2)
         answers = box.answers(box.alphabet.words(WORDS))
@@ -197,13 +197,13 @@ def test_an_interrupt_is_heeded_at_once():
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_passing_failure_is_asked_again(status):
+def test_a_request_is_sent_again_after_a_passing_failure(status):
     with serving(LENGTHS, once(status, b"")) as server:
         assert quick(server.url).weights(WORDS).tolist() == list(range(10))
         assert server.n_posts == 2
 
 
-def test_a_server_that_asks_to_wait_is_left_alone_that_long():
+def test_a_server_that_wants_a_wait_is_left_alone_that_long():
     busy = once(429, b"", ("Content-Length", "0"), ("Retry-After", "1"))
     with serving(LENGTHS, busy) as server:
         begin = time.monotonic()
@@ -212,13 +212,13 @@ def test_a_server_that_asks_to_wait_is_left_alone_that_long():
 
 
 @pytest.mark.parametrize("after", ["86400", "date", "8888888888", "86400.5", "9" * 400])
-def test_a_server_that_asks_to_wait_too_long_is_not_waited_for(after):
+def test_a_server_that_wants_a_wait_too_long_is_not_waited_for(after):
     if after == "date":
         after = formatdate(time.time() + 86400, usegmt=True)
     busy = once(503, b"", ("Content-Length", "0"), ("Retry-After", after))
     with (
         serving(LENGTHS, busy) as server,
-        pytest.raises(BlackBoxError, match=r"asks to be left alone for [18]\d{4,} s: try again"),
+        pytest.raises(BlackBoxError, match=r"wants to be left alone for [18]\d{4,} s: try again"),
     ):
         quick(server.url).weights(["a"])
 
@@ -252,14 +252,14 @@ def test_a_server_that_goes_away_is_waited_for_and_then_given_up():
         box.weights(WORDS)
 
 
-def test_a_batch_that_takes_too_long_is_asked_in_halves():
+def test_a_batch_that_takes_too_long_is_queried_in_halves():
     words = []
 
     def trouble(self):
-        asked = json.loads(self.body())["words"]
-        words.append(len(asked))
-        time.sleep(0.6 if len(asked) > 2 else 0)
-        self.answer(200, {"answers": [len(word) for word in asked]})
+        queried = json.loads(self.body())["words"]
+        words.append(len(queried))
+        time.sleep(0.6 if len(queried) > 2 else 0)
+        self.answer(200, {"answers": [len(word) for word in queried]})
 
     with serving(LENGTHS, handler(trouble)) as server:
         box = quick(server.url, timeout=0.3)
@@ -304,14 +304,14 @@ def test_a_word_that_fails_is_named_and_the_others_are_answered_first(status, me
 
     with serving(LENGTHS, handler(trouble)) as server:
         box = quick(server.url, batch_size=5, concurrency=2, retries=2)
-        found = []
+        answered = []
         pieces = box.answers(box.alphabet.words(WORDS))
         with pytest.raises(BlackBoxError, match=message):
-            found.extend(i for which, _ in pieces for i in which.tolist())
-    assert set(found) >= {0, 1, 2, 3, 4, 5}
+            answered.extend(i for which, _ in pieces for i in which.tolist())
+    assert set(answered) >= {0, 1, 2, 3, 4, 5}
 
 
-def test_nothing_new_is_asked_once_a_word_has_failed():
+def test_nothing_new_is_queried_once_a_word_has_failed():
     def trouble(self):
         words = json.loads(self.body())["words"]
         if [] in words:
@@ -348,9 +348,9 @@ def exact_rows(prefixes):
 def test_extraction_through_a_chaotic_server_equals_the_calm_one(box):
     def extracted(url, **options):
         opened = http_box(url, batch_size=16, backoff=0.01, **options)
-        found = seqray.extract(opened, prefixes=40, suffixes=40, max_rank=5)
-        largest = found.automaton(found.max_rank)
-        return found.singular_values, largest.initial, largest.transitions, largest.final
+        extraction = seqray.extract(opened, prefixes=40, suffixes=40, max_rank=5)
+        largest = extraction.automaton(extraction.max_rank)
+        return extraction.singular_values, largest.initial, largest.transitions, largest.final
 
     with serving(box, deterministic=True) as server:
         calm = extracted(server.url)

@@ -1,3 +1,5 @@
+"""Addresses, tokens, TLS, and what the failures of a server mean."""
+
 import json
 import shutil
 import socket
@@ -66,7 +68,7 @@ def test_what_does_not_describe_itself_is_not_opened(status, content, message):
     assert server.url in str(caught.value)
 
 
-def test_a_redirection_is_said_and_not_followed():
+def test_a_redirection_is_reported_and_not_followed():
     away = opening(301, b"", ("Content-Length", "0"), ("Location", "https://u:p@other/box?key=1"))
     with (
         serving(LENGTHS, away) as server,
@@ -158,7 +160,7 @@ def test_a_token_is_sent_and_shown_nowhere(monkeypatch, caplog):
     assert not any(TOKEN in text for text in shown)
 
 
-def test_a_token_that_is_refused_is_said_to_be_and_not_repeated(monkeypatch):
+def test_a_token_that_is_refused_is_reported_and_not_repeated(monkeypatch):
     monkeypatch.setenv("SEQRAY_TOKEN", TOKEN)
     echo = opening(401, f"unknown token {TOKEN}".encode())
     with (
@@ -296,7 +298,7 @@ def test_a_certificate_is_checked_and_may_be_ones_own(certificate, monkeypatch):
             quick(url.replace("localhost", "127.0.0.1"))
 
 
-def test_a_server_without_tls_is_told_from_one_with_it():
+def test_a_server_without_tls_is_distinguished_from_one_with_it():
     with serving(LENGTHS) as server:
         server.handle_error = lambda *_: None
         with pytest.raises(BlackBoxError, match=r"does not speak TLS .*is it http:// rather than"):
@@ -309,7 +311,7 @@ def test_a_server_without_tls_is_told_from_one_with_it():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"answers": [1]}', r"asked about 2 words and returned shape \(1,\)"),
+        (b'{"answers": [1]}', r"2 words and returned shape \(1,\)"),
         (b'{"answers": [1, 2, 3]}', r"returned shape \(3,\)"),
         (b'{"answers": [1, NaN]}', "returned nan for the word 'bb': expected a finite number"),
         (b'{"answers": [1, 1e999]}', "returned inf for the word 'bb'"),

@@ -67,7 +67,7 @@ def test_an_answer_has_an_end_however_fast_it_comes(more):
 # Limits -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("trouble", ["asks to wait", "says nothing"])
+@pytest.mark.parametrize("trouble", ["wants a wait", "says nothing"])
 @pytest.mark.parametrize("limit", ["seconds", "stop"])
 def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limit):
     monkeypatch.setattr("seqray.blackbox.remote.waiting.FINISHING_SECONDS", 0.05)
@@ -90,7 +90,7 @@ def test_a_server_is_not_waited_for_beyond_the_limits(monkeypatch, trouble, limi
         free.set()
 
 
-def test_what_is_under_way_when_time_is_over_may_still_arrive():
+def test_an_answer_may_still_arrive_shortly_after_the_time_is_over():
     late = handler(lambda self: time.sleep(0.4) or True)
     with serving(LENGTHS, late) as server:
         box = seqray.blackbox.queries.oracle.heeding(
@@ -106,7 +106,7 @@ def test_a_box_that_is_opened_is_not_waited_for_over_a_minute():
 
     with (
         serving(LENGTHS, Busy) as server,
-        pytest.raises(BlackBoxError, match="asks to be left alone for 61 s: try again later"),
+        pytest.raises(BlackBoxError, match="wants to be left alone for 61 s: try again later"),
     ):
         http_box(server.url)
 

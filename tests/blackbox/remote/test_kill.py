@@ -9,7 +9,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "kills.py"
 
 
-def test_what_was_answered_before_a_kill_is_never_asked_again():
+def test_what_was_answered_before_a_kill_is_never_queried_again():
     command = [sys.executable, str(SCRIPT), "--kills", "8", "--size", "40", "--seed", "1"]
     environment = {name: text for name, text in os.environ.items() if name != "SEQRAY_TOKEN"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

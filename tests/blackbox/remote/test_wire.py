@@ -1,56 +1,94 @@
+"""The messages between seqray and a box in another process."""
+
 import json
 
 import pytest
 
-from seqray import Alphabet, BlackBoxError
-from seqray.blackbox.remote.wire import Description, read_answers, shown, words_message
+from seqray.automata.words import Alphabet
+from seqray.blackbox.queried import FailedError, QueriedBox, QueriedModel
+from seqray.blackbox.remote.wire import (
+    DescribedBackend,
+    Description,
+    UnreadableError,
+    read_answers,
+    read_json,
+    shown,
+    words_message,
+)
+from seqray.util.errors import BlackBoxError
 
-SOUND = {"seqray": 1, "alphabet": ["a", "b"], "answers": "value"}
+DOCUMENT = {"seqray": 1, "alphabet": ["a", "b"], "answers": "value"}
 
 
-def test_a_description_is_read_and_unknown_fields_are_ignored():
-    description = Description.read({**SOUND, "max_length": 5, "colour": "red"}, "the box")
-    assert description.alphabet == Alphabet("ab")
-    assert description.max_length == 5
-    assert description.words_per_request(7) == 7
+def described(**changes):
+    return Description.read({**DOCUMENT, **changes}, "the box")
+
+
+def test_a_description_has_defaults_and_ignores_unknown_fields():
+    description = described(colour="red")
+    assert description == Description(Alphabet("ab"), "value")
+    assert description.words_per_request(100) == 100
+    assert described(batch_size=8).words_per_request(100) == 8
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("changes", "message"),
     [
-        ({"seqray": 2}, "version 2"),
-        ({"seqray": "1"}, "no JSON object"),
-        ({"alphabet": "ab"}, '"alphabet" is no list'),
-        ({"alphabet": ["a", "a"]}, "alphabet"),
-        ({"answers": "row"}, 'neither "value" nor "next"'),
-        ({"batch_size": 0}, '"batch_size" is 0'),
-        ({"deterministic": 1}, '"deterministic" is 1, not true or false'),
+        ({"seqray": True}, 'no JSON object with "seqray": 1'),
+        ({"seqray": 9}, "speaks version 9 of the protocol, .* install a newer seqray"),
+        ({"alphabet": "ab"}, '"alphabet" is no list of symbols'),
+        ({"alphabet": ["a", "a"]}, "describes itself with an alphabet: "),
+        ({"answers": "all"}, '"answers" is neither "value" nor "next"'),
+        ({"max_length": -1}, '"max_length" is -1, not a whole number from 0'),
+        ({"leaks": "no"}, '"leaks" is "no", not true or false|"leaks" is \'no\''),
     ],
 )
-def test_a_description_that_cannot_be_used_is_refused_with_what_is_wrong(change, fault):
-    with pytest.raises(BlackBoxError, match=fault):
-        Description.read({**SOUND, **change}, "the box")
+def test_a_description_that_cannot_be_used_is_refused(changes, message):
+    with pytest.raises(BlackBoxError, match=f"the box describes itself .*{message}|{message}"):
+        described(**changes)
 
 
-def test_another_description_has_another_digest():
-    one = Description.read(SOUND, "the box")
-    other = Description.read({**SOUND, "fingerprint": "2"}, "the box")
-    assert one.digest() == Description.read(dict(SOUND), "the box").digest()
-    assert one.digest() != other.digest()
+def test_the_digest_changes_with_what_the_box_is_but_not_with_its_limits():
+    digests = {described(**c).digest() for c in ({}, {"name": "x"}, {"fingerprint": "1"})}
+    assert len(digests) == 3
+    assert described(batch_size=3).digest() in digests
 
 
-def test_words_are_sent_as_lists_of_symbols():
-    words = Alphabet([1, "b"]).words([[], [1, "b"]])
-    assert json.loads(words_message(words)) == {"words": [[], [1, "b"]]}
+def test_a_description_says_which_kind_of_box_it_is():
+    backend = DescribedBackend(description=described(deterministic=True, fingerprint="1"))
+    assert isinstance(backend.description.box(backend), QueriedBox)
+    assert isinstance(described(answers="next").box(backend), QueriedModel)
+    assert backend.deterministic
+    assert backend.proven
 
 
-def test_answers_are_read_and_anything_else_is_refused():
-    assert read_answers(b'{"answers": [1, 2]}', "the box") == [1, 2]
-    with pytest.raises(BlackBoxError, match="the box answered"):
-        read_answers(b"[1, 2]", "the box")
+def test_a_backend_with_a_check_is_another_one_of_the_same_box():
+    backend = DescribedBackend(description=described())
+    check = pytest.fail
+    assert backend.with_check(check).check is check
+    assert backend.with_check(check).description is backend.description
 
 
-def test_long_texts_are_cut_and_secrets_hidden():
-    text = shown("secret " + "x" * 1000, lambda said: said.replace("secret", "***"))
-    assert "secret" not in text
-    assert len(text) < 300
+def test_words_and_answers_are_json():
+    assert json.loads(words_message(Alphabet("ab").words(["", "ab"])))["words"] == [[], ["a", "b"]]
+    assert read_answers(b'{"answers": [1, 2.5]}', "the box") == [1, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (b"{", UnreadableError, "is no JSON"),
+        (b"[" * 100_000, UnreadableError, "is no JSON"),
+        (b'{"error": "no"}', FailedError, "it answered the error 'no'"),
+        (b"[1]", BlackBoxError, r'the box answered \[1\]: expected \{"answers"'),
+    ],
+)
+def test_what_is_no_answer_is_refused(text, kind, message):
+    with pytest.raises(kind, match=message):
+        read_answers(text, "the box")
+
+
+def test_a_text_is_shown_on_one_short_line_without_secrets():
+    assert shown(b"a  b\nc", lambda text: text.replace("b", "***")) == "'a *** c'"
+    assert len(shown("x" * 1000)) == 200
+    assert read_json(b"[NaN]") != [0]

@@ -16,7 +16,7 @@ def held_out():
 
 def test_counterexamples_lower_the_score_of_an_automaton_that_has_not_learnt_them(held_out):
     other = WeightedAutomaton(machine().alphabet, [1], [[[0.3]], [[0.3]], [[0.2]]], [0.2])
-    counterexamples = Reference.ask(machine(), held_out.words[:5])
+    counterexamples = Reference.query(machine(), held_out.words[:5])
     plain, lower = (compare(other, held_out, each) for each in (None, counterexamples))
     assert lower.score < plain.score
     assert lower["ndcg5"] == plain["ndcg5"]

@@ -18,7 +18,7 @@ FEW_SIZES = {"prefixes": 80, "suffixes": 40, "max_length": 20}
 
 
 def largest_distance(box, automaton):
-    return seqray.disagreements(box, automaton, seed=9)[0].apart
+    return seqray.disagreements(box, automaton, seed=9)[0].distance
 
 
 def test_rare_behaviour_is_learnt_from_counterexamples():
@@ -26,7 +26,7 @@ def test_rare_behaviour_is_learnt_from_counterexamples():
     missed = extract(box, **RARE_SIZES)
     assert largest_distance(box, missed.best()) > 0.5
     assert missed.settings["counterexamples"] == []
-    assert "apart" not in missed.fidelity.at(1)
+    assert "total_variation" not in missed.fidelity.at(1)
     extraction = extract(box, **RARE_SIZES, counterexamples=3)
     assert extraction.best_rank() == box.n_states
     assert largest_distance(box, extraction.best()) < 1e-8
@@ -41,8 +41,8 @@ def test_rare_behaviour_is_learnt_from_counterexamples():
     questions = [each["questions"] for each in extraction.settings["counterexamples"]]
     assert questions == sorted(questions)
     assert questions[-1] == extraction.settings["questions"]
-    assert extraction.fidelity.at(1)["apart"] > 0.5
-    assert extraction.fidelity.at(box.n_states)["apart"] < 1e-8
+    assert extraction.fidelity.at(1)["total_variation"] > 0.5
+    assert extraction.fidelity.at(box.n_states)["total_variation"] < 1e-8
 
 
 def test_no_query_is_sent_twice_for_counterexamples(hasty):
@@ -73,7 +73,7 @@ def test_learning_that_brings_no_automaton_nearer_is_undone(monkeypatch, caplog)
     assert (
         "give 54 % of the probability to different symbols, and that was not learnt" in caplog.text
     )
-    assert "apart" not in tried.fidelity.at(1)
+    assert "total_variation" not in tried.fidelity.at(1)
     np.testing.assert_array_equal(plain.automaton(1).final, tried.automaton(1).final)
     assert plain.basis.prefixes == tried.basis.prefixes
 

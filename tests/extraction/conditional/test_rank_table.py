@@ -1,10 +1,13 @@
 import numpy as np
 
-from conditional_boxes import SMALL, demo
+from conditional_boxes import SMALL, demo, machine
 from seqray import WeightedAutomaton, extract
 from seqray.blackbox.queries.meter import Meter
 from seqray.extraction.conditional import learner
+from seqray.extraction.conditional.decompose import decompose_conditional
+from seqray.extraction.conditional.rank_table import RankTable
 from seqray.extraction.request import draw_within
+from told import known_of
 
 
 def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
@@ -41,3 +44,27 @@ def test_an_extraction_names_the_ranks_that_were_fitted_and_how_to_cut_no_words(
     extraction = extract(demo(), prefixes=20, max_rank=6, max_length=5)
     assert extraction.settings["fitted_ranks"] == [2, 3, 5, 6]
     assert "were cut at 5 symbols: --max-length (max_length) allows longer ones" in caplog.text
+
+
+def test_a_table_takes_only_fitted_automata_that_are_nearer(predicted):
+    svd = decompose_conditional(predicted[1], max_rank=4)
+    held_out = known_of(machine(), 50, seed=3)
+    near, far = machine(), machine(seed=2)
+    worse = {rank: held_out.compare(svd.automaton(1)) for rank in (1, 2, 3, 4)}
+    table = RankTable(svd, worse)
+    with_far = table.with_fitted(far, held_out.compare(far))
+    assert with_far.fitted == table.fitted == {}
+    assert with_far.fitted_ranks == {4}
+    with_near = with_far.with_fitted(near, held_out.compare(near))
+    assert with_near.automaton(4) is near
+    assert with_near.fidelity.best_rank() == 4
+    assert table.automaton(4) is not near
+
+
+def test_counterexamples_count_for_every_rank_of_a_table(predicted):
+    svd = decompose_conditional(predicted[1], max_rank=2)
+    held_out = known_of(machine(), 50, seed=3)
+    table = RankTable(svd, {rank: held_out.compare(svd.automaton(rank)) for rank in (1, 2)})
+    counted = table.with_counterexamples(known_of(machine(), 5, seed=4))
+    for rank in (1, 2):
+        assert counted.fidelities[rank].score < table.fidelities[rank].score

@@ -8,7 +8,7 @@ from seqray.util.errors import MissingExtraError, install_hint
 
 
 def load_extra(module: str, extra: str) -> Any:
-    """Import a package, or say which extra of seqray brings it.
+    """Import a package; raise an error that names the extra of seqray that installs it.
 
     Examples
     --------
@@ -42,9 +42,9 @@ def check_safe(package: Any, what: str) -> None:
     Parameters
     ----------
     package
-        The package that is to open the file.
+        The package that opens the file.
     what
-        What kind of file that is.
+        The kind of file.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def check_safe(package: Any, what: str) -> None:
     seqray.MissingExtraError: torch 2.5.1 lets a file of torch.save run code when it is \
 opened: expected version 2.10 or newer: pip install --upgrade 'torch>=2.10'
     """
-    name, least = package.__name__, SAFE_VERSIONS[package.__name__]
-    found = tuple(int(n) for n in re.findall(r"\d+", package.__version__)[: len(least)])
-    if found < least:
-        wanted = ".".join(map(str, least))
+    name, safe = package.__name__, SAFE_VERSIONS[package.__name__]
+    installed = tuple(int(n) for n in re.findall(r"\d+", package.__version__)[: len(safe)])
+    if installed < safe:
+        wanted = ".".join(map(str, safe))
         raise MissingExtraError(
             f"{name} {package.__version__} lets {what} run code when it is opened: expected "
             f"version {wanted} or newer: pip install --upgrade '{name}>={wanted}'"
@@ -65,6 +65,6 @@ opened: expected version 2.10 or newer: pip install --upgrade 'torch>=2.10'
 
 
 def is_absent(module: str, error: BaseException | None) -> bool:
-    """Whether an import failed because the package is not there, and not because it is broken."""
+    """Return whether an import failed because the package is missing, not because it is broken."""
     names = (module, module.partition(".")[0])
     return isinstance(error, ModuleNotFoundError) and error.name in names

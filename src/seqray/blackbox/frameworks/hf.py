@@ -1,8 +1,8 @@
 """Models of Hugging Face transformers as black boxes: causal language models and classifiers.
 
 `open_hf` opens a folder, `hf_box` takes a model that is loaded already. A language model is stepped
-with its cache of keys and values (`hf_cache`); where that is not possible, and for
-a classifier, whole sequences are read, those of one length at a time, so that nothing is padded.
+with its cache of keys and values (`hf_cache`). Where that is not possible, and for a classifier,
+whole sequences are read, those of one length at a time, so that nothing is padded.
 """
 
 from __future__ import annotations
@@ -12,29 +12,27 @@ import inspect
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.card import Card, card_path
 from seqray.blackbox.frameworks.extras import load_extra
-from seqray.blackbox.frameworks.hf_cache import MEMORY, CannotShareError, cached_steps
-from seqray.blackbox.frameworks.hf_folder import (
+from seqray.blackbox.frameworks.hf_cache import MAX_CACHE_BYTES, CannotShareError, cached_stepper
+from seqray.blackbox.frameworks.hf_card import (
     Tokens,
-    answers_of,
     folder_card,
-    load_model,
     load_tokenizer,
-    read_config,
     special_id,
     token_card,
 )
+from seqray.blackbox.frameworks.hf_folder import answers_of, load_model, read_config
 from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
-from seqray.blackbox.frameworks.torch import answering, usable_device
+from seqray.blackbox.frameworks.torch import inference, usable_device
 from seqray.blackbox.frameworks.trial import tried
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
@@ -43,17 +41,22 @@ from seqray.util.files import fingerprint
 
 HfBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
-BATCH = 2**13
-"""The most ids in one batch of whole sequences: what lies between the layers is many times that."""
+MAX_IDS_PER_BATCH = 2**13
+"""How many ids one batch of whole sequences may have: the layers need many times that memory."""
 
-OUTPUTS = {"logit": "values", "probability": "logits"}
-"""What a classifier may be asked for, and what its card calls the scores then."""
+SCORES_OF_OUTPUT = {"logit": "values", "probability": "logits"}
+"""What a classifier may answer, and which scores its card then has."""
 
 logger = logging.getLogger(__name__)
 
 
 def hf_box(
-    model: Any, card: Card, *, name: str | None = None, memory: int = MEMORY, batch: int = BATCH
+    model: Any,
+    card: Card,
+    *,
+    name: str | None = None,
+    memory: int = MAX_CACHE_BYTES,
+    batch_size: int = MAX_IDS_PER_BATCH,
 ) -> HfBox:
     """Make a black box of a model of transformers.
 
@@ -61,17 +64,17 @@ def hf_box(
     ----------
     model
         A causal language model, or a classifier of sequences, on the device and of the precision
-        that you want. It is asked in evaluation mode, without gradients.
+        that you want. It is run in evaluation mode, without gradients.
     card
-        How symbols become ids, and scores answers: ``token_card`` of `hf_folder`
-        makes one of a tokenizer. A language model's outputs are its tokens, so its columns are its
+        How symbols become ids, and scores answers: ``token_card`` of `hf_card` makes one from a
+        tokenizer. A language model's outputs are its tokens, so its columns are its
         ids; its end, where the card says none, is the ``eos_token_id`` of its configuration.
     name
-        What its answers are kept under, where they are kept: change it when the model changes.
+        The key of its cached answers: change it when the model changes.
     memory
         The most bytes of keys and values that a batch of states of a language model may need. With
-        0 none are kept, and every prefix is read from the beginning.
-    batch
+        0 none are cached, and every prefix is read from the beginning.
+    batch_size
         The most ids in one call, where whole sequences are read.
     """
     module = load_extra("transformers", "hf").PreTrainedModel
@@ -80,7 +83,31 @@ def hf_box(
     if not isinstance(card, Card):
         raise ArgumentError(f"card: expected a Card, got {type(card).__name__}")
     who = f"the {type(model).__name__}"
-    return _box(model, card, who, name, threads=None, memory=memory, batch=batch)
+    return _box(model, card, who, name, threads=None, memory=memory, batch_size=batch_size)
+
+
+class RunOptions(TypedDict, total=False):
+    """How a model is run: further options of `open_hf`."""
+
+    device: str
+    """Where, in PyTorch's words; by default ``"cpu"``."""
+    dtype: str
+    """How precisely, in PyTorch's words; by default ``"float32"``."""
+    threads: int
+    """How many threads PyTorch may use during a query; by default 1."""
+    memory: int
+    """As for `hf_box`."""
+    batch_size: int
+    """As for `hf_box`."""
+
+
+DEFAULT_RUN: RunOptions = {
+    "device": "cpu",
+    "dtype": "float32",
+    "threads": 1,
+    "memory": MAX_CACHE_BYTES,
+    "batch_size": MAX_IDS_PER_BATCH,
+}
 
 
 def open_hf(
@@ -92,19 +119,15 @@ def open_hf(
     renormalise: bool | None = None,
     label: str | int | None = None,
     output: str | None = None,
-    device: str = "cpu",
-    dtype: str = "float32",
-    threads: int = 1,
-    memory: int = MEMORY,
-    batch: int = BATCH,
+    **run: Unpack[RunOptions],
 ) -> HfBox:
     """Open the folder of a causal language model, or of a classifier of sequences.
 
     Parameters
     ----------
     folder
-        What ``save_pretrained`` wrote, with the weights as safetensors. Which symbols the words
-        have is said by ``alphabet``, or by the folder's card, ``seqray.json`` (docs/cards.md).
+        What ``save_pretrained`` wrote, with the weights as safetensors. The symbols of the words
+        come from ``alphabet``, or from the folder's card, ``seqray.json`` (docs/cards.md).
     alphabet
         The symbols, each one token of the tokenizer in the folder.
     start, end
@@ -112,52 +135,64 @@ def open_hf(
         several as a list.
     renormalise
         Whether probabilities are divided by their sum over the symbols and the end (True, unless
-        the card says otherwise), or are left as they are among all tokens.
+        the card says otherwise), or stay as they are among all tokens.
     label
         A classifier's class, by name or number.
     output
         ``"logit"`` (by default) or ``"probability"`` of that class.
-    device, dtype
-        Where the model is run, in PyTorch's words, and how precisely.
-    threads
-        How many threads PyTorch may use while the model is asked.
-    memory, batch
-        As for `hf_box`.
+    run
+        How the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and ``batch_size``,
+        see `RunOptions`.
     """
+    for name in run.keys() - DEFAULT_RUN.keys():
+        raise ArgumentError(f"unknown option {name!r}: expected one of {', '.join(DEFAULT_RUN)}")
+    options: RunOptions = {**DEFAULT_RUN, **run}
     folder = Path(folder)
     config = read_config(folder)
     answers = answers_of(config, folder)
-    _check_options(answers, end=end, renormalise=renormalise, label=label, output=output)
+    _check_options(answers, renormalise=renormalise, label=label, output=output)
     if alphabet is None:
         if start is not None or end is not None:
             raise ArgumentError("start and end go with alphabet: a card has its own")
-        card = folder_card(folder, config)
-        if card.answers != answers:
-            raise ArgumentError(
-                f"{folder}: its card answers {card.answers!r}, and {config['architectures'][0]} "
-                f"answers {answers!r}"
-            )
+        card = _card_in(folder, config, answers)
     else:
         card = token_card(load_tokenizer(folder), alphabet, answers, start=start, end=end)
-        if card.start is None and card.stop is None:
-            raise ArgumentError(
-                f"{folder}: its tokenizer puts no token around a text, so the empty word would be "
-                "nothing at all: say start= or end=, a token or an id; or leave alphabet= out and "
-                f"say all of it in the card {card_path(folder)}, which is not read beside alphabet="
-            )
+        _check_around(card, folder)
     if renormalise is not None:
         card = replace(card, renormalise=renormalise)
-    torch = load_extra("torch", "hf")
-    model = load_model(folder, answers, usable_device(torch, device), dtype)
+    device = usable_device(load_extra("torch", "hf"), options["device"])
+    model = load_model(folder, answers, device, options["dtype"])
     if answers == "value" and (alphabet is not None or label is not None):
         card = replace(card, column=_column(model.config, label))
     if output is not None:
-        card = replace(card, scores=OUTPUTS[output])
-    document = json.dumps([fingerprint(folder), card.to_json(), dtype])
+        card = replace(card, scores=SCORES_OF_OUTPUT[output])
+    document = json.dumps([fingerprint(folder), card.to_json(), options["dtype"]])
     digest = f"hf {folder.name} {hashlib.sha256(document.encode()).hexdigest()}"
     who = f"the {type(model).__name__} in {folder}"
-    threads = whole_number("threads", threads, 1)
-    return _box(model, card, who, digest, threads=threads, memory=memory, batch=batch)
+    threads = whole_number("threads", options["threads"], 1)
+    sizes = {"memory": options["memory"], "batch_size": options["batch_size"]}
+    return _box(model, card, who, digest, threads=threads, **sizes)
+
+
+def _card_in(folder: Path, config: Mapping[str, Any], answers: str) -> Card:
+    """Return the card in a folder, if it fits the configuration."""
+    card = folder_card(folder, config)
+    if card.answers != answers:
+        raise ArgumentError(
+            f"{folder}: its card answers {card.answers!r}, and {config['architectures'][0]} "
+            f"answers {answers!r}"
+        )
+    return card
+
+
+def _check_around(card: Card, folder: Path) -> None:
+    """Refuse a card with which the empty word would be no token at all."""
+    if card.start is None and card.stop is None:
+        raise ArgumentError(
+            f"{folder}: its tokenizer puts no token around a text, so the empty word would be "
+            "nothing at all: say start= or end=, a token or an id; or leave alphabet= out and "
+            f"say all of it in the card {card_path(folder)}, which is not read beside alphabet="
+        )
 
 
 def _check_options(answers: str, **options: Any) -> None:
@@ -166,12 +201,14 @@ def _check_options(answers: str, **options: Any) -> None:
     for name in others:
         if options[name] is not None:
             raise ArgumentError(f"{name}: only for {kind}, and the folder holds none")
-    if options["output"] is not None and options["output"] not in OUTPUTS:
-        raise ArgumentError(f"output: expected {' or '.join(OUTPUTS)}, got {options['output']!r}")
+    if options["output"] is not None and options["output"] not in SCORES_OF_OUTPUT:
+        raise ArgumentError(
+            f"output: expected {' or '.join(SCORES_OF_OUTPUT)}, got {options['output']!r}"
+        )
 
 
 def _column(config: Any, label: str | int | None) -> int:
-    """Return which output a class is."""
+    """Return the number of the output of a class."""
     names = {int(number): name for number, name in config.id2label.items()}
     if label is None and len(names) == 1:
         return 0
@@ -183,7 +220,7 @@ def _column(config: Any, label: str | int | None) -> int:
     raise ArgumentError(f"label: expected one of {known}: {seen}")
 
 
-# Asking -------------------------------------------------------------------------------------------
+# Queries ------------------------------------------------------------------------------------------
 
 
 def _box(
@@ -194,30 +231,32 @@ def _box(
     *,
     threads: int | None,
     memory: int,
-    batch: int,
+    batch_size: int,
 ) -> HfBox:
     memory = whole_number("memory", memory, 0)
     if card.answers == "next":
         card = _with_tokens_as_outputs(model, card, who)
-    card = replace(card, pad=None, limit=_least(card.limit, _limit(model)))
+    card = replace(card, pad=None, limit=_smallest(card.limit, _limit(model)))
     _check_ids(model, card, who)
     options: dict[str, Any] = {"who": who, "fingerprint": name}
     if card.answers == "value":
         forward, card = _classifier(model, card, who, threads)
-        return tried(sequence_box(forward, card, **options, batch=batch), card)
-    ask, card = _language_model(model, card, who, threads)
+        return tried(sequence_box(forward, card, **options, batch_size=batch_size), card)
+    forward, card = _language_model(model, card, who, threads)
     if memory and card.start is not None:
         ids = (*card.start_ids, *(card.ids or ()))
         try:
-            steps = cached_steps(model, ask, ids, limit=card.limit, memory=memory, who=who)
-            return tried(stepped_box(steps, card, **options), card)
+            stepper = cached_stepper(model, forward, ids, limit=card.limit, memory=memory, who=who)
+            return tried(stepped_box(stepper, card, **options), card)
         except CannotShareError as error:
             logger.warning("%s reads every prefix from the beginning: %s", who, error)
-    return tried(sequence_box(lambda ids, _: ask(ids), card, **options, batch=batch), card)
+    return tried(
+        sequence_box(lambda ids, _: forward(ids), card, **options, batch_size=batch_size), card
+    )
 
 
 def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
-    """Return the card with outputs that are tokens: those of the symbols, and of the end."""
+    """Return the card with the tokens of the symbols and of the end as outputs."""
     places = tuple(range(len(card.alphabet)))
     if tuple(card.columns or ()) not in (places, card.ids):
         raise ArgumentError(
@@ -231,19 +270,19 @@ def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
 
 
 def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tuple[Any, Card]:
-    """Return what asks a causal language model, and the card of what is left of its outputs."""
+    """Return the forward function of a causal language model, and the card of its scores."""
     if getattr(model.config, "is_encoder_decoder", False) or not model.can_generate():
         raise ArgumentError(
-            f"{who} is no causal language model, which says what comes next: for a classifier the "
-            'card answers "value"'
+            f"{who} is no causal language model, which predicts the next symbol: for a "
+            'classifier the card answers "value"'
         )
     torch = load_extra("torch", "hf")
     columns = list(card.outputs)
     last = "logits_to_keep" in inspect.signature(model.forward).parameters
     keep = {"logits_to_keep": 1} if last else {}
 
-    def ask(ids: IntArray, cache: Any = None, /) -> FloatArray:
-        with _asking(model, threads, pad=None):
+    def forward(ids: IntArray, cache: Any = None, /) -> FloatArray:
+        with _running(model, threads, pad=None):
             read = torch.as_tensor(ids, device=model.device)
             answer = model(read, past_key_values=cache, use_cache=cache is not None, **keep)
             logits = answer.logits[:, -1]
@@ -254,13 +293,13 @@ def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tu
         return array
 
     scores = "logits" if card.renormalise else "log-probabilities"
-    return ask, replace(card, columns=None, end=None, scores=scores)
+    return forward, replace(card, columns=None, end=None, scores=scores)
 
 
 def _classifier(
     model: Any, card: Card, who: str, threads: int | None
 ) -> tuple[Callable[[IntArray, IntArray], FloatArray], Card]:
-    """Return what asks a classifier, and its card."""
+    """Return the forward function of a classifier, and its card."""
     torch = load_extra("torch", "hf")
     if model.can_generate():
         raise ArgumentError(
@@ -269,8 +308,8 @@ def _classifier(
     kind, n_labels = model.config.problem_type, model.config.num_labels
     if card.column >= n_labels:
         raise ArgumentError(
-            f"{who} has {n_labels} classes, and its card asks for class {card.column}, counted "
-            "from 0"
+            f"{who} has {n_labels} classes, and its card has column {card.column}, counted "
+            "from 0: expected the number of a class"
         )
     if card.scores == "logits" and kind == "regression":
         raise ArgumentError(f"{who} answers a number and no probability: output='logit'")
@@ -280,7 +319,7 @@ def _classifier(
     pad = model.config.pad_token_id if model.config.is_encoder_decoder else -1
 
     def forward(ids: IntArray, _: IntArray) -> FloatArray:
-        with _asking(model, threads, pad):
+        with _running(model, threads, pad):
             logits = model(torch.as_tensor(ids, device=model.device)).logits.double()
             array: FloatArray = (logits.sigmoid() if alone else logits).cpu().numpy()
         return array
@@ -289,11 +328,11 @@ def _classifier(
 
 
 @contextmanager
-def _asking(model: Any, threads: int | None, pad: int | None) -> Iterator[None]:
-    """Ask a model whose configuration speaks of another token for padding meanwhile."""
+def _running(model: Any, threads: int | None, pad: int | None) -> Iterator[None]:
+    """Run a model whose configuration has another padding token inside the block."""
     config = model.config.get_text_config()
     before = getattr(config, "pad_token_id", None)
-    with answering(model, threads):
+    with inference(model, threads):
         config.pad_token_id = pad
         try:
             yield
@@ -302,7 +341,7 @@ def _asking(model: Any, threads: int | None, pad: int | None) -> Iterator[None]:
 
 
 def _limit(model: Any) -> int | None:
-    """Return how many tokens a model can read, where something says so."""
+    """Return how many tokens a model can read; None if its configuration has no limit."""
     config = model.config.get_text_config()
     limit = getattr(config, "max_position_embeddings", None)
     if not isinstance(limit, int) or limit < 1:
@@ -314,12 +353,12 @@ def _limit(model: Any) -> int | None:
     return limit
 
 
-def _least(*limits: int | None) -> int | None:
+def _smallest(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _check_ids(model: Any, card: Card, who: str) -> None:
-    """Refuse ids that the model does not know."""
+    """Refuse ids that the model does not have."""
     n_ids = model.get_input_embeddings().weight.shape[0]
     named: list[tuple[str, int | None]]
     named = [*((f"symbol {s!r}", i) for s, i in zip(card.alphabet, card.ids or (), strict=True))]
@@ -330,6 +369,6 @@ def _check_ids(model: Any, card: Card, who: str) -> None:
     for what, number in named:
         if number is not None and number >= n_ids:
             raise ArgumentError(
-                f"{what} has the id {number}, and {who} knows those from 0 to {n_ids - 1}: "
+                f"{what} has the id {number}, and {who} has those from 0 to {n_ids - 1}: "
                 "alphabet and model disagree"
             )

@@ -1,54 +1,41 @@
-"""The folders of Hugging Face models: what is in them, and how they are loaded without code."""
+"""Models in folders of Hugging Face transformers: loaded without running code from a file."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from seqray.automata.words import Alphabet, Symbol
-from seqray.blackbox.card import Card, card_path, read_card
 from seqray.blackbox.frameworks.extras import check_safe, load_extra
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 from seqray.util.files import read_text, reading
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
-TOKENIZERS = (
-    *("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tokenizer.model"),
-    *("spiece.model", "sentencepiece.bpe.model"),
-)
-"""Files of which a tokenizer has one at least: without any, transformers makes an empty one."""
+ATTENTION_METHODS = ("eager", "sdpa")
+"""The attention methods that are PyTorch's own; others are downloaded from the Hub."""
 
-ATTENTION = ("eager", "sdpa")
-"""The ways to compute attention that are PyTorch's own; others are fetched from the Hub."""
-
-NEEDS_CODE = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
-"""Fields of a configuration that ask for code, for other packages, or for other files."""
+CODE_FIELDS = ("auto_map", "quantization_config", "trust_remote_code", "transformers_weights")
+"""Fields of a configuration that need code, other packages, or other files."""
 
 
-LAYERS = re.compile(r"(n|num|num_hidden|(num_)?(encoder|decoder))_layers?")
+LAYER_COUNT_FIELDS = re.compile(r"(n|num|num_hidden|(num_)?(encoder|decoder))_layers?")
 """Fields of a configuration that say how many layers there are."""
-
-Tokens: TypeAlias = str | int | Sequence[str | int]
-"""A token or its id, or several of them."""
-
-# The model ----------------------------------------------------------------------------------------
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return what ``config.json`` says, if the model can be loaded without code of its own."""
+    """Return the contents of ``config.json``; refuse a model that needs code of its own."""
     if not folder.is_dir():
         if folder.exists():
             raise FileError(f"{folder}: expected a folder, as save_pretrained writes it")
         raise MissingFileError(
             f"{folder}: there is no such folder: expected one that save_pretrained wrote "
-            "(nothing is fetched from the Hub)"
+            "(nothing is downloaded from the Hub)"
         )
     path = folder / "config.json"
     if not path.exists():
@@ -79,7 +66,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _check_config(config: Mapping[str, Any], path: Path, transformers: Any) -> None:
-    """Refuse a configuration that cannot be one, or that asks for code or for other files."""
+    """Refuse a damaged configuration, or one that needs code or other files."""
     kind, names = config.get("model_type"), config.get("architectures")
     if kind is not None and not isinstance(kind, str):
         raise FileError(f"{path}: model_type: expected the name of a model, got {kind!r}")
@@ -87,11 +74,11 @@ def _check_config(config: Mapping[str, Any], path: Path, transformers: Any) -> N
         isinstance(names, list) and all(isinstance(name, str) for name in names)
     ):
         raise FileError(f"{path}: architectures: expected a list of names, got {names!r}")
-    for name in NEEDS_CODE:
+    for name in CODE_FIELDS:
         if config.get(name) and (name != "auto_map" or kind not in transformers.CONFIG_MAPPING):
             raise FileError(
                 f"{path.parent}: needs code or files that do not come with transformers ({name} in "
-                "config.json), and seqray runs none that a file asks for. If you trust it, load "
+                "config.json), and seqray runs none that a file names. If you trust it, load "
                 "the model in Python yourself and write seqray.hf_box(model, card)"
             )
 
@@ -114,8 +101,8 @@ def answers_of(config: Mapping[str, Any], folder: Path) -> str:
             return answers
     raise ArgumentError(
         f"{folder}: holds {' and '.join(names) or 'a model of no known class'}: expected "
-        "a causal language model (…ForCausalLM, …LMHeadModel), which says what comes next, or a "
-        "classifier of sequences (…ForSequenceClassification)"
+        "a causal language model (…ForCausalLM, …LMHeadModel), which predicts the next symbol, or "
+        "a classifier of sequences (…ForSequenceClassification)"
     )
 
 
@@ -129,7 +116,7 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
     here = {"local_files_only": True, "trust_remote_code": False}
     try:
         _check_layers(folder)
-        with _quietly(transformers), _offline():
+        with quietly(transformers), offline():
             config = transformers.AutoConfig.from_pretrained(os.fspath(folder), **here)
             _pin_attention(config)
             model, info = getattr(transformers, kind).from_pretrained(
@@ -156,8 +143,8 @@ def load_model(folder: Path, answers: str, device: Any, dtype: str) -> Any:
 
 
 def _pin_attention(config: Any) -> None:
-    """Compute attention with PyTorch alone, whatever a configuration asks for."""
-    if config._attn_implementation not in ATTENTION:
+    """Compute attention with PyTorch alone, whatever a configuration says."""
+    if config._attn_implementation not in ATTENTION_METHODS:
         config._attn_implementation = None  # transformers chooses one of them
     for name in config.sub_configs:
         part = getattr(config, name, None)
@@ -199,9 +186,9 @@ def _check_layers(folder: Path) -> None:
         config = left.pop()
         left += [part for part in config.values() if isinstance(part, dict)]
         shared = config.get("model_type") == "albert"  # its layers share the tensors of a group
-        named = re.compile("num_hidden_groups") if shared else LAYERS
+        pattern = re.compile("num_hidden_groups") if shared else LAYER_COUNT_FIELDS
         for name, number in config.items():
-            if named.fullmatch(name) and isinstance(number, (int, float)) and number > n_tensors:
+            if pattern.fullmatch(name) and isinstance(number, (int, float)) and number > n_tensors:
                 raise FileError(
                     f"{folder / 'config.json'}: {name}: {number:,}, and the weights have "
                     f"{n_tensors:,} tensors, fewer than one for each layer: is the file damaged, "
@@ -210,7 +197,7 @@ def _check_layers(folder: Path) -> None:
 
 
 def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
-    """Refuse a model of which transformers has made a part up."""
+    """Refuse a model with weights that transformers has initialised at random."""
     wrong = [name for name, *_ in info["mismatched_keys"]]
     for names, what in (
         (wrong, "have other shapes than config.json says"),
@@ -224,8 +211,8 @@ def _check_loaded(folder: Path, info: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _offline() -> Iterator[None]:
-    """Keep whatever transformers loads from asking the Hub meanwhile."""
+def offline() -> Iterator[None]:
+    """Keep transformers from connecting to the Hub inside the block."""
     constants = load_extra("huggingface_hub.constants", "hf")
     before = constants.HF_HUB_OFFLINE
     constants.HF_HUB_OFFLINE = True
@@ -236,8 +223,8 @@ def _offline() -> Iterator[None]:
 
 
 @contextmanager
-def _quietly(transformers: Any) -> Iterator[None]:
-    """Keep transformers from printing, and let it print again afterwards."""
+def quietly(transformers: Any) -> Iterator[None]:
+    """Keep transformers from printing inside the block."""
     log = transformers.utils.logging
     level, shown = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(log.CRITICAL)
@@ -248,165 +235,3 @@ def _quietly(transformers: Any) -> Iterator[None]:
         log.set_verbosity(level)
         if shown:
             log.enable_progress_bar()
-
-
-# The card -----------------------------------------------------------------------------------------
-
-
-def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
-    """Read the card in a folder; a language model's tokens stand where they are read, too."""
-    path = card_path(folder)
-    if not path.exists():
-        raise MissingFileError(
-            f"{folder}: say which symbols the words have: alphabet= if the folder has a tokenizer, "
-            f'or a card {path}, such as {{"alphabet": ["a", "b"], "answers": "next", '
-            '"ids": [5, 6], "start": 1, "end": 2}; see docs/boxes/hf.md'
-        )
-    text = read_text(path)
-    with reading(path, "a card of seqray"):
-        given = {key: x for key, x in json.loads(text).items() if x is not None}
-    if given.get("answers") == "next":
-        if "ids" in given:
-            given.setdefault("columns", given["ids"])
-        for name, token in (("start", "bos_token_id"), ("end", "eos_token_id")):
-            if name not in given:
-                given[name] = special_id(config, token, f"{path}: {name}: say which token it is")
-    return read_card(json.dumps(given), path)
-
-
-def special_id(config: Mapping[str, Any], name: str, hint: str) -> int:
-    """Return the id of a token that a configuration names, or say that it names none."""
-    found = config.get(name)
-    number = found[0] if isinstance(found, list) and found else found
-    size = config.get("vocab_size")
-    most = size if isinstance(size, int) else 2**62
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < most:
-        raise ArgumentError(f"{hint}, since config.json has {name} {found}")
-    return number
-
-
-def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer in a folder."""
-    if not any((folder / name).exists() for name in TOKENIZERS):
-        raise MissingFileError(
-            f"{folder}: has no tokenizer, which alphabet= needs: save it there "
-            f"(tokenizer.save_pretrained), or write a card {card_path(folder)} with the ids of "
-            "the symbols; see docs/boxes/hf.md"
-        )
-    transformers = load_extra("transformers", "hf")
-    try:
-        with _quietly(transformers), _offline():
-            return transformers.AutoTokenizer.from_pretrained(
-                os.fspath(folder), local_files_only=True, trust_remote_code=False
-            )
-    except Exception as error:  # as above
-        reason = " ".join(str(error).split())[:300]
-        raise FileError(
-            f"{folder}: its tokenizer cannot be loaded: {type(error).__name__}: {reason}"
-        ) from error
-
-
-def token_card(
-    tokenizer: Any,
-    alphabet: Alphabet | Iterable[Symbol],
-    answers: str = "next",
-    *,
-    start: Tokens | None = None,
-    end: Tokens | None = None,
-) -> Card:
-    """Make a card of symbols that are tokens.
-
-    Parameters
-    ----------
-    tokenizer
-        A tokenizer of transformers.
-    alphabet
-        The symbols of the words. Each has to be one token: as text, or as it stands in the
-        vocabulary (``"Ġthe"``, ``"##ing"``).
-    answers
-        ``"next"`` for a language model, ``"value"`` for a classifier.
-    start, end
-        The tokens that stand before a word, and that end it, or their ids; several as a list, but
-        a language model has one end. By default the tokenizer's own: for a language model the
-        beginning and the end of a sequence, for a classifier what the tokenizer puts around a
-        text.
-    """
-    alphabet = Alphabet.of(alphabet)
-    vocabulary = tokenizer.get_vocab()
-    ids = [_token(tokenizer, vocabulary, symbol, "symbol") for symbol in alphabet]
-    for at, number in enumerate(ids):
-        first = ids.index(number)
-        if first < at:
-            raise ArgumentError(
-                f"symbols {alphabet.symbols[first]!r} and {alphabet.symbols[at]!r} are the same "
-                f"token {tokenizer.convert_ids_to_tokens(number)!r}"
-            )
-    marks: dict[str, Any] = {
-        name: _mark(tokenizer, vocabulary, token, name)
-        for name, token in (("start", start), ("end", end))
-        if token is not None
-    }
-    if answers == "value":
-        if len(marks) < 2:
-            before, after = _around(tokenizer, alphabet.symbols[0], ids[0])
-            marks = {"start": before, "end": after} | marks
-        return Card(alphabet, "value", ids=ids, start=marks["start"], stop=marks["end"])
-    defaults = (
-        ("start", "beginning", tokenizer.bos_token_id),
-        ("end", "end", tokenizer.eos_token_id),
-    )
-    for name, where, number in defaults:
-        if marks.setdefault(name, number) is None:
-            raise ArgumentError(
-                f"{name}: the tokenizer has no token for the {where} of a sequence: say which to "
-                f"take, {name}='<token>'"
-            )
-    return Card(alphabet, "next", ids=ids, columns=ids, start=marks["start"], end=marks["end"])
-
-
-def _mark(tokenizer: Any, vocabulary: Mapping[str, int], token: Tokens, what: str) -> Any:
-    """Return the id of a token, or the ids of several."""
-    if isinstance(token, int):
-        return token
-    if isinstance(token, str):
-        return _token(tokenizer, vocabulary, token, what)
-    return [_mark(tokenizer, vocabulary, one, what) for one in token]
-
-
-def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: str) -> int:
-    """Return the id of the one token that a symbol is."""
-    text = str(symbol)
-    ids = tokenizer.encode(text, add_special_tokens=False)
-    if len(ids) == 1 and (ids[0] != tokenizer.unk_token_id or text == tokenizer.unk_token):
-        return int(ids[0])
-    if text in vocabulary:
-        return vocabulary[text]
-    tokens = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids))) or "nothing"
-    raise ArgumentError(
-        f"{what} {text!r}: expected one token, and the tokenizer makes {tokens} of it: choose "
-        "symbols that are tokens, with the space before them if they have one"
-    )
-
-
-def _around(
-    tokenizer: Any, symbol: object, number: int
-) -> tuple[int | Sequence[int] | None, int | Sequence[int] | None]:
-    """Return the tokens that a tokenizer puts before, and after, every text.
-
-    Where they are many, a symbol and its id show which stand before it.
-    """
-    ids = list(tokenizer("").input_ids)
-    if len(ids) > 2:
-        shown = list(tokenizer(str(symbol)).input_ids)
-        at = shown.index(number) if number in shown else 0
-        if shown.count(number) == 1 and shown[:at] + shown[at + 1 :] == ids:
-            return ids[:at], ids[at:]
-        tokens = " ".join(map(str, tokenizer.convert_ids_to_tokens(ids)))
-        raise ArgumentError(
-            f"the tokenizer puts {tokens} around a text, and with {symbol!r} as the text it does "
-            "not show which of them stand before it: say start= and end=, or write a card"
-        )
-    if len(ids) == 1:
-        starts = (tokenizer.bos_token_id, tokenizer.cls_token_id)
-        return (ids[0], None) if ids[0] in starts else (None, ids[0])
-    return (ids[0], ids[1]) if ids else (None, None)

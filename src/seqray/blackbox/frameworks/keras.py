@@ -1,7 +1,7 @@
 """Keras models as black boxes, on whichever backend Keras runs.
 
 A chain of recurrent layers and of layers that work on every position by itself is stepped through
-the layers' own cells. Any other model is asked about whole sequences.
+the layers' own cells. Any other model gets whole sequences.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from seqray.blackbox.card import Card, card_path, load_card
 from seqray.blackbox.frameworks.extras import check_safe, is_absent, load_extra
-from seqray.blackbox.frameworks.padded import BATCH, Forward, filled_up, sequence_box
+from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
 from seqray.blackbox.queried import QueriedBox, QueriedModel
@@ -29,8 +29,8 @@ from seqray.util.files import DAMAGE, fingerprint
 
 KerasBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
-RECURRENT = ("RNN", "SimpleRNN", "GRU", "LSTM")
-POINTWISE = (
+RECURRENT_LAYERS = ("RNN", "SimpleRNN", "GRU", "LSTM")
+POINTWISE_LAYERS = (
     *("Dense", "Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "Identity"),
     *("Dropout", "SpatialDropout1D", "GaussianDropout", "GaussianNoise", "AlphaDropout"),
     *("LayerNormalization", "BatchNormalization", "ActivityRegularization"),
@@ -38,14 +38,16 @@ POINTWISE = (
 """Layers that treat every position by itself, at least along their last axis."""
 
 
-CODE = (
+CODE_CLASSES = (
     *("Lambda", "__lambda__", "function", "TFSMLayer", "TorchModuleWrapper"),
     *("JaxLayer", "FlaxLayer"),
 )
-"""What a .keras file may name that needs or brings code of its own."""
+"""Classes that a .keras file may name and that need or bring code of their own."""
 
 
-def keras_box(model: Any, card: Card, *, name: str | None = None, batch: int = BATCH) -> KerasBox:
+def keras_box(
+    model: Any, card: Card, *, name: str | None = None, batch_size: int = MAX_IDS_PER_BATCH
+) -> KerasBox:
     """Make a black box of a Keras model.
 
     Parameters
@@ -56,21 +58,21 @@ def keras_box(model: Any, card: Card, *, name: str | None = None, batch: int = B
     card
         How symbols become ids, and scores answers.
     name
-        What its answers are kept under, where they are kept.
-    batch
+        The key of its cached answers.
+    batch_size
         The most ids in one call, for a model without states.
     """
-    return _box(model, card, "the keras model", name, batch)
+    return _box(model, card, "the keras model", name, batch_size)
 
 
-def open_keras(path: str | os.PathLike[str], *, batch: int = BATCH) -> KerasBox:
+def open_keras(path: str | os.PathLike[str], *, batch_size: int = MAX_IDS_PER_BATCH) -> KerasBox:
     """Open a ``.keras`` file; nothing in it can run code.
 
     Parameters
     ----------
     path
         The file; its card lies beside it (docs/cards.md).
-    batch
+    batch_size
         The most ids in one call, for a model without states.
     """
     if not os.fspath(path).endswith(".keras"):
@@ -80,14 +82,15 @@ def open_keras(path: str | os.PathLike[str], *, batch: int = BATCH) -> KerasBox:
             "where you trust it"
         )
     card = load_card(path)
-    keras = _keras()
+    keras = load_keras()
     check_safe(keras, "a .keras file")
     model = _load(keras, path)
     digest = f"keras {Path(path).name} {fingerprint(path, card_path(path))}"
-    return _box(model, card, f"the keras model {path}", digest, batch)
+    return _box(model, card, f"the keras model {path}", digest, batch_size)
 
 
-def _keras() -> Any:
+def load_keras() -> Any:
+    """Import Keras; raise an error that says how to install it or its backend."""
     try:
         return load_extra("keras", "keras")
     except MissingExtraError as error:
@@ -105,7 +108,7 @@ def _load(keras: Any, path: str | os.PathLike[str]) -> Any:
     _check_classes(path)
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # whatever a layer makes of a configuration that it cannot use
+    except Exception as error:  # a layer may raise anything for a configuration that it cannot use
         text = str(error)
         if "safe_mode" in text or "Could not locate" in text:
             raise _needs_code(path, "a Lambda or a class of your own") from None
@@ -127,7 +130,7 @@ def _check_classes(path: str | os.PathLike[str]) -> None:
         part = left.pop()
         if isinstance(part, dict):
             name, module = part.get("class_name"), part.get("module") or "keras"
-            if name in CODE or not (module == "keras" or str(module).startswith("keras.")):
+            if name in CODE_CLASSES or not (module == "keras" or str(module).startswith("keras.")):
                 raise _needs_code(path, f"{name!r} of {module!r}")
             left += part.values()
         elif isinstance(part, list):
@@ -138,17 +141,17 @@ def _needs_code(path: str | os.PathLike[str], what: str) -> FileError:
     return FileError(
         f"{path}: holds {what}, which needs code to be loaded, and seqray runs none that comes "
         "from a file: load the model in Python yourself and write "
-        "seqray.blackbox.frameworks.keras.keras_box(model, card)"
+        "seqray.keras_box(model, card)"
     )
 
 
-def _box(model: Any, card: Card, who: str, name: str | None, batch: int) -> KerasBox:
-    keras = _keras()
+def _box(model: Any, card: Card, who: str, name: str | None, batch_size: int) -> KerasBox:
+    keras = load_keras()
     shape = _input_shape(model, who)
     layers = _steppable(keras, model, card)
     if layers is not None:
-        steps = LayerSteps(keras, layers, one_hot=shape[2] if len(shape) == 3 else None)
-        return tried(stepped_box(steps, card, who=who, fingerprint=name), card)
+        stepper = LayerStepper(keras, layers, one_hot=shape[2] if len(shape) == 3 else None)
+        return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
     if shape and shape[0] is not None:
         raise ArgumentError(
             f"{who} reads batches of {shape[0]} and no others: expected a free batch axis; build "
@@ -157,16 +160,18 @@ def _box(model: Any, card: Card, who: str, name: str | None, batch: int) -> Kera
     forward = _forward(keras, model, one_hot=shape[2] if len(shape) == 3 else None)
     if len(shape) > 1 and shape[1] is not None:
         forward, card = filled_up(forward, card, shape[1], who)
-    return tried(sequence_box(forward, card, who=who, fingerprint=name, batch=batch), card)
+    return tried(
+        sequence_box(forward, card, who=who, fingerprint=name, batch_size=batch_size), card
+    )
 
 
 def _input_shape(model: Any, who: str) -> tuple[int | None, ...]:
-    """Return the shape of what a model reads; nothing where it does not say."""
+    """Return the shape of a model's input; empty if the model does not define one."""
     for name in ("inputs", "outputs"):
-        found = getattr(model, name, None) or [None]
-        if len(found) != 1:
+        tensors = getattr(model, name, None) or [None]
+        if len(tensors) != 1:
             raise ArgumentError(
-                f"{who} has {len(found)} {name}: expected one; make a model that has one of it, "
+                f"{who} has {len(tensors)} {name}: expected one; make a model that has one of it, "
                 "such as keras.Model(model.input, model.outputs[0])"
             )
     inputs = getattr(model, "inputs", None)
@@ -183,16 +188,16 @@ def _input_shape(model: Any, who: str) -> tuple[int | None, ...]:
 
 
 def _forward(keras: Any, model: Any, one_hot: int | None) -> Forward:
-    def ask(ids: IntArray, lengths: IntArray) -> FloatArray:
-        with _answering(keras):
-            return _plain(model(_shown(ids, one_hot), training=False))
+    def run(ids: IntArray, lengths: IntArray) -> FloatArray:
+        with inference(keras):
+            return scores_array(model(_shown(ids, one_hot), training=False))
 
-    return ask
+    return run
 
 
 @contextmanager
-def _answering(keras: Any) -> Iterator[None]:
-    """Ask without gradients, of which only PyTorch keeps record unasked."""
+def inference(keras: Any) -> Iterator[None]:
+    """Run without gradients inside the block: only PyTorch records them by default."""
     if keras.backend.backend() != "torch":
         yield
         return
@@ -201,7 +206,7 @@ def _answering(keras: Any) -> Iterator[None]:
 
 
 def _shown(ids: IntArray, one_hot: int | None) -> Any:
-    """Return what the model sees of ids."""
+    """Return the model's input for ids."""
     if one_hot is None:
         return ids
     if ids.max(initial=0) >= one_hot:
@@ -209,7 +214,8 @@ def _shown(ids: IntArray, one_hot: int | None) -> Any:
     return np.eye(one_hot, dtype=np.float32)[ids]
 
 
-def _plain(scores: Any) -> FloatArray:
+def scores_array(scores: Any) -> FloatArray:
+    """Return scores of any backend as an array."""
     if hasattr(scores, "detach"):
         scores = scores.detach().cpu().double().numpy()
     array: FloatArray = np.asarray(scores)
@@ -221,26 +227,26 @@ def _plain(scores: Any) -> FloatArray:
 
 def _steppable(keras: Any, model: Any, card: Card) -> list[Any] | None:
     """Return the layers of a model in their order, if it can be read id by id."""
-    layers = _chain(keras, model)
-    if not any(_is_one_of(keras, layer, RECURRENT) for layer in layers or ()):
+    layers = layer_chain(keras, model)
+    if not any(_is_one_of(keras, layer, RECURRENT_LAYERS) for layer in layers or ()):
         return None
     ids = {*(card.ids or ()), *card.start_ids, *card.stop_ids}
     for at, layer in enumerate(layers or ()):
-        if _is_one_of(keras, layer, RECURRENT):
+        if _is_one_of(keras, layer, RECURRENT_LAYERS):
             fine = not layer.go_backwards and not layer.return_state
         elif _is_one_of(keras, layer, ("Embedding",)):
             fine = at == 0 and not (layer.mask_zero and 0 in ids)  # a masked id is not read
         else:
             if _is_one_of(keras, layer, ("TimeDistributed",)):
                 layer = layer.layer  # noqa: PLW2901
-            fine = _is_one_of(keras, layer, POINTWISE) and _works_on_last_axis(layer)
+            fine = _is_one_of(keras, layer, POINTWISE_LAYERS) and _works_on_last_axis(layer)
         if not fine:
             return None
     return layers
 
 
-def _chain(keras: Any, model: Any) -> list[Any] | None:
-    """Return the layers of a model in which each reads just what the one before it answers."""
+def layer_chain(keras: Any, model: Any) -> list[Any] | None:
+    """Return the layers of a model in which each reads only the outputs of the one before it."""
     if not getattr(model, "inputs", None):
         return None
     if type(model) is keras.Sequential:
@@ -259,7 +265,7 @@ def _chain(keras: Any, model: Any) -> list[Any] | None:
 
 
 def _is_one_of(keras: Any, layer: Any, names: tuple[str, ...]) -> bool:
-    """Whether a layer is of one of these kinds itself: a subclass may do anything."""
+    """Return whether a layer is of one of these classes itself: a subclass may do anything."""
     return any(type(layer) is getattr(keras.layers, name) for name in names)
 
 
@@ -269,8 +275,8 @@ def _works_on_last_axis(layer: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class LayerSteps:
-    """Steps a chain of layers; the time axis stays, one long, as the layers were built with it."""
+class LayerStepper:
+    """Steps a chain of layers; the time axis stays, of length one, as the layers expect it."""
 
     keras: Any
     layers: list[Any]
@@ -285,11 +291,11 @@ class LayerSteps:
     ) -> tuple[FloatArray, list[Any]]:
         """Return scores and states after reading ``ids[i]`` in ``parents[i]``."""
         ops, before, after = self.keras.ops, iter(state or ()), []
-        with _answering(self.keras):
+        with inference(self.keras):
             rows = ops.convert_to_tensor(np.asarray(parents, np.int32))
             x = ops.convert_to_tensor(_shown(ids[:, None], self.one_hot))
             for layer in self.layers:
-                if not _is_one_of(self.keras, layer, RECURRENT):
+                if not _is_one_of(self.keras, layer, RECURRENT_LAYERS):
                     x = layer(x)
                     continue
                 if state is None:
@@ -302,5 +308,5 @@ class LayerSteps:
                 after.append(own)
                 if layer.return_sequences:
                     x = x[:, None]
-        scores = _plain(x)
+        scores = scores_array(x)
         return scores[:, 0] if scores.ndim == 3 else scores, after

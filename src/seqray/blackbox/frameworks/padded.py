@@ -18,26 +18,31 @@ from seqray.util.errors import ArgumentError, BlackBoxError
 Forward: TypeAlias = Callable[[IntArray, IntArray], Any]
 """Takes ids ``(n, t)`` and lengths ``(n,)``, answers ``(n, t, k)``, ``(n, k)`` or ``(n,)``."""
 
-BATCH = 2**16
-"""The most ids in one batch."""
+MAX_IDS_PER_BATCH = 2**16
+"""How many ids a batch may have, padding included."""
 
 
 def sequence_box(
-    forward: Forward, card: Card, *, who: str, fingerprint: str | None = None, batch: int = BATCH
+    forward: Forward,
+    card: Card,
+    *,
+    who: str,
+    fingerprint: str | None = None,
+    batch_size: int = MAX_IDS_PER_BATCH,
 ) -> QueriedBox | QueriedModel:
     """Make a black box of a network that reads whole sequences.
 
     Parameters
     ----------
     forward
-        Asks the network about a batch of ids.
+        Runs the network on a batch of ids.
     card
         How words become ids, and scores answers.
     who
-        Who answers, for error messages.
+        The network's name in error messages.
     fingerprint
-        What its answers are kept under.
-    batch
+        The key of its cached answers.
+    batch_size
         The most ids in one batch.
     """
     if card.answers == "next" and card.start is None:
@@ -46,15 +51,15 @@ def sequence_box(
             "begin with: give the card a start"
         )
     card.check_outputs()
-    batch = whole_number("batch", batch, 1)
-    backend = SequenceBackend(forward, card, who, fingerprint, batch)
+    batch_size = whole_number("batch_size", batch_size, 1)
+    backend = SequenceBackend(forward, card, who, fingerprint, batch_size)
     if card.answers == "value":
         return QueriedBox(backend, card.alphabet)
     return QueriedModel(backend, card.alphabet, card.leaks)
 
 
 def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forward, Card]:
-    """Return what asks a network that reads just ``width`` ids, and the card for it.
+    """Return a function that runs a network of exactly ``width`` ids, and the card for it.
 
     Every word is filled up with the card's pad; longer ones are refused.
     """
@@ -64,23 +69,23 @@ def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forwa
             "is free, or say in the card which id fills shorter words up (pad)"
         )
 
-    def ask(ids: IntArray, lengths: IntArray) -> Any:
+    def fill_and_run(ids: IntArray, lengths: IntArray) -> Any:
         more = ((0, 0), (0, width - ids.shape[1]))
         scores = np.asarray(forward(np.pad(ids, more, constant_values=card.pad or 0), lengths))
         return scores[:, : ids.shape[1]] if scores.ndim == 3 else scores
 
-    return ask, replace(card, limit=min(width, card.limit or width))
+    return fill_and_run, replace(card, limit=min(width, card.limit or width))
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceBackend:
-    """Asks a network about words of one length at a time, or about padded ones."""
+    """Queries a network with words of one length at a time, or with padded ones."""
 
     forward: Forward
     card: Card
     who: str
     fingerprint: str | None
-    batch: int
+    batch_size: int
     deterministic: bool = False
 
     @property
@@ -95,19 +100,19 @@ class SequenceBackend:
         more = len(self.card.start_ids) + len(self.card.stop_ids)
         n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
         if n_empty:
-            yield order[:n_empty], np.full(n_empty, self._value_of_nothing())
+            yield order[:n_empty], np.full(n_empty, self._value_of_empty_word())
         begin = n_empty
         while begin < len(order):
             stop = len(order)
             if self.card.pad is None:
                 stop = int(np.searchsorted(lengths, lengths[begin], side="right"))
-            longest = int(lengths[stop - 1]) + more
-            stop = min(stop, begin + max(1, self.batch // longest))
+            n_columns = int(lengths[stop - 1]) + more
+            stop = min(stop, begin + max(1, self.batch_size // n_columns))
             which = order[begin:stop]
             yield from halving(lambda some: self._answer(words[some]), words, which, self.who)
             begin = stop
 
-    def _value_of_nothing(self) -> float:
+    def _value_of_empty_word(self) -> float:
         if self.card.empty is None:
             raise BlackBoxError(
                 f"{self.who} cannot read the empty word, and its card has neither start nor stop: "
@@ -122,7 +127,7 @@ class SequenceBackend:
     def _read(
         self, scores: FloatArray, ids: IntArray, lengths: IntArray, words: Words
     ) -> FloatArray:
-        """Return what the scores mean: a value, or a row of probabilities, for each word."""
+        """Return the answers that scores stand for: one value or row of probabilities per word."""
         if scores.ndim == 3:
             if scores.shape[:2] != ids.shape:
                 raise BlackBoxError(
@@ -139,7 +144,7 @@ class SequenceBackend:
         return np.exp(self.card.log_next(scores))
 
     def _ids(self, words: Words) -> tuple[IntArray, IntArray]:
-        """Return the ids of words, those of short ones filled up, and how many each has."""
+        """Return the ids of words, those of short words padded, and how many each word has."""
         lengths = words.lengths
         if lengths[0] == lengths[-1]:
             ids = self.card.of_words(words)

@@ -1,4 +1,4 @@
-"""The checks on what a network answers, before it becomes probabilities or values."""
+"""The checks on a network's scores, before they become probabilities or values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from seqray.blackbox.card import Card
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, BlackBoxError
 
-OFF = 0.02
-"""How far above 1 probabilities may sum: those of 16 bits are not sharp."""
+MAX_SUM_EXCESS = 0.02
+"""How far above 1 probabilities may sum: those of 16 bits are rounded."""
 
-SUM_ERROR = 1e-4
-"""How far from 1 a row may sum that looks like a softmax's."""
+SOFTMAX_SUM_TOLERANCE = 1e-4
+"""How far from 1 a row may sum that counts as a softmax's."""
 
 logger = logging.getLogger(__name__)
 
@@ -25,20 +25,20 @@ logger = logging.getLogger(__name__)
 def checked_scores(
     scores: Any, card: Card, n: int, who: str, place: Callable[[int], str]
 ) -> FloatArray:
-    """Return a network's scores as float64, ``(n, n_outputs)``, or say what is wrong and where.
+    """Return a network's scores as float64, ``(n, n_outputs)``; raise an error for wrong ones.
 
     Parameters
     ----------
     scores
-        What the network answered, ``(n, n_outputs)`` or ``(n,)``.
+        The network's outputs, ``(n, n_outputs)`` or ``(n,)``.
     card
-        What they should be.
+        What the scores should be.
     n
         How many answers were expected.
     who
-        Who answered.
+        The network's name in error messages.
     place
-        Says what row ``i`` is about: ``for the word 'ab'``.
+        Returns what row ``i`` belongs to: ``for the word 'ab'``.
     """
     array = np.asarray(scores)
     if array.dtype.kind not in "iufb":
@@ -47,7 +47,7 @@ def checked_scores(
         array = array[:, None]
     if array.ndim != 2 or len(array) != n:
         raise BlackBoxError(
-            f"{who} was asked {n} questions and answered shape {np.shape(scores)}: expected a row "
+            f"{who} got {n} queries and answered shape {np.shape(scores)}: expected a row "
             f"of scores for each, ({n}, number of outputs)"
         )
     if array.shape[1] <= max(card.outputs):
@@ -71,7 +71,9 @@ def checked_scores(
 
 
 def _sums_to_one(scores: FloatArray) -> bool:
-    return bool((scores >= 0).all() and (np.abs(scores.sum(axis=1) - 1) < SUM_ERROR).all())
+    return bool(
+        (scores >= 0).all() and (np.abs(scores.sum(axis=1) - 1) < SOFTMAX_SUM_TOLERANCE).all()
+    )
 
 
 @functools.cache  # once for each network
@@ -94,23 +96,23 @@ def _warn_of_end(who: str, n_outputs: int, n_symbols: int) -> None:
 
 
 def _faults(scores: FloatArray, card: Card) -> list[tuple[Any, str]]:
-    """Return which rows cannot be used, and what was expected instead."""
+    """Return which rows cannot be used, and the expected form, for each kind of fault."""
     if card.answers == "value" and card.scores in ("values", "probabilities"):
         value = scores[:, card.column]
         faults: list[tuple[Any, str]] = [
             (~np.isfinite(value), f"a finite number as output {card.column}")
         ]
         if card.scores == "probabilities":
-            outside = (value < 0) | (value > 1 + OFF)
+            outside = (value < 0) | (value > 1 + MAX_SUM_EXCESS)
             faults.append((outside, f"a probability as output {card.column}"))
         return faults
     faults = [((np.isnan(scores) | (scores == np.inf)).any(axis=1), "numbers, none nan or inf")]
     if card.scores == "probabilities":
         faults.append(((scores < 0).any(axis=1), "probabilities, none below 0"))
-        faults.append((scores.sum(axis=1) > 1 + OFF, "probabilities that sum to 1"))
+        faults.append((scores.sum(axis=1) > 1 + MAX_SUM_EXCESS, "probabilities that sum to 1"))
     elif card.scores == "log-probabilities":
         with np.errstate(over="ignore"):
             total = np.exp(scores).sum(axis=1)
         expected = 'logarithms of probabilities, which sum to 1; or say "logits" in the card'
-        faults.append((total > 1 + OFF, expected))
+        faults.append((total > 1 + MAX_SUM_EXCESS, expected))
     return faults

@@ -1,6 +1,6 @@
 """Networks that are stepped from state to state by a framework's own code, as black boxes.
 
-An adapter brings two functions, `Steps`; the rest is the same for every framework.
+An adapter brings an `IdStepper`; the rest is the same for every framework.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 
-class Steps(Protocol):
-    """What an adapter knows of a network with states."""
+class IdStepper(Protocol):
+    """Steps a network with states from id to id; each adapter has its own."""
 
     def begin(self) -> tuple[Any, Any]:
         """Return the scores ``(1, n_outputs)`` and the state before anything is read.
 
-        The scores may be None where the card has a start or a stop: they are then not needed.
+        The scores may be None where the card has a start or a stop: they are not needed then.
         """
 
     def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[Any, Any]:
         """Return scores ``(n, n_outputs)`` and states after reading ``ids[i]`` in ``parents[i]``.
 
-        ``state`` is a batch, ``parents`` say which of it; it must be left as it is.
+        ``state`` is a batch that must not be changed; ``parents`` are places in it.
         """
 
 
-class ValueStates(NamedTuple):
-    """A batch of states of a network that answers a value."""
+class SteppedStates(NamedTuple):
+    """A batch of states of a network that answers values."""
 
     inner: Any
     value: FloatArray
 
 
-class NextStates(NamedTuple):
+class SteppedModelStates(NamedTuple):
     """A batch of states of a network that predicts, with logarithms of probabilities."""
 
     inner: Any
@@ -52,31 +52,31 @@ class NextStates(NamedTuple):
 
 
 def stepped_box(
-    steps: Steps, card: Card, *, who: str, fingerprint: str | None = None
+    stepper: IdStepper, card: Card, *, who: str, fingerprint: str | None = None
 ) -> SteppedBox:
     """Make a black box of a network with states.
 
     Parameters
     ----------
-    steps
-        How the network begins and goes on.
+    stepper
+        Steps the network.
     card
         How symbols become ids, and scores answers.
     who
-        Who answers, for error messages.
+        The network's name in error messages.
     fingerprint
-        What its answers are kept under.
+        The key of its cached answers.
     """
     card.check_outputs()
     kind = SteppedBox if card.answers == "value" else SteppedModel
-    return kind(steps, card, who, fingerprint)
+    return kind(stepper, card, who, fingerprint)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SteppedBox(ReadsWords):
-    """A network with states that gives a number to each word; see `stepped_box`."""
+    """A network with states that gives one number per word; see `stepped_box`."""
 
-    steps: Steps
+    stepper: IdStepper
     card: Card
     who: str
     fingerprint: str | None
@@ -93,9 +93,9 @@ class SteppedBox(ReadsWords):
 
     @property
     def max_states(self) -> int | None:
-        """How many states may be stepped at once, where the adapter says so."""
-        found: int | None = getattr(self.steps, "max_states", None)
-        return found
+        """How many states may be stepped at once; None: any number."""
+        max_states: int | None = getattr(self.stepper, "max_states", None)
+        return max_states
 
     def __repr__(self) -> str:
         note = ", not renormalised" if self.card.leaks else ""
@@ -105,27 +105,31 @@ class SteppedBox(ReadsWords):
         """Return a batch of one: the state before the first symbol."""
         scores, inner = self._begin()
         if self.card.empty is not None:
-            return ValueStates(inner, np.full(1, self.card.empty))
-        return ValueStates(inner, self.card.values(self._checked(self._at_stop(scores, inner, 1))))
+            return SteppedStates(inner, np.full(1, self.card.empty))
+        return SteppedStates(
+            inner, self.card.values(self._checked(self._at_stop(scores, inner, 1)))
+        )
 
     def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         scores, inner = self._advance(states.inner, parents, symbols)
         scores = self._at_stop(scores, inner, len(symbols))
-        return ValueStates(inner, self.card.values(self._checked(scores, symbols)))
+        return SteppedStates(inner, self.card.values(self._checked(scores, symbols)))
 
     def _at_stop(self, scores: Any, inner: Any, n: int) -> Any:
-        """Return the scores once the stop is read, too; the words go on from before it."""
+        """Return the scores after the stop; the states of the words stay before it."""
         with blamed(self.who, f" on {n} states and the stop"):
             for number in self.card.stop_ids:
-                scores, inner = self.steps.advance(inner, np.arange(n), np.full(n, number))
+                scores, inner = self.stepper.advance(inner, np.arange(n), np.full(n, number))
         return scores
 
     def _begin(self) -> tuple[Any, Any]:
         with blamed(self.who, " on the start"):
-            scores, inner = self.steps.begin()
+            scores, inner = self.stepper.begin()
             for number in self.card.start_ids:
-                scores, inner = self.steps.advance(inner, np.zeros(1, np.int64), np.array([number]))
+                scores, inner = self.stepper.advance(
+                    inner, np.zeros(1, np.int64), np.array([number])
+                )
         if scores is None and self.card.empty is None and self.card.stop is None:
             hint = (
                 'or the value of the empty word as "empty"'
@@ -133,14 +137,14 @@ class SteppedBox(ReadsWords):
                 else "the id that it was trained to read first"
             )
             raise ArgumentError(
-                f"{self.who} says nothing before it has read an id, and its card has no start: "
+                f"{self.who} answers nothing before it has read an id, and its card has no start: "
                 f"give the card a start, {hint}"
             )
         return scores, inner
 
     def _advance(self, inner: Any, parents: IntArray, symbols: IntArray) -> tuple[Any, Any]:
         with blamed(self.who, f" on {len(symbols)} states and symbols"):
-            return self.steps.advance(inner, parents, np.asarray(self.card.ids)[symbols])
+            return self.stepper.advance(inner, parents, np.asarray(self.card.ids)[symbols])
 
     def _checked(self, scores: Any, symbols: IntArray | None = None) -> FloatArray:
         def place(row: int) -> str:
@@ -161,22 +165,24 @@ class SteppedModel(ReadsPredictions, SteppedBox):
         """Whether next-symbol probabilities may sum to less than 1."""
         return self.card.leaks
 
-    def start(self) -> NextStates:
+    def start(self) -> SteppedModelStates:
         """Return a batch of one: the state before the first symbol."""
         scores, inner = self._begin()
-        return NextStates(inner, np.zeros(1), self._log_next(scores))
+        return SteppedModelStates(inner, np.zeros(1), self._log_next(scores))
 
-    def step(self, states: NextStates, parents: IntArray, symbols: IntArray) -> NextStates:
+    def step(
+        self, states: SteppedModelStates, parents: IntArray, symbols: IntArray
+    ) -> SteppedModelStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         scores, inner = self._advance(states.inner, parents, symbols)
         log_weight = states.log_weight[parents] + states.log_next[parents, symbols]
-        return NextStates(inner, log_weight, self._log_next(scores, symbols))
+        return SteppedModelStates(inner, log_weight, self._log_next(scores, symbols))
 
     def _log_next(self, scores: Any, symbols: IntArray | None = None) -> FloatArray:
         logs = self.card.log_next(self._checked(scores, symbols))
         if np.isnan(logs).any():
             raise BlackBoxError(
-                f"{self.who} gave no probability to any symbol nor to the end: expected probabilities "
-                "of the next symbol; see the card's columns and end"
+                f"{self.who} gave no probability to any symbol nor to the end: expected "
+                "probabilities of the next symbol; see the card's columns and end"
             )
         return logs

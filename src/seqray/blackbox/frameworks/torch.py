@@ -1,35 +1,27 @@
-"""PyTorch modules as black boxes.
+"""PyTorch modules as black boxes: `torch_box` takes any ``nn.Module``.
 
-`torch_box` takes any ``nn.Module``; `open_torch` opens the arrays of a recurrent network, whose
-card lies beside it. A module is asked in evaluation mode and without gradients; afterwards it is
-in the mode in which it was.
+A module is run in evaluation mode and without gradients; afterwards it is in the mode in which it
+was.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from safetensors import SafetensorError
 
 from seqray.automata.words import Alphabet, Symbol
-from seqray.blackbox.card import Card, card_path, load_card
-from seqray.blackbox.frameworks.extras import check_safe, load_extra
-from seqray.blackbox.frameworks.padded import BATCH, sequence_box
+from seqray.blackbox.card import Card
+from seqray.blackbox.frameworks.extras import load_extra
+from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
-from seqray.blackbox.frameworks.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.frameworks.trial import tried
 from seqray.blackbox.queried import QueriedBox, QueriedModel
-from seqray.util.arrays import FloatArray, IntArray, whole_number
-from seqray.util.errors import ArgumentError, FileError, MissingFileError
-from seqray.util.files import DAMAGE, fingerprint
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import ArgumentError
 
 TorchBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
 
@@ -41,18 +33,18 @@ def torch_box(
     forward: Callable[[Any, Any], Any] | None = None,
     step: Callable[[Any, Any], tuple[Any, Any]] | None = None,
     name: str | None = None,
-    batch: int = BATCH,
+    batch_size: int = MAX_IDS_PER_BATCH,
 ) -> TorchBox:
     """Make a black box of a PyTorch module.
 
     Parameters
     ----------
     module
-        An ``nn.Module``, on the device and of the precision that you want. It is asked in
+        An ``nn.Module``, on the device and of the precision that you want. It is run in
         evaluation mode, without gradients.
     card
         How symbols become ids, and scores answers; or just an alphabet, for a module that answers
-        one value a word.
+        one value per word.
     forward
         ``forward(ids, lengths)`` returns scores, a tensor ``(n, t, n_outputs)``,
         ``(n, n_outputs)`` or ``(n,)``, for integer tensors ``ids`` ``(n, t)`` and ``lengths``
@@ -60,11 +52,11 @@ def torch_box(
     step
         Instead: ``step(ids, state)`` returns scores ``(n, n_outputs)`` or ``(n,)`` and the state
         after one more id, for ``ids`` ``(n,)`` and a state that it returned before, None at the
-        beginning. A state is a tensor, or a tuple, list or dictionary of them; which of its axes
-        runs over the batch is found out. Such a box reads no prefix twice.
+        beginning. A state is a tensor, or a tuple, list or dictionary of them; the axis that
+        runs over the batch is detected. Such a box reads no prefix twice.
     name
-        What its answers are kept under, where they are kept: change it when the module changes.
-    batch
+        The key of its cached answers: change it when the module changes.
+    batch_size
         The most ids in one call of ``forward``.
     """
     torch = load_extra("torch", "torch")
@@ -76,62 +68,14 @@ def torch_box(
         card = Card(Alphabet.of(card), "value")
     who = f"the torch module {type(module).__name__}"
     if step is not None:
-        steps = ModuleSteps(module, step, _batch_axes(module, step, card, who))
-        return tried(stepped_box(steps, card, who=who, fingerprint=name), card)
-    whole = _whole(module, forward or (lambda ids, lengths: module(ids)))
-    return tried(sequence_box(whole, card, who=who, fingerprint=name, batch=batch), card)
-
-
-def open_torch(
-    path: str | os.PathLike[str], *, device: str = "cpu", threads: int = 1, batch: int = BATCH
-) -> TorchBox:
-    """Open the arrays of an ``nn.RNN``, ``nn.GRU`` or ``nn.LSTM`` with dense layers behind it.
-
-    Parameters
-    ----------
-    path
-        A ``.safetensors`` file, or a state dictionary that ``torch.save`` wrote; its card lies
-        beside it (docs/cards.md).
-    device
-        Where it is run, in PyTorch's words.
-    threads
-        How many threads PyTorch may use while the network is asked.
-    batch
-        The most ids in one call, for a network without states.
-    """
-    threads = whole_number("threads", threads, 1)
-    if not Path(path).exists():
-        raise MissingFileError(f"{path}: there is no such file")
-    torch = load_extra("torch", "torch")
-    arrays = _read_arrays(torch, path, usable_device(torch, device))
-    card = load_card(path)
-    for name, array in arrays.items():
-        if not array.is_floating_point():
-            raise FileError(f"{path}: {name}: expected real numbers, got {array.dtype}")
-    try:
-        stack, names = read_stack({k: tuple(v.shape) for k, v in arrays.items()}, card.network)
-        check_fit(stack, card)
-    except ArgumentError as error:
-        raise ArgumentError(f"{path}: {error}") from error
-    module = _build(torch, stack)
-    module.load_state_dict({_built(names[k]): array for k, array in arrays.items()}, assign=True)
-    who, digest = (
-        f"the torch network {path}",
-        f"torch {Path(path).name} {fingerprint(path, card_path(path))}",
-    )
-    if stack.has_states:
-        steps = _stack_steps(torch, module, stack, threads)
-        return tried(stepped_box(steps, card, who=who, fingerprint=digest), card)
-    whole = _whole(module, lambda ids, lengths: _read_whole(torch, module, stack, ids), threads)
-    alike = replace(card, pad=None)  # words of one length at a time: nothing need be masked
-    return tried(sequence_box(whole, alike, who=who, fingerprint=digest, batch=batch), card)
-
-
-# Any module ---------------------------------------------------------------------------------------
+        stepper = ModuleStepper(module, step, _batch_axes(module, step, card, who))
+        return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
+    whole = module_forward(module, forward or (lambda ids, lengths: module(ids)))
+    return tried(sequence_box(whole, card, who=who, fingerprint=name, batch_size=batch_size), card)
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleSteps:
+class ModuleStepper:
     """Steps a module; see `torch_box`. ``axes`` has the batch axis of each tensor of a state."""
 
     module: Any
@@ -141,33 +85,35 @@ class ModuleSteps:
     threads: int | None = None
 
     def begin(self) -> tuple[FloatArray | None, None]:
-        """Return what is answered before anything is read, and no state."""
+        """Return the scores before anything is read, and no state."""
         return self.first, None
 
     def advance(self, state: Any, parents: IntArray, ids: IntArray) -> tuple[FloatArray, Any]:
         """Return scores and states after reading ``ids[i]`` in ``parents[i]``."""
-        with answering(self.module, self.threads):
+        with inference(self.module, self.threads):
             if state is not None:
                 rows = _tensor(self.module, parents)
                 state = _map(lambda x, axis: x.index_select(axis, rows), state, self.axes)
             scores, state = _pair(self.step(_tensor(self.module, ids), state))
-        return _one_each(_plain(scores)), state
+        return _one_each(scores_array(scores)), state
 
 
-def _whole(
+def module_forward(
     module: Any, forward: Callable[[Any, Any], Any], threads: int | None = None
 ) -> Callable[[IntArray, IntArray], FloatArray]:
-    def ask(ids: IntArray, lengths: IntArray) -> FloatArray:
-        with answering(module, threads):
-            scores = forward(_tensor(module, ids), _tensor(module, lengths))
-        return _plain(scores[0] if isinstance(scores, (tuple, list)) else scores)
+    """Return a function from arrays of ids and lengths to an array of scores."""
 
-    return ask
+    def scores_of(ids: IntArray, lengths: IntArray) -> FloatArray:
+        with inference(module, threads):
+            scores = forward(_tensor(module, ids), _tensor(module, lengths))
+        return scores_array(scores[0] if isinstance(scores, (tuple, list)) else scores)
+
+    return scores_of
 
 
 @contextmanager
-def answering(module: Any, threads: int | None = None) -> Iterator[None]:
-    """Ask a module without dropout and gradients, and leave everything as it was."""
+def inference(module: Any, threads: int | None = None) -> Iterator[None]:
+    """Run a module without dropout and gradients inside the block, and restore its mode after."""
     torch = load_extra("torch", "torch")
     training = [part for part in module.modules() if part.training]
     n_threads = torch.get_num_threads()
@@ -186,15 +132,16 @@ def answering(module: Any, threads: int | None = None) -> Iterator[None]:
 
 
 def _tensor(module: Any, numbers: IntArray) -> Any:
-    """Return numbers where the module is."""
+    """Return numbers as a tensor on the module's device."""
     place = next((x.device for xs in (module.parameters(), module.buffers()) for x in xs), None)
     return load_extra("torch", "torch").tensor(np.asarray(numbers, np.int64), device=place)
 
 
-def _plain(scores: Any) -> FloatArray:
+def scores_array(scores: Any) -> FloatArray:
+    """Return a tensor of scores as a float64 array."""
     if not hasattr(scores, "detach"):
         raise TypeError(f"expected a tensor of scores, got {type(scores).__name__}")
-    numbers = scores.detach().cpu()  # first: not every device knows double precision
+    numbers = scores.detach().cpu()  # first: not every device has double precision
     array: FloatArray = numbers.double().numpy()
     return array
 
@@ -210,10 +157,10 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 
 def _batch_axes(module: Any, step: Callable[[Any, Any], Any], card: Card, who: str) -> Any:
-    """Find the batch axis of each tensor of a state: the one that is longer for more ids."""
+    """Return the batch axis of each tensor of a state: the one that is longer for more ids."""
     first = (*card.start_ids, *(card.ids or (0,)))[0]
     try:
-        with answering(module):
+        with inference(module):
             two, three = (_pair(step(_tensor(module, np.full(n, first)), None))[1] for n in (2, 3))
         return _map(_batch_axis, two, three)
     except ArgumentError as error:
@@ -240,7 +187,7 @@ def _batch_axis(two: Any, three: Any) -> int:
 
 
 def _map(function: Callable[..., Any], tree: Any, other: Any) -> Any:
-    """Apply a function to the tensors of a state and what stands in their places in another."""
+    """Apply a function to each tensor of a state and to its counterpart in another tree."""
     if tree is None:
         return None
     if isinstance(tree, Mapping):
@@ -251,11 +198,8 @@ def _map(function: Callable[..., Any], tree: Any, other: Any) -> Any:
     return function(tree, other)
 
 
-# Recurrent networks from files --------------------------------------------------------------------
-
-
 def usable_device(torch: Any, device: str) -> Any:
-    """Return a device by its name, or say that there is none."""
+    """Return a device by its name; raise an error if PyTorch cannot use it."""
     try:
         torch.empty(0, device=device)
         return torch.device(device)
@@ -265,125 +209,3 @@ def usable_device(torch: Any, device: str) -> Any:
             f"device: expected one that this PyTorch can use, such as cpu or cuda, got {device!r}: "
             f"{reason}"
         ) from error
-
-
-def _read_arrays(torch: Any, path: str | os.PathLike[str], device: Any) -> dict[str, Any]:
-    """Read a file of nothing but arrays."""
-    if os.fspath(path).endswith(".safetensors"):
-        try:
-            return dict(load_extra("safetensors.torch", "torch").load_file(path, str(device)))
-        except (SafetensorError, *DAMAGE) as error:
-            raise FileError(f"{path}: not a safetensors file, or damaged: {error}") from error
-    found = _load_safely(torch, path, device)
-    if not isinstance(found, Mapping) or not found:
-        raise _no_arrays(path, type(found).__name__)
-    others = [k for k, v in found.items() if not isinstance(v, torch.Tensor)]
-    if others:
-        raise _no_arrays(path, f"a dictionary with {', '.join(map(repr, others[:8]))}")
-    return dict(found)
-
-
-def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
-    check_safe(torch, "a file of torch.save")
-    try:
-        return torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:
-        text = str(error)
-        if "GLOBAL" in text or "global" in text or "TorchScript" in text:
-            raise FileError(
-                f"{path}: holds a whole module, which needs code to be loaded, and seqray runs "
-                f"none that comes from a file. {SAVE}"
-            ) from None
-        reason = text.partition("\n")[0][:200]
-        if "weights" in reason.lower():  # PyTorch recommends to load it unsafely: seqray does not
-            reason = f"it holds more than arrays. {SAVE}"
-        raise FileError(f"{path}: not a file of torch.save, or damaged: {reason}") from None
-
-
-SAVE = (
-    "Save the arrays alone, torch.save(module.state_dict(), 'model.pt') or "
-    "safetensors.torch.save_file(module.state_dict(), 'model.safetensors'); or load the module in "
-    "Python yourself and write seqray.blackbox.frameworks.torch.torch_box(module, card)"
-)
-
-
-def _no_arrays(path: str | os.PathLike[str], found: str) -> FileError:
-    return FileError(f"{path}: expected a state dictionary, names and tensors, got {found}. {SAVE}")
-
-
-def _build(torch: Any, stack: Stack) -> Any:
-    nn = torch.nn
-    parts = nn.ModuleDict()
-    if stack.embedding is not None:
-        parts["embedding"] = nn.Embedding(stack.n_ids, stack.embedding)
-    kind = {"gru": nn.GRU, "lstm": nn.LSTM}.get(stack.cell, nn.RNN)
-    more = {"nonlinearity": stack.cell} if kind is nn.RNN else {}
-    both = stack.bidirectional
-    widths = [stack.embedding or stack.n_ids, *(size * (1 + both) for size in stack.sizes)]
-    parts["recurrent"] = nn.ModuleList(
-        kind(below, size, bias=stack.bias, batch_first=True, bidirectional=both, **more)
-        for below, size in zip(widths, stack.sizes, strict=False)
-    )
-    widths = [stack.width, *(dense.outputs for dense in stack.dense)]
-    parts["dense"] = nn.ModuleList(
-        nn.Linear(before, dense.outputs, bias=dense.bias)
-        for before, dense in zip(widths, stack.dense, strict=False)
-    )
-    return parts
-
-
-def _built(name: str) -> str:
-    """Return the name of an array in what `_build` makes, where each layer is a module."""
-    return re.sub(r"^recurrent\.(\w+)_l(\d+)", r"recurrent.\2.\1_l0", name)
-
-
-def _recur(layers: Any, shown: Any, states: Any) -> tuple[Any, list[Any]]:
-    """Return the outputs of the last of recurrent layers, and the states of all."""
-    after = []
-    for layer, state in zip(layers, states or [None] * len(layers), strict=True):
-        shown, own = layer(shown, state)
-        after.append(own)
-    return shown, after
-
-
-def _stack_steps(torch: Any, module: Any, stack: Stack, threads: int) -> ModuleSteps:
-    recurrent = module["recurrent"]
-
-    def step(ids: Any, state: Any) -> tuple[Any, Any]:
-        outputs, state = _recur(recurrent, _shown(torch, module, stack, ids[:, None]), state)
-        return _head(torch, module, stack, outputs[:, 0]), state
-
-    with answering(module):
-        weight = recurrent[-1].weight_hh_l0
-        first = _plain(_head(torch, module, stack, weight.new_zeros(1, stack.width)))
-    axes = [(1, 1) if stack.cell == "lstm" else 1] * stack.layers
-    return ModuleSteps(module, step, axes, first, threads)
-
-
-def _read_whole(torch: Any, module: Any, stack: Stack, ids: Any) -> Any:
-    """Return the scores of sequences of one length."""
-    outputs, states = _recur(module["recurrent"], _shown(torch, module, stack, ids), None)
-    if stack.read == "final":
-        final = states[-1][0] if stack.cell == "lstm" else states[-1]
-        seen = torch.cat(list(final), dim=1)
-    elif stack.read == "last":
-        seen = outputs[:, -1]
-    else:
-        seen = outputs.mean(dim=1) if stack.read == "mean" else outputs.amax(dim=1)
-    return _head(torch, module, stack, seen)
-
-
-def _shown(torch: Any, module: Any, stack: Stack, ids: Any) -> Any:
-    """Return what the first layer sees of ids."""
-    if stack.embedding is not None:
-        return module["embedding"](ids)
-    weight = module["recurrent"][0].weight_ih_l0
-    return torch.nn.functional.one_hot(ids, stack.n_ids).to(weight.dtype)
-
-
-def _head(torch: Any, module: Any, stack: Stack, seen: Any) -> Any:
-    for layer, dense in zip(module["dense"], stack.dense, strict=True):
-        seen = layer(seen)
-        if dense.activation != "identity":
-            seen = getattr(torch, dense.activation)(seen)
-    return seen

@@ -1,4 +1,4 @@
-"""A trial on opening: what does not fit is said before anything is built on it."""
+"""A trial when a box is opened: a card that does not fit its model is reported at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Box = TypeVar("Box", bound=QueriedBox | QueriedModel | SteppedBox)
 
 
 def tried(box: Box, card: Card) -> Box:
-    """Ask a box about the empty word and the symbols of least and largest id, and return it."""
+    """Query the empty word and the symbols of least and largest id; return the box."""
     ids = np.asarray(card.ids)
     symbols = {int(ids.argmin()), int(ids.argmax())}
     words = [(), *((card.alphabet.symbols[code],) for code in sorted(symbols))]

@@ -1,4 +1,4 @@
-"""An automaton that is only nearly a distribution, read as one, symbol by symbol."""
+"""An automaton that is nearly a distribution, clipped to one, symbol by symbol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seqray.util.arrays import FloatArray, IntArray
 
 
 class ClippedStates(NamedTuple):
-    """A batch of states: the automaton's own, and logarithms of probabilities."""
+    """A batch of states: those of the automaton, and logarithms of probabilities."""
 
     inner: AutomatonStates
     log_weight: FloatArray
@@ -57,22 +57,22 @@ class ClippedAutomaton(ReadsPredictions):
 
 
 def clipped(automaton: AutomatonLike) -> ClippedAutomaton:
-    """Read an automaton as a distribution.
+    """Clip an automaton to a distribution.
 
-    After every prefix, next symbols whose weight is below 0 count as impossible, and the others
-    are scaled to sum to one, less what goes elsewhere. A word's weight is the product of what
-    follows its prefixes, so none is below 0 and all together sum to one, if words end at all and
-    nothing goes elsewhere.
+    After every prefix, a next symbol with a weight below 0 becomes impossible, and the others are
+    scaled to sum to one (or to less, if the automaton leaks). A word's weight is the product of its
+    next-symbol probabilities. So no weight is below 0, and all weights sum to one if words end with
+    probability 1 and nothing leaks.
 
     Parameters
     ----------
     automaton
-        One that is nearly a distribution.
+        An automaton that is nearly a distribution.
 
     Returns
     -------
     box
-        A black box that predicts. It is no weighted automaton any more.
+        A black box that predicts. It is not a weighted automaton.
 
     Examples
     --------

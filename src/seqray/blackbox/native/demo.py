@@ -6,7 +6,7 @@ from seqray.blackbox.native.rnn import RecurrentLanguageModel, RecurrentNetwork
 
 
 def open_demo() -> RecurrentLanguageModel:
-    """Open the network that `seqray demo` takes apart.
+    """Open the network that `seqray demo` extracts.
 
     >>> open_demo().alphabet
     Alphabet(['a', 'b', 'c', 'd'])

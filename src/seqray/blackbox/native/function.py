@@ -17,8 +17,11 @@ from seqray.util.errors import ArgumentError, BlackBoxError
 
 Function = Callable[[list[Any]], Any]
 
-BATCH, FIRST, CALL = 1024, 16, 1.0
-"""Words in one call of a function, at most and at first, and the seconds that one should take."""
+MAX_WORDS_PER_CALL, FIRST_WORDS_PER_CALL = 1024, 16
+"""How many words one call of a function gets, at most and at first."""
+
+TARGET_CALL_SECONDS = 1.0
+"""About how long one call should take."""
 
 
 def black_box(
@@ -26,7 +29,7 @@ def black_box(
     alphabet: Alphabet | Iterable[Symbol],
     *,
     name: str | None = None,
-    batch_size: int = BATCH,
+    batch_size: int = MAX_WORDS_PER_CALL,
     timeout: float | None = None,
     max_length: int | None = None,
 ) -> QueriedBox:
@@ -35,17 +38,17 @@ def black_box(
     Parameters
     ----------
     function
-        Takes a list of words and returns one real number a word. A word is a string where all
+        Takes a list of words and returns one real number per word. A word is a string where all
         symbols are single characters, and a tuple of symbols otherwise.
     alphabet
         The symbols of the words.
     name
-        What its answers are kept under, where they are kept: change it when the function changes.
+        The key of its cached answers: change it when the function changes.
     batch_size
-        The most words in one call; a slow function gets fewer, so that a call takes a second or
-        so. What was answered before a failure is never lost.
+        The most words in one call; a slow function gets fewer, so that a call takes about a
+        second. Answers before a failure are never lost.
     timeout
-        The most seconds that one call may take; by default any time.
+        The most seconds that one call may take; by default there is no limit.
     max_length
         The length of the longest word that the function can read; by default it reads any word.
 
@@ -64,7 +67,7 @@ def language_model(
     alphabet: Alphabet | Iterable[Symbol],
     *,
     name: str | None = None,
-    batch_size: int = BATCH,
+    batch_size: int = MAX_WORDS_PER_CALL,
     timeout: float | None = None,
     max_length: int | None = None,
 ) -> QueriedModel:
@@ -92,20 +95,22 @@ def language_model(
 
 @dataclass(frozen=True)
 class FunctionBackend:
-    """Asks a function; see `black_box`."""
+    """Queries a function; see `black_box`."""
 
     function: Function
     fingerprint: str | None = None
-    batch_size: int = BATCH
+    batch_size: int = MAX_WORDS_PER_CALL
     timeout: float | None = None
     max_length: int | None = None
     deterministic: bool = False
-    pace: list[int] = field(default_factory=lambda: [FIRST], repr=False)
-    """How many words the next call takes: it finds out how fast the function is."""
+    pace: list[int] = field(default_factory=lambda: [FIRST_WORDS_PER_CALL], repr=False)
+    """How many words the next call gets; adapted to the speed of the function."""
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise ArgumentError(f"function: expected a function of words, got {self.function!r}")
+            raise ArgumentError(
+                f"function: expected a function of a list of words, got {self.function!r}"
+            )
         whole_number("batch_size", self.batch_size, 1)
         if self.timeout is not None and not 0 < self.timeout < threading.TIMEOUT_MAX:
             raise ArgumentError(f"timeout: expected seconds, more than 0, got {self.timeout}")
@@ -118,22 +123,22 @@ class FunctionBackend:
         return f"the function {getattr(self.function, '__name__', repr(self.function))!r}"
 
     def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
-        """Call the function; where it fails, look for the word on which it does."""
+        """Call the function; if it fails, find the word on which it fails."""
         begin = 0
         while begin < len(words):
-            size = min(self.pace[0], self.batch_size, len(words) - begin)
-            which = np.arange(begin, begin + size)
+            n_words = min(self.pace[0], self.batch_size, len(words) - begin)
+            which = np.arange(begin, begin + n_words)
             since = time.monotonic()
             yield from halving(lambda some: self._call(words[some]), words, which, self.who)
             taken = time.monotonic() - since
-            if taken < CALL / 2 and size == self.pace[0]:
+            if taken < TARGET_CALL_SECONDS / 2 and n_words == self.pace[0]:
                 self.pace[0] *= 2
-            elif taken > 2 * CALL:
-                self.pace[0] = max(1, size // 2)
-            begin += size
+            elif taken > 2 * TARGET_CALL_SECONDS:
+                self.pace[0] = max(1, n_words // 2)
+            begin += n_words
 
     def _call(self, words: Words) -> Any:
-        """Call the function with words as the user knows them."""
+        """Call the function with words as strings or tuples of symbols."""
         plain: list[Any] = list(words)
         if words.alphabet.has_characters:
             plain = ["".join(word) for word in plain]
@@ -142,7 +147,7 @@ class FunctionBackend:
         return self._call_in_time(plain, words)
 
     def _call_in_time(self, plain: list[Any], words: Words) -> Any:
-        """Call the function on a thread of its own: one that hangs is left behind."""
+        """Call the function on a thread of its own; leave the thread behind if it hangs."""
         outcome: dict[str, Any] = {}
 
         def call() -> None:
@@ -157,7 +162,7 @@ class FunctionBackend:
         if thread.is_alive():
             raise BlackBoxError(
                 f"{self.who} gave no answer in {self.timeout:g} s to {len(words)} words that begin "
-                f"with {words.alphabet.show(words[0])!r}: expected one in that time; ask about "
+                f"with {words.alphabet.show(words[0])!r}: expected one in that time; send "
                 "fewer words at once (batch_size) or wait longer (timeout)"
             )
         if "error" in outcome:

@@ -66,14 +66,14 @@ def _module(name: str) -> ModuleType:
 
 
 def _missing(name: str, here: str) -> str:
-    """Say which modules there are instead."""
+    """Return an error text that names the modules there are instead."""
     if name.endswith(".py") or "/" in name or os.sep in name:
         path = Path(name)
         return (
             f"there is no module {name!r}: expected a module's name, not a file's: in the folder "
             f"{str(path.parent)!r} write python:{path.stem}:OBJECT"
         )
-    near = difflib.get_close_matches(name, [found.name for found in pkgutil.iter_modules([here])])
+    near = difflib.get_close_matches(name, [module.name for module in pkgutil.iter_modules([here])])
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     return (
         f"there is no module {name!r}: {hint}expected one in the current folder {here}, or one "
@@ -83,7 +83,7 @@ def _missing(name: str, here: str) -> str:
 
 @contextmanager
 def _placed(what: str) -> Iterator[None]:
-    """Say what failed, how and where, whatever the user's code raises."""
+    """Turn whatever the user's code raises into an error that says what failed, and where."""
     try:
         yield
     except (SeqrayError, KeyboardInterrupt):
@@ -96,42 +96,42 @@ def _placed(what: str) -> Iterator[None]:
 
 
 def _object(module: ModuleType, attributes: str) -> Any:
-    """Find an object in a module."""
-    found: Any = module
+    """Return an object of a module."""
+    value: Any = module
     for name in attributes.split("."):
         try:
-            found = getattr(found, name)
+            value = getattr(value, name)
         except AttributeError as error:
-            public = [other for other in dir(found) if not other.startswith("_")]
+            public = [other for other in dir(value) if not other.startswith("_")]
             near = difflib.get_close_matches(name, public) or public[:10]
             raise ArgumentError(
                 f"the module {module.__name__!r} has no {attributes!r}: expected one of "
                 f"{', '.join(near) or 'its names, and it has none'}"
             ) from error
-    return found
+    return value
 
 
-def _made(found: Any, spec: str) -> BlackBox:
+def _made(value: Any, spec: str) -> BlackBox:
     """Return a black box as it is, or the one that a function or class makes."""
-    if isinstance(found, BlackBox) and not isinstance(found, type):
-        return _checked(found, spec)
-    if not callable(found):
-        raise ArgumentError(_no_box(spec, found))
+    if isinstance(value, BlackBox) and not isinstance(value, type):
+        return _checked(value, spec)
+    if not callable(value):
+        raise ArgumentError(_no_box(spec, value))
     try:
-        inspect.signature(found).bind()
+        inspect.signature(value).bind()
     except TypeError as error:
-        raise ArgumentError(f"{_no_box(spec, found)} ({error})") from error
+        raise ArgumentError(f"{_no_box(spec, value)} ({error})") from error
     except ValueError:
-        pass  # it does not say what it takes
-    made = found()
+        pass  # it has no signature
+    made = value()
     if not isinstance(made, BlackBox) or isinstance(made, type):
         raise ArgumentError(_no_box(f"what {spec} returned", made))
     return _checked(made, spec)
 
 
-def _no_box(what: str, found: object) -> str:
+def _no_box(what: str, value: object) -> str:
     return (
-        f"{what} is no black box but {found!r}: expected one, or a function without arguments that "
+        f"{what} is no black box but {value!r}: expected one, or a function without arguments that "
         "returns one; write box = seqray.black_box(function, alphabet) in the module, or "
         "seqray.language_model(function, alphabet)"
     )
@@ -148,8 +148,8 @@ def _checked(box: BlackBox, spec: str) -> BlackBox:
 
 def _named(box: BlackBox, module: ModuleType, spec: str) -> BlackBox:
     """Give a box without a fingerprint one: its specification and the source of its module."""
-    asked = box if isinstance(box, QueriedBox | QueriedModel) else None
-    holder: Any = asked.backend if asked else box
+    queried = box if isinstance(box, QueriedBox | QueriedModel) else None
+    holder: Any = queried.backend if queried else box
     source = getattr(module, "__file__", None)
     if getattr(holder, "fingerprint", "") is not None or not source:
         return box
@@ -158,5 +158,5 @@ def _named(box: BlackBox, module: ModuleType, spec: str) -> BlackBox:
         named = dataclasses.replace(holder, fingerprint=f"{spec} {about}")
     except (TypeError, ValueError):  # it cannot take one
         return box
-    named_box: BlackBox = dataclasses.replace(asked, backend=named) if asked else named
+    named_box: BlackBox = dataclasses.replace(queried, backend=named) if queried else named
     return named_box

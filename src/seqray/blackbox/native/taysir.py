@@ -18,12 +18,12 @@ from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.util.files import read_bytes, read_text, reading
 from seqray.util.npz import NpzArrays
 
-# What each kind of machine calls its cell, and where it keeps the arrays of a layer.
-CELLS = {
+CELL_LAYOUTS = {
     "RNN": ("tanh", "mach[{layer}].{array}_l0"),
     "GRU": ("gru", "mach[{layer}].{array}_l0"),
     "LSTMx": ("lstm", "mach[{layer}].forward_layers[0].{array}"),
 }
+"""The cell of each kind of machine, and the name of a layer's array."""
 
 
 def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
@@ -32,13 +32,13 @@ def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
     Parameters
     ----------
     folder
-        Where ``config.json`` and ``weights.npz`` are.
+        The folder of ``config.json`` and ``weights.npz``.
 
     Returns
     -------
     model
         Its alphabet is every symbol but the end, so the start is an ordinary letter too and the
-        predictions sum to one. It reads the start by itself: its words are what stands between
+        predictions sum to one. It reads the start by itself: its words are the symbols between
         the start and the end.
 
     Examples
@@ -64,13 +64,13 @@ def load_taysir(folder: str | os.PathLike[str]) -> RecurrentLanguageModel:
 
 
 def _build(config: Mapping[str, Any], arrays: NpzArrays) -> RecurrentLanguageModel:
-    check_name("cell", config["cell"], CELLS)
+    check_name("cell", config["cell"], CELL_LAYOUTS)
     *linear, sigmoid, softmax = config["dense"]
     if set(linear) != {"Linear"} or (sigmoid, softmax) != ("Sigmoid", "Softmax"):
         raise ValueError(f"dense: expected Linear …, Sigmoid, Softmax, got {config['dense']}")
     if config["bidirectional"]:
         raise ValueError("bidirectional: a network that reads backwards cannot be stepped")
-    cell, name = CELLS[config["cell"]]
+    cell, name = CELL_LAYOUTS[config["cell"]]
     layers = [
         RecurrentLayer(cell, *(arrays[name.format(layer=i, array=a)] for a in RECURRENT_ARRAYS))
         for i in range(config["n_layers"])

@@ -204,7 +204,7 @@ class Child:
                 self.process.kill()
 
     def end(self, grace: float) -> None:
-        """Close its input, which asks it to end; kill it if it does not end in time."""
+        """Close its input, which tells it to end; kill it if it does not end in time."""
         assert self.process.stdin is not None
         if self.lives and grace:
             with suppress(OSError, subprocess.TimeoutExpired):

@@ -204,9 +204,7 @@ class ChildSupervisor:
     @property
     def hide(self) -> Hide:
         """A function that removes the keys in the command and the environment from a text."""
-        keys = secrets_in_arguments(
-            self.arguments
-        )  # not self: the child must not keep its supervisor alive
+        keys = secrets_in_arguments(self.arguments)  # without self: a child must not hold it
         return lambda text: hidden(text, [*keys, *environment_secrets()])
 
     def describe(self, check: Check) -> Description:

@@ -1,6 +1,6 @@
 """Black boxes behind HTTP: words go out as JSON, answers come back.
 
-Several requests are under way at once, each on a connection that stays open. A request that fails
+Several requests run at once, each on a connection that stays open. A request that fails
 is sent again after a while, or in halves. docs/boxes/http.md says what a server has to do.
 """
 
@@ -69,13 +69,13 @@ def http_box(
     batch_size
         The most words in one request. Where the server takes fewer, it says so itself.
     concurrency
-        The most requests under way at once.
+        The most requests at the same time.
     timeout
         The most seconds that an answer may take, from the first byte sent to the last received.
     retries
         How often a request is sent again while the server fails, is busy or cannot be reached.
     backoff
-        About how many seconds to wait before that, doubled each time. A server may ask for more.
+        About how many seconds to wait before that, doubled each time. A server may want more.
     token_variable
         The environment variable with the token that is sent as ``Authorization: Bearer …``. It is
         not sent to another machine without TLS, and never written anywhere.
@@ -96,7 +96,7 @@ def http_box(
     reset_in_forks(client)
     if server.token() and not server.address.is_private:
         logger.warning(
-            "%s: the token in %s is not sent, since everybody on the way could read it: use "
+            "%s: the token in %s is not sent, since everybody in between could read it: use "
             "https://",
             server.address.shown,
             token_variable,
@@ -203,7 +203,7 @@ class HttpBackend(DescribedBackend):
                 working -= 1
                 if answer is not None:
                     failure = failure or answer
-                    group.stop.set()  # requests under way may end, but none is sent again
+                    group.stop.set()  # running requests may end, but none is sent again
                 elif failure is None and batches:
                     todo.put(batches.pop(0))
                     working += 1
@@ -240,7 +240,7 @@ class HttpBackend(DescribedBackend):
             try:
                 content = self.client.request(message, limit, group)
                 answers = read_answers(content, self.who, self.client.server.hide)
-            except UnreadableError as error:  # cut short on its way, maybe
+            except UnreadableError as error:  # perhaps cut short
                 failure = RetryError(f"answered what cannot be read: {error}")
             except RetryError as error:
                 failure = error

@@ -22,7 +22,7 @@ MAX_CONNECT_SECONDS = 10.0
 """How long a connection may take."""
 
 MAX_WAIT_SECONDS = 600.0
-"""How long a server may ask to wait."""
+"""How long the wait may be that a server wants."""
 
 MAX_OPENING_WAIT_SECONDS = 60.0
 """The same while a box is opened, when no time limit applies yet."""

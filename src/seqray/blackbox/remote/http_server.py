@@ -72,7 +72,7 @@ class Address:
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody can listen on the way to the server: TLS, or this machine."""
+        """Whether nobody can listen to the connection: TLS, or this machine."""
         if self.tls or self.host == "localhost":
             return True
         try:
@@ -93,7 +93,7 @@ class RetryError(Exception):
     silent
         Whether nothing at all came back in time.
     wait
-        How many seconds the server asks to wait.
+        How many seconds the server wants to be left alone.
     """
 
     def __init__(
@@ -146,8 +146,8 @@ class Server:
         """Return the error that a status other than 200 stands for.
 
         A `RetryError` where the same request may work later, a `FailedError` where fewer words
-        may, a `BlackBoxError` where neither will. A server that asks to wait for more than
-        ``max_wait`` seconds is not waited for.
+        may, a `BlackBoxError` where neither will. A server that wants a wait of more
+        than ``max_wait`` seconds is not waited for.
         """
         text = f"answered {reply.status} {reply.reason}{self._explanation(reply)}"
         if reply.status in REFUSAL_STATUSES:
@@ -157,7 +157,7 @@ class Server:
             if wait <= max_wait:
                 return RetryError(text, halve=reply.status in FAILURE_STATUSES, wait=wait)
             return BlackBoxError(
-                f"{self.who} answered {reply.status} {reply.reason} and asks to be left alone for "
+                f"{self.who} answered {reply.status} {reply.reason} and wants to be left alone for "
                 f"{min(wait, 1e12):.0f} s: try again later"
             )
         return BlackBoxError(f"{self.who} {text}: {self._advice(reply)}")
@@ -209,8 +209,8 @@ class Server:
             return f"no token was sent: put yours in the environment variable {name}"
         if not self.address.is_private:
             return (
-                f"the token in the environment variable {name} was not sent, since everybody on "
-                "the way could read it: use https://"
+                f"the token in the environment variable {name} was not sent, since "
+                "everybody in between could read it: use https://"
             )
         return f"the token in the environment variable {name} was sent and is not accepted"
 

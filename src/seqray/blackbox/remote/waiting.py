@@ -13,7 +13,7 @@ TICK_SECONDS = 0.1
 """How often the check is called during a wait."""
 
 FINISHING_SECONDS = 1.0
-"""How long a request under way may still take once the check has ended the query."""
+"""How long a running request may still take once the check has ended the query."""
 
 Check: TypeAlias = Callable[[], None]
 """Raises `Stopped` when the query has to end; called from any thread."""

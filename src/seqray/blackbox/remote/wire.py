@@ -172,7 +172,7 @@ def _fault(document: object, hide: Hide) -> str:
     if document["seqray"] != VERSION:
         return (
             f"it speaks version {document['seqray']} of the protocol, this seqray version "
-            f"{VERSION}: install a newer seqray, or let the box speak version {VERSION}"
+            f"{VERSION}: install a newer seqray"
         )
     if not isinstance(document.get("alphabet"), list):
         return '"alphabet" is no list of symbols'

@@ -3,10 +3,10 @@
 const LOSSES = {
   ndcg5: ["1 − NDCG₅, next symbols in another order", (value) => 1 - value],
   perplexity_ratio: ["1 − perplexity ratio", (value) => Math.abs(1 - value)],
-  kl_per_symbol: ["divergence a symbol, in bits", (value) => value],
+  kl_per_symbol: ["divergence per symbol, in bits", (value) => value],
   disagreement: ["another first choice", (value) => value],
   relative_error: ["relative error of weights", (value) => value],
-  kl: ["divergence a word, in bits", (value) => value],
+  kl: ["divergence per word, in bits", (value) => value],
   correlation: ["1 − correlation of weights", (value) => 1 - value],
   max_error: ["largest error of a weight", (value) => value],
   zeros: ["words that get no weight", (value) => value],
@@ -175,7 +175,7 @@ class Sizes {
     const own = content.ranks.filter(({ kept }) => kept === null).map(({ rank }) => rank);
     const table = content.fidelity;
     $("sizes-intro").textContent =
-      "The slider at the top needs no new questions: one computation gives automata of " +
+      "The slider at the top needs no new queries: one computation gives automata of " +
       "every size. More states follow the box more closely, up to the point where there " +
       "is nothing left to learn.";
     const name = $("metric").value || this.metrics[0];

@@ -51,7 +51,7 @@ function factLength(content) {
     lines.push([
       "Words have ",
       element("strong", {}, `${show(length[0])} ${show(length[0]) === "1" ? "symbol" : "symbols"}`),
-      ` on average${length[1] > 0 ? `, give or take ${show(length[1], 2)}` : ""}.`,
+      ` on average${length[1] > 0 ? `, with a standard deviation of ${show(length[1], 2)}` : ""}.`,
     ]);
   for (const states of absorbing)
     lines.push([`Once in ${names(states)}, a word stays there until it ends.`]);

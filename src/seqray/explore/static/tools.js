@@ -151,7 +151,7 @@ function capital(text) {
 
 /**
  * Cut names that do not fit, so that those that differ still differ: at the end where that keeps
- * them apart, else at the beginning, else in the middle; as in draw/graph.py.
+ * them distinct, else at the beginning, else in the middle; as in draw/graph.py.
  */
 function distinct(names, fits) {
   const cuts = {

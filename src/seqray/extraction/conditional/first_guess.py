@@ -15,7 +15,10 @@ MIN_PROBABILITY = 1e-7
 def first_guess(
     blocks: ConditionalBlocks, n_states: int, rng: np.random.Generator
 ) -> LogParameters:
-    """Put contexts that go on alike into one state, and count where they go on to."""
+    """Return parameters where contexts that go on alike share a state, from counts of transitions.
+
+    Every transition has a small probability, so that it can be learnt.
+    """
     features, contexts, visits = blocks.features, blocks.contexts, blocks.visits
     centres = cluster(features[contexts], visits, n_states, rng)
     state = _nearest(features, centres)
@@ -29,7 +32,6 @@ def first_guess(
     ends, symbols = np.zeros((n, flow.shape[1] - n_symbols)), np.zeros((n, n_symbols))
     np.add.at(ends, origin, flow[:, n_symbols:])
     np.add.at(symbols, origin, flow[:, :n_symbols])
-    # A little of every symbol goes everywhere, so that every transition can be learnt.
     mass = np.bincount(origin, visits, n) / visits.sum()
     goes_on += 0.05 * symbols[:, :, None] * (mass + 1 / n) / 2
     goes_on *= rng.uniform(0.9, 1.1, goes_on.shape)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.ranks import NEVER_ENDS
+from seqray.automata.ranks import MIN_ENDING
 from seqray.automata.words import Alphabet
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.first_guess import first_guess
@@ -99,7 +99,7 @@ def to_automaton(
     """
     begin, goes_on = (softmax(each.astype(np.float64)) for each in parameters)
     n, end = len(begin), len(begin) * len(alphabet)
-    goes_on[:, end] = np.maximum(goes_on[:, end], NEVER_ENDS)
+    goes_on[:, end] = np.maximum(goes_on[:, end], MIN_ENDING)
     goes_on /= goes_on.sum(axis=1, keepdims=True)
     transitions = goes_on[:, :end].reshape(n, len(alphabet), n).transpose(1, 0, 2)
     if max_stay is None:

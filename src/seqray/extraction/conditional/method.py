@@ -18,6 +18,7 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.queried import QueriedModel
+from seqray.blackbox.queries.meter import Meter
 from seqray.blackbox.queries.oracle import MeteredModel
 from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
@@ -76,13 +77,7 @@ def conditional_method(job: Job) -> Extraction:
         learning = learn_in_parts(learner, _pacer(learner))
         learning = learn_from_counterexamples(learner, learning)
     except Stopped as stopped:
-        if meter.left > 0:
-            raise
-        n_symbols = len(job.box.alphabet)
-        enough = sufficient_budget(n_symbols, max_length, SETTINGS)
-        enough = max(enough, 2 * (meter.budget or 0))
-        message = f"{stopped}: about {enough:,} are enough, fewer for shorter words"
-        raise Stopped(stopped.reason, message) from None
+        raise _with_advice(stopped, meter, len(job.box.alphabet), max_length) from None
     table, learning = rank_table(learner, learning)
     if job.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
@@ -104,6 +99,16 @@ def conditional_method(job: Job) -> Extraction:
     basis = _basis(job, part, is_drawn=data_set is None)
     automata = dataclasses.replace(part.svd, fitted=table.fitted)
     return Extraction(automata, basis, table.fidelity, settings)
+
+
+def _with_advice(stopped: Stopped, meter: Meter, n_symbols: int, max_length: int) -> Stopped:
+    """Say which budget is enough, where the budget was too small to learn anything."""
+    if meter.left > 0:
+        return stopped
+    enough = sufficient_budget(n_symbols, max_length, SETTINGS)
+    enough = max(enough, 2 * (meter.budget or 0))
+    message = f"{stopped}: about {enough:,} are enough, fewer for shorter words"
+    return Stopped(stopped.reason, message)
 
 
 def _pacer(learner: ConditionalLearner) -> Pacer:

@@ -1,4 +1,4 @@
-"""What may follow a word, in columns: with very many symbols some of them share one."""
+"""The columns of the outcomes after a word: with very many symbols some of them share one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seqray.util.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """In which column each symbol counts; the end, and what else there is, come after these.
+    """The column of each symbol; the end, and elsewhere if there is one, come after these.
 
     Examples
     --------
@@ -31,8 +31,8 @@ class Outcomes:
     def of(cls, words: Words, n_columns: int, needed: IntArray | None = None) -> Outcomes:
         """Give half of the columns to single symbols: those needed, and the most frequent ones.
 
-        The others share the other half. Where there are not more symbols than columns, each symbol
-        has its own, in the order of the alphabet.
+        The others share the other half. Where there are enough columns, each symbol has its own,
+        in the order of the alphabet.
         """
         n_symbols = len(words.alphabet)
         single = np.zeros(0, np.int64) if needed is None else np.unique(needed)
@@ -53,7 +53,7 @@ class Outcomes:
         return int(self.column.max()) + 1
 
     def grouped(self, probabilities: FloatArray) -> FloatArray:
-        """Return what follows, a column for each symbol and more, with these columns."""
+        """Add up the probabilities of symbols that share a column; the end and more stay."""
         n_symbols = len(self.column)
         if self.n_columns == n_symbols:
             return probabilities

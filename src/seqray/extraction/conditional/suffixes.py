@@ -21,12 +21,12 @@ MIN_SUFFIXES = 4
 
 
 def suffixes_of(words: Words, n_columns: int) -> Words:
-    """Return the suffixes of blocks with about so many columns."""
+    """Return the suffixes of blocks with about ``n_columns`` columns."""
     n_symbols = len(words.alphabet)
     n_parts = n_columns // (n_symbols + 1)
     if n_symbols > MAX_SYMBOLS_AS_SUFFIXES:
         return frequent_parts(words, max(MIN_SUFFIXES, n_parts))
-    # Every symbol is a suffix: only a rare one may distinguish two contexts.
+    # Every symbol is a suffix: a rare one may be all that distinguishes two contexts.
     empty = words.alphabet.words([()])
     every = empty[np.zeros(n_symbols, np.int64)].extended(np.arange(n_symbols))
     return Words.concatenate([every, frequent_parts(words, max(1, n_parts))])
