@@ -320,7 +320,7 @@ def basis_from(
         ("suffixes", suffixes, n_suffixes),
     ):
         if len(pieces) < wanted:
-            logger.warning("asked for %d %s, found only %d (%s)", wanted, name, len(pieces), source)
+            logger.warning("wanted %d %s, got only %d (%s)", wanted, name, len(pieces), source)
     return Basis(_words(alphabet, prefixes), _words(alphabet, suffixes), source, n_cut)
 
 

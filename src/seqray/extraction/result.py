@@ -165,32 +165,24 @@ def _to_json(value: Any) -> Any:
 
 
 def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[HankelRound | ConditionalRound]:
-    """Return the rounds of a run folder; in old ones the score has another name."""
-    records: list[HankelRound | ConditionalRound] = []
-    for each in rounds:
-        score = next(each[name] for name in ("score", "ndcg5", "closeness") if name in each)
-        if "contexts" in each:
-            sizes = each["words"], each["contexts"]
-            records.append(ConditionalRound(each["questions"], *sizes, score))
-        else:
-            sizes = each["prefixes"], each["suffixes"]
-            records.append(HankelRound(each["questions"], *sizes, score))
-    return records
+    """Return the rounds of a run folder."""
+    kinds = (HankelRound, ConditionalRound)
+    return [kinds["contexts" in each](**_renamed(each, "score", kinds)) for each in rounds]
 
 
 def _read_searches(searches: Sequence[Mapping[str, Any]]) -> list[CounterexampleSearch]:
-    """Return the searches of a run folder; in old ones the distance has another name."""
+    """Return the searches for counterexamples of a run folder."""
+    kinds = (CounterexampleSearch,)
+    renamed = [_renamed(each, "distance", kinds) for each in searches]
     return [
-        CounterexampleSearch(
-            questions=each["questions"],
-            states=each["states"],
-            distance=each["distance"] if "distance" in each else each["apart"],
-            after=each["after"],
-            words=each["words"],
-            then=SearchOutcome(each["then"]),
-        )
-        for each in searches
+        CounterexampleSearch(**{**each, "then": SearchOutcome(each["then"])}) for each in renamed
     ]
+
+
+def _renamed(record: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """Return a record with the one field renamed that has another name in old run folders."""
+    known = {each.name for kind in kinds for each in fields(kind)}
+    return {key if key in known else name: value for key, value in record.items()}
 
 
 READERS: Mapping[str, Callable[[Any], Any]] = {

@@ -153,7 +153,7 @@ def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:
     contexts = blocks.rows.words(blocks.contexts)
     if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
         logger.warning(
-            "asked for %d prefixes, found only %d (%s)",
+            "wanted %d prefixes, got only %d (%s)",
             *(job.n_prefixes, len(contexts), source),
         )
     return Basis(contexts, blocks.suffixes, f"contexts of {len(words):,} {source}", n_cut)
