@@ -184,8 +184,8 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         if job.request.target is not None:  # no more than were queried to learn from
             n_words = min(n_words, max(256, known.n_questions // HANKEL.n_continuations))
         try:
-            ask = job.oracle.weights
-            words = typical_words(known, ask, n_words, seed=rng, limit=job.limit)
+            weights_of = job.oracle.weights
+            words = typical_words(known, weights_of, n_words, seed=rng, limit=job.limit)
         except Stopped:
             words = basis.suffixes[:0]
         words = words[np.flatnonzero(words.lengths <= job.longest)]
@@ -242,7 +242,7 @@ def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) 
 
 
 def _max_length(job: Job, n_words: int) -> int:
-    """Return how long a word may be: where each symbol is a step, a budget allows shorter ones."""
+    """Return how long a word may be: a budget of steps allows shorter ones."""
     if job.meter.allowance is None or job.oracle.mode is not QueryMode.STATES:
         return job.longest
     return min(job.longest, job.meter.allowance // (16 * HANKEL.n_long_continuations * n_words))

@@ -32,6 +32,7 @@ from seqray.extraction.hankel.sizes import (
     wanted_size,
 )
 from seqray.extraction.job import Job, announce, note_unused, probe_noise
+from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
     ValidationWords,
@@ -105,7 +106,7 @@ class _Filled(NamedTuple):
 
 def hankel_method(job: Job) -> Extraction:
     """Extract automata of every rank from blocks of the Hankel matrix."""
-    grows = _grows(job)
+    grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
     rng, held_out_rng = job.rngs()
     planned = sizes_to_come(job)[-1] if grows else affordable_size(job)
     n_cells = math.prod(planned) * len(job.oracle.alphabet)
@@ -217,7 +218,7 @@ def _decomposed(
     """Factor blocks with the weights for rows and columns that give the highest fidelity."""
     best: tuple[RankedAutomata, FidelityTable, str] | None = None
     best_score = -np.inf
-    for weighting in ("none",) if job.request.method == "paper" else WEIGHTINGS:
+    for weighting in ("none",) if job.request.method is Method.PAPER else WEIGHTINGS:
         with job.timing("svd"):
             svd = decompose(
                 blocks,
@@ -245,13 +246,6 @@ def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> HankelRound:
 # The basis ----------------------------------------------------------------------------------------
 
 
-def _grows(job: Job) -> bool:
-    """Whether to grow the basis: the user wants that, or the box cannot be sampled."""
-    if job.request.basis is None:
-        return job.request.method != "paper" and not job.oracle.predicts
-    return isinstance(job.request.basis, str) and job.request.basis == "grown"
-
-
 def _drawn(job: Job, rng: np.random.Generator) -> Basis:
     """Return the basis that was given, or draw one."""
     reader, basis, alphabet = job.oracle.reader, job.request.basis, job.oracle.alphabet
@@ -259,8 +253,8 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
         return _fitting(basis, job.limit)
     size = affordable_size(job)
     if basis is None:
-        basis = "uniform" if job.request.method == "paper" else "sampled"
-    split = "whole" if job.request.method == "paper" else "halves"
+        basis = "uniform" if job.request.method is Method.PAPER else "sampled"
+    split = "whole" if job.request.method is Method.PAPER else "halves"
     if not isinstance(basis, str):
         return data_basis(alphabet.words(basis), *size, seed=rng, split=split, limit=job.limit)
     if basis == "uniform":
