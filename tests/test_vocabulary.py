@@ -53,10 +53,10 @@ ALLOWED_PHRASES = [
 ]
 
 # Names that users, files or other programs know; each with the place that says so.
-ALLOWED_NAMES: dict[str, str] = {}
+ALLOWED_NAMES = {"futures": "concurrent.futures of the standard library"}
 
 # Keys in files that earlier versions saved; only as whole strings in the code.
-SAVED_KEYS = {"apart"}
+SAVED_KEYS = {"apart", "asked"}
 
 IN_SENTENCES = re.compile(rf"\b({'|'.join([*sorted(NOWHERE), *PHRASES])})\b", re.IGNORECASE)
 ALLOWED = re.compile(rf"\b({'|'.join(ALLOWED_PHRASES)})\b", re.IGNORECASE)
