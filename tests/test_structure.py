@@ -55,13 +55,9 @@ EXTRA_TESTS = {
     "blackbox/remote/test_kill.py": "what a kill leaves of a run with a server",
     "blackbox/remote/test_openapi.py": "docs/openapi.json",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
-    "cli/test_lengths.py": "--max-length of every command",
-    "cli/test_queries.py": "limits, stores and Ctrl-C of every command that queries a box",
-    "cli/test_secrets.py": "secrets in the output of every command",
-    "explain/test_page.py": "docs/explaining.md",
+    "draw/test_drawings.py": "geometric facts of whole drawings",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
     "extraction/test_limits.py": "limits of every method and kind of box",
-    "fidelity/test_leaking.py": "boxes that leak, in every room",
 }
 
 

@@ -5,7 +5,7 @@ import seqray
 from seqray import Basis, WeightedAutomaton, extract
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.extraction.hankel.method import WEIGHTINGS
-from seqray.extraction.parameters import METHODS
+from seqray.extraction.request import METHODS
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
 

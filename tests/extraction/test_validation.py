@@ -9,7 +9,7 @@ import seqray
 from seqray import WeightedAutomaton, black_box, extract
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
-from seqray.extraction.request import Job
+from seqray.extraction.job import Job
 from seqray.extraction.validation import known_words, validation_words
 from seqray.fidelity.reference import Reference
 from told import rng

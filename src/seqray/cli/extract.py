@@ -24,7 +24,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.extraction.parameters import BASES
+from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason

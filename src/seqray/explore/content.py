@@ -15,7 +15,7 @@ from seqray.draw.graph import shown_name
 from seqray.explain.background import Background
 from seqray.explore.ranks import PackedRanks
 from seqray.explore.recorded import RecordedAnswers
-from seqray.extraction.parameters import METHODS
+from seqray.extraction.request import METHODS
 from seqray.extraction.result import Extraction
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity

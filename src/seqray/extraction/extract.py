@@ -16,11 +16,11 @@ from seqray.automata.words import Alphabet
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import Oracle, open_oracle
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.conditional.method import conditional_method
-from seqray.extraction.hankel.method import by_blocks
-from seqray.extraction.parameters import BasisChoice, Method, Request, named_method
-from seqray.extraction.request import Job
+from seqray.extraction.hankel.method import hankel_method
+from seqray.extraction.job import Job
+from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.table import FidelityTable
 from seqray.util.errors import ArgumentError, SeqrayError
@@ -76,7 +76,7 @@ def extract(
         The largest number of states.
     method
         ``"auto"``, ``"paper"``, ``"weighted"`` or ``"conditional"``: see
-        `seqray.extraction.parameters.METHODS`.
+        `seqray.extraction.request.METHODS`.
     basis
         Where prefixes and suffixes come from: ``"sampled"`` from the box, ``"grown"`` from words
         that weigh much in smaller blocks (see `growth`), ``"uniform"``, a `Basis` of your
@@ -141,10 +141,10 @@ def extract(
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
     with opened_store(store) as cache:
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
-        job = _job(request, oracle, progress)
+        job = Job(oracle, request, progress)
         try:
-            by_method = conditional_method if request.method is Method.CONDITIONAL else by_blocks
-            extraction = by_method(job)
+            is_conditional = request.method is Method.CONDITIONAL
+            extraction = (conditional_method if is_conditional else hankel_method)(job)
         except MemoryError as error:
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and "
@@ -153,7 +153,7 @@ def extract(
             ) from error
     _warn_of_missed_target(extraction, request.target)
     _warn_of_low_score(extraction.fidelity)
-    return _with_settings(extraction, job, request)
+    return _with_settings(extraction, job)
 
 
 def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,38 +172,22 @@ def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _job(request: Request, oracle: Oracle, progress: Progress | None) -> Job:
-    return Job(
-        oracle=oracle,
-        method=request.method,
-        basis=request.basis,
-        n_prefixes=request.n_prefixes,
-        n_suffixes=request.n_suffixes,
-        max_rank=request.max_rank,
-        max_length=request.max_length,
-        target=request.target,
-        counterexamples=request.counterexamples,
-        seed=request.seed,
-        progress=progress,
-    )
-
-
-def _with_settings(extraction: Extraction, job: Job, request: Request) -> Extraction:
+def _with_settings(extraction: Extraction, job: Job) -> Extraction:
     """Add to what a method recorded what holds for every method."""
     basis = extraction.basis
     settings = replace(
         extraction.settings,
-        method=str(job.method),
+        method=str(job.request.method),
         asked=job.oracle.mode.value,
         basis=basis.source,
         prefixes=len(basis.prefixes),
         suffixes=len(basis.suffixes),
         words_cut=basis.n_cut,
-        max_rank=job.max_rank,
-        max_length=job.max_length,
-        seed=job.seed,
+        max_rank=job.request.max_rank,
+        max_length=job.request.max_length,
+        seed=job.request.seed,
         held_out_words=extraction.fidelity.fidelities[0].n_words,
-        repeat=request.repeat,
+        repeat=job.repeat,
         seconds={phase: round(taken, 3) for phase, taken in job.spent.items()},
         python=platform.python_version(),
         numpy=np.__version__,

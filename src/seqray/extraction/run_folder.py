@@ -26,7 +26,7 @@ import numpy as np
 from seqray.automata.ranks import FITTED, RankedAutomata
 from seqray.automata.words import Alphabet
 from seqray.extraction.basis import Basis
-from seqray.extraction.parameters import Method
+from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.run_files import check_run_target, opened_run, write_run

@@ -27,7 +27,7 @@ from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
 from seqray.extraction.hankel.settings import HANKEL
-from seqray.extraction.request import N_HELD_OUT, Job, draw_within
+from seqray.extraction.job import N_HELD_OUT, Job, draw_within
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
@@ -181,7 +181,7 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         n_words, n_each = 2 * N_HELD_OUT, HANKEL.n_continuations + HANKEL.n_long_continuations
         if job.meter.allowance is not None:  # an eighth of it, with the words made of them
             n_words = min(n_words, job.meter.allowance // (8 * n_each))
-        if job.target is not None:  # no more than were queried to learn from
+        if job.request.target is not None:  # no more than were queried to learn from
             n_words = min(n_words, max(256, known.n_questions // HANKEL.n_continuations))
         try:
             weights_of = job.oracle.weights
@@ -191,7 +191,8 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         words = words[np.flatnonzero(words.lengths <= job.longest)]
         if len(words):
             return words
-    longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    in_blocks = int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    longest = job.request.max_length or in_blocks
     return uniform_words(
         job.oracle.alphabet, _n_drawn(job, basis), seed=rng, max_length=max(1, longest)
     )

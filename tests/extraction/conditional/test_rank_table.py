@@ -6,7 +6,7 @@ from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional import learner
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.rank_table import RankTable
-from seqray.extraction.request import draw_within
+from seqray.extraction.job import draw_within
 from told import known_of
 
 

@@ -32,12 +32,7 @@ from seqray.extraction.conditional.learner import (
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
 from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.conditional.rank_table import rank_table
-from seqray.extraction.request import (
-    N_HELD_OUT,
-    Job,
-    draw_within,
-    probe_noise,
-)
+from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.errors import ArgumentError, Stopped
@@ -68,16 +63,14 @@ def conditional_method(job: Job) -> Extraction:
     except Stopped as stopped:
         raise _with_advice(stopped, meter, len(job.oracle.alphabet), max_length) from None
     table, learning = rank_table(learner, learning)
-    if job.counterexamples:
+    if job.request.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
     part = learning.part
-    counts, stopped_early = meter.counts(), learning.stopped
+    stopped_early = learning.stopped
     settings = ExtractionSettings(
         columns=part.blocks.features.shape[1],
         fitted_ranks=sorted(table.fitted_ranks),
-        questions=counts["questions"],
-        validation_questions=counts["validation_questions"],
-        queries_sent=counts["queries_sent"],
+        **meter.counts(),
         steps=meter.n_queries,
         rounds=learning.rounds,
         counterexamples=learning.searches,
@@ -108,18 +101,18 @@ def _pacer(learner: ConditionalLearner) -> Pacer:
         len(job.oracle.alphabet),
         learner.word_length,
         caches=learner.oracle.caches,
-        has_target=job.target is not None,
-        share_of_limits=settings.first_share_of_limits if job.counterexamples else 1.0,
+        has_target=job.request.target is not None,
+        share_of_limits=settings.first_share_of_limits if job.request.counterexamples else 1.0,
         settings=settings,
     )
 
 
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     """Return the words to learn from, in random order; None: words drawn from the box."""
-    assert not isinstance(job.basis, Basis)
-    if job.basis is None or isinstance(job.basis, str):
+    assert not isinstance(job.request.basis, Basis)
+    if job.request.basis is None or isinstance(job.request.basis, str):
         return None
-    words = job.oracle.alphabet.words(job.basis)
+    words = job.oracle.alphabet.words(job.request.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
     words = _readable(words, job.limit)
@@ -151,9 +144,10 @@ def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:
         logger.warning(WORDS_CUT_WARNING, n_cut, job.longest)
     source = f"words {'drawn from the box' if is_drawn else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
-    if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
+    wanted = job.request.n_prefixes
+    if part.share == 1 and wanted is not None and len(contexts) < wanted:
         logger.warning(
             "wanted %d prefixes, got only %d (%s)",
-            *(job.n_prefixes, len(contexts), source),
+            *(wanted, len(contexts), source),
         )
     return Basis(contexts, blocks.suffixes, f"contexts of {len(words):,} {source}", n_cut)

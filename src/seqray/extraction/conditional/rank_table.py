@@ -82,7 +82,7 @@ def rank_table(learner: ConditionalLearner, learning: Learning) -> tuple[RankTab
                 learning = replace(learning, stopped=stopped)
                 break
             table = _with_fitted(learner, part, table, fitted)
-    if learner.job.counterexamples:
+    if learner.job.request.counterexamples:
         return _validate_choice(learner, learning, table)
     return table, learning
 
@@ -122,7 +122,7 @@ def _validate_choice(
     part, max_rank = learning.part, table.svd.max_rank
     counterexamples = part.counterexamples.to_validate
     searched = {max_rank}
-    for _ in range(learner.job.counterexamples):
+    for _ in range(learner.job.request.counterexamples):
         rank = table.fidelity.best_rank()
         if rank in searched:
             break

@@ -12,6 +12,7 @@ import numpy as np
 
 from seqray.automata.ranks import RankedAutomata
 from seqray.automata.stepper import predicts
+from seqray.blackbox.queries.limits import QueryCounts
 from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.blackbox.queries.noise_probe import N_PROBED
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
@@ -30,12 +31,8 @@ from seqray.extraction.hankel.sizes import (
     sizes_to_come,
     wanted_size,
 )
-from seqray.extraction.request import (
-    Job,
-    announce,
-    note_unused,
-    probe_noise,
-)
+from seqray.extraction.job import Job, announce, note_unused, probe_noise
+from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
     ValidationWords,
@@ -92,6 +89,12 @@ class Growth:
         return self.is_target_reached or self.stopped is not None
 
 
+class StepCounts(QueryCounts):
+    """What was counted, with the steps of a box with states."""
+
+    steps: int
+
+
 class _Filled(NamedTuple):
     """The last blocks, why they are not all, and what the box says of words to compare on."""
 
@@ -101,9 +104,9 @@ class _Filled(NamedTuple):
     noise: Noise
 
 
-def by_blocks(job: Job) -> Extraction:
+def hankel_method(job: Job) -> Extraction:
     """Extract automata of every rank from blocks of the Hankel matrix."""
-    grows = _grows(job)
+    grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
     rng, held_out_rng = job.rngs()
     planned = sizes_to_come(job)[-1] if grows else affordable_size(job)
     n_cells = math.prod(planned) * len(job.oracle.alphabet)
@@ -117,13 +120,9 @@ def by_blocks(job: Job) -> Extraction:
     rounds = growth.rounds
     if not growth.is_target_reached:
         rounds = (*rounds, _round(job, blocks, table))
-    counts = _counts(job.oracle, blocks)
     settings = ExtractionSettings(
         weighting=weighting,
-        questions=counts["questions"],
-        validation_questions=counts["validation_questions"],
-        queries_sent=counts["queries_sent"],
-        steps=counts["steps"],
+        **_counts(job.oracle, blocks),
         stopped=str(stopped or ""),
         stop_reason=None if stopped is None else stopped.reason,
         noise=noise,
@@ -203,7 +202,7 @@ def _is_silent(reference: Reference, blocks: HankelBlocks) -> bool:
     return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
 
 
-def _counts(oracle: Oracle, blocks: HankelBlocks) -> dict[str, int]:
+def _counts(oracle: Oracle, blocks: HankelBlocks) -> StepCounts:
     """Return what was queried, in words, prefixes or steps; an automaton's words are free."""
     counts, steps = oracle.meter.counts(), 0
     if oracle.is_free:
@@ -219,14 +218,14 @@ def _decomposed(
     """Factor blocks with the weights for rows and columns that give the highest fidelity."""
     best: tuple[RankedAutomata, FidelityTable, str] | None = None
     best_score = -np.inf
-    for weighting in ("none",) if job.method == "paper" else WEIGHTINGS:
+    for weighting in ("none",) if job.request.method is Method.PAPER else WEIGHTINGS:
         with job.timing("svd"):
             svd = decompose(
                 blocks,
-                max_rank=job.max_rank,
+                max_rank=job.request.max_rank,
                 weighting=weighting,
                 noise=_noise_of_mean(noise, job.repeat),
-                seed=job.seed,
+                seed=job.request.seed,
             )
         with job.timing("choose"):
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
@@ -247,22 +246,15 @@ def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> HankelRound:
 # The basis ----------------------------------------------------------------------------------------
 
 
-def _grows(job: Job) -> bool:
-    """Whether to grow the basis: the user wants that, or the box cannot be sampled."""
-    if job.basis is None:
-        return job.method != "paper" and not job.oracle.predicts
-    return isinstance(job.basis, str) and job.basis == "grown"
-
-
 def _drawn(job: Job, rng: np.random.Generator) -> Basis:
     """Return the basis that was given, or draw one."""
-    reader, basis, alphabet = job.oracle.reader, job.basis, job.oracle.alphabet
+    reader, basis, alphabet = job.oracle.reader, job.request.basis, job.oracle.alphabet
     if isinstance(basis, Basis):
         return _fitting(basis, job.limit)
     size = affordable_size(job)
     if basis is None:
-        basis = "uniform" if job.method == "paper" else "sampled"
-    split = "whole" if job.method == "paper" else "halves"
+        basis = "uniform" if job.request.method is Method.PAPER else "sampled"
+    split = "whole" if job.request.method is Method.PAPER else "halves"
     if not isinstance(basis, str):
         return data_basis(alphabet.words(basis), *size, seed=rng, split=split, limit=job.limit)
     if basis == "uniform":
@@ -277,7 +269,7 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
 
 
 def _uniform(job: Job, size: Size, rng: np.random.Generator) -> Basis:
-    alphabet, longest = job.oracle.alphabet, job.max_length
+    alphabet, longest = job.oracle.alphabet, job.request.max_length
     return uniform_basis(alphabet, *size, seed=rng, max_length=longest, limit=job.limit)
 
 
@@ -345,14 +337,14 @@ def _compared(
     job: Job, growth: Growth, known: HankelBlocks, rng: np.random.Generator
 ) -> tuple[RankedAutomata, Growth]:
     """Factor blocks, and with a target compare them with the box."""
-    if job.target is None:
-        return decompose(known, max_rank=job.max_rank, seed=job.seed), growth
+    if job.request.target is None:
+        return decompose(known, max_rank=job.request.max_rank, seed=job.request.seed), growth
     with job.meter.validating():
         held_out = validation_words(job, growth.basis, known, rng)
         reference = held_out.query(job.oracle.reader)
     svd, table, _ = _decomposed(job, known, reference, NO_NOISE)
     rounds = (*growth.rounds, _round(job, known, table))
-    is_reached = len(rounds) > 1 and min(each.score for each in rounds[-2:]) >= job.target
+    is_reached = len(rounds) > 1 and min(each.score for each in rounds[-2:]) >= job.request.target
     return svd, dataclasses.replace(growth, rounds=rounds, is_target_reached=is_reached)
 
 
