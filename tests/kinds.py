@@ -30,7 +30,7 @@ SLOW = {
     "cli/test_queries.py": "runs commands as processes and interrupts them",
     "cli/test_bench.py": "runs sweeps in processes and interrupts them",
     "cli/test_demo.py": "runs the whole demo",
-    "draw/test_geometry.py": "draws many automata and looks at every pair of shapes",
+    "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
     "experiments/test_cells.py": "extracts automata of every rank from generated problems",
     "experiments/test_distillation.py": "runs a sweep",
     "experiments/test_boxes.py": "runs a sweep",
