@@ -139,7 +139,7 @@ def test_ctrl_c_ends_a_server(extracted):
     ) as server:
         address = server.stdout.readline().split()[0]
         question = urllib.request.Request(
-            f"{address}ask", b'{"word": [0]}', {"Content-Type": "application/json"}
+            f"{address}query", b'{"word": [0]}', {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(question) as answer:
             assert json.load(answer)["weight"] >= 0
