@@ -39,7 +39,7 @@ def pairs() -> Iterator[tuple[str, seqray.WeightedAutomaton, seqray.WeightedAuto
 
 def rarely_wrong(machine: seqray.WeightedAutomaton) -> seqray.WeightedAutomaton:
     """Return the rank of an SVD whose share of words without a positive weight is rare."""
-    extraction = seqray.extract(machine, method="weighted", prefixes=100, suffixes=100)
+    extraction = seqray.extract(machine, method="weighted", n_prefixes=100, n_suffixes=100)
     words = machine.sample(N_TRUE, seed=np.random.default_rng(98)).words
     automata = [extraction.automaton(rank) for rank in range(2, extraction.max_rank + 1)]
     shares = [np.mean(automaton.weights(words) <= 0) for automaton in automata]

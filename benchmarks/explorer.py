@@ -25,8 +25,9 @@ from common import one_thread, report
 
 import seqray
 from seqray.automata.algebra import change_basis
+from seqray.automata.ranks import RankedAutomata
 from seqray.explore.page import to_html
-from seqray.extraction.svd import Decomposition
+from seqray.extraction.result import ExtractionSettings
 from seqray.fidelity.compare import compare_ranks
 from seqray.fidelity.reference import Reference
 
@@ -48,9 +49,10 @@ def turned(wa: seqray.WeightedAutomaton, rng: np.random.Generator) -> seqray.Ext
     words = wa.sample(100, seed=rng).words
     table = compare_ranks(Reference.query(wa, words), dense, range(1, N_STATES + 1))
     basis = seqray.uniform_basis(wa.alphabet, 10, 10, seed=rng)
-    settings = {"rank": N_STATES, "method": "weighted", "questions": 0}
+    settings = ExtractionSettings(rank=N_STATES, method="weighted", questions=0)
     values = np.arange(N_STATES, 0, -1.0)
-    return seqray.Extraction(Decomposition(values, dense), basis, table, settings)
+    automata = RankedAutomata(dense, singular_values=values)
+    return seqray.Extraction(automata, basis, table, settings)
 
 
 def measure(browser: Any, file: Path) -> dict[str, float]:

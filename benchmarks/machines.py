@@ -20,7 +20,7 @@ from common import learning_steps, report, write_table
 import seqray
 from seqray.automata.minimal import minimise
 from seqray.automata.sampling import sample
-from seqray.extraction.request import N_HELD_OUT
+from seqray.extraction.job import N_HELD_OUT
 from seqray.fidelity.compare import compare_ranks
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import TOLERANCE, first_near_best

@@ -21,7 +21,6 @@ from common import report, write_table
 
 import seqray
 from seqray.automata.balanced import distance
-from seqray.automata.ranks import RankedAutomata
 from seqray.explain.loss import checked_words
 from seqray.formats.pautomac import read_machine
 
@@ -46,12 +45,12 @@ def main() -> None:
     for problem in range(1, 49):
         machine = read_machine(options.data / "pautomac" / f"{problem}.pautomac_model.txt")
         extraction = seqray.extract(
-            machine, prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
+            machine, n_prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
         )
-        spectral = RankedAutomata(
-            extraction.decomposition.largest, extraction.decomposition.prefix_final
-        )
-        automata = {"best": extraction.best(), "svd": spectral.automaton(extraction.max_rank)}
+        automata = {
+            "best": extraction.best(),
+            "svd": extraction.automata.spectral(extraction.max_rank),
+        }
         for which, automaton in automata.items():
             rows.append(row := {"problem": problem, "which": which} | measure(automaton))
             print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)

@@ -102,7 +102,7 @@ def over_http() -> dict[str, Any]:
         cache = Path(folder, "answers.sqlite")
         box = seqray.http_box(server.url)
         first, second = (
-            summary(seqray.extract(box, prefixes=40, suffixes=40, max_rank=20, store=cache))
+            summary(seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=20, store=cache))
             for _ in range(2)
         )
     server.shutdown()

@@ -24,7 +24,7 @@ def main() -> None:
         child = Path(__file__).with_name("cmd_child.py")
         # The same as seqray.open_black_box("cmd:python examples/cmd_child.py wa:machine.json").
         box = cmd_box([sys.executable, str(child), f"wa:{folder}/machine.json"])
-        found = seqray.extract(box, prefixes=40, suffixes=40)
+        found = seqray.extract(box, n_prefixes=40, n_suffixes=40)
         wa = found.best()
         print(f"the child became {wa}")
         words = ["b", "ab", "abba", "bbbbbb"]

@@ -81,7 +81,7 @@ def main() -> None:
         model.save_pretrained(folder)
         tokenizer().save_pretrained(folder)
         box = seqray.open_black_box(f"hf:{folder}", alphabet=WORDS)
-    found = seqray.extract(box, prefixes=40, suffixes=40, max_rank=10, max_length=30)
+    found = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=10, max_length=30)
     wa = found.best()
     print(f"the model became {wa}")
     print(f"{'next after':<24}" + "".join(f"{word:>16}" for word in [*WORDS, "the end"]))

@@ -24,7 +24,7 @@ box = seqray.black_box(balance, "()")
 def main() -> None:
     sys.path.insert(0, str(Path(__file__).parent))  # as if started in this folder
     opened = seqray.open_black_box("python:python_box:box")
-    wa = seqray.extract(opened, prefixes=30, suffixes=30).best()
+    wa = seqray.extract(opened, n_prefixes=30, n_suffixes=30).best()
     print(f"the function became {wa}")
     words = ["", "(", "(()", ")))((", "((((()"]
     for word, said, computed in zip(words, opened.weights(words), wa.weights(words), strict=True):

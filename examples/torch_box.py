@@ -64,7 +64,7 @@ def main() -> None:
 
     card = Card(seqray.Alphabet(ALPHABET), "value", start=START)
     box = torch_box(module, card, step=module.step)
-    wa = seqray.extract(box, prefixes=60, suffixes=60, max_rank=6).automaton(2)
+    wa = seqray.extract(box, n_prefixes=60, n_suffixes=60, max_rank=6).automaton(2)
     print(f"the module became {wa}")
     for word, said, computed in zip(WORDS, box.weights(WORDS), wa.weights(WORDS), strict=True):
         shown = word if len(word) < 9 else f"a × {len(word)}"

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
-    from seqray.extraction.extract import Extraction, extract
+    from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
+    from seqray.extraction.hankel.decomposition import decompose
     from seqray.extraction.hankel.fill import fill
     from seqray.extraction.repair import repair
+    from seqray.extraction.result import Extraction
     from seqray.extraction.run_folder import open_run, save_run
     from seqray.extraction.self_check import check
-    from seqray.extraction.svd import decompose
     from seqray.fidelity.compare import compare
     from seqray.fidelity.disagreements import disagreements
     from seqray.fidelity.reference import Reference
@@ -93,7 +94,7 @@ _ROOMS = {
     "BlackBox": "blackbox.protocol",
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
-    "Extraction": "extraction.extract",
+    "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
@@ -123,7 +124,7 @@ _ROOMS = {
     "cmd_box": "blackbox.remote.cmd",
     "compare": "fidelity.compare",
     "data_basis": "extraction.basis",
-    "decompose": "extraction.svd",
+    "decompose": "extraction.hankel.decomposition",
     "disagreements": "fidelity.disagreements",
     "distance": "formats.automaton_arguments",
     "equivalent": "formats.automaton_arguments",

@@ -13,7 +13,7 @@ from seqray.util.errors import ArgumentError
 
 
 class Endless:
-    """A stepper that never stops, and counts what it is asked."""
+    """A stepper that never stops, and counts its steps."""
 
     alphabet = FIGURE_1.alphabet
 

@@ -10,7 +10,7 @@ from seqray.automata.tree import PrefixTree
 
 
 class Endless:
-    """A stepper that never stops, and counts what it is asked."""
+    """A stepper that never stops, and counts its steps."""
 
     alphabet = FIGURE_1.alphabet
 

@@ -122,14 +122,14 @@ def test_distinct_keys_are_sorted_and_found_again(n_keys):
 
 
 class Reader:
-    """A stepper whose state is a number that only one word leads to; it notes what is asked."""
+    """A stepper whose state is a number that only one word leads to; it counts steps."""
 
     def __init__(self):
-        self.asked = []
+        self.stepped = []
 
     def step(self, states, parents, symbols):
         assert parents.max() < len(states)
-        self.asked.append(len(parents))
+        self.stepped.append(len(parents))
         return states[parents] * 4 + symbols[:, None] + 1
 
 
@@ -149,8 +149,8 @@ def test_a_walk_visits_every_node_once_after_its_parent_whatever_the_batch(batch
         seen[nodes] += 1
         states[nodes] = values[:, 0]
     assert (seen == 1).all()
-    assert max(reader.asked) <= batch
-    assert sum(reader.asked) == len(tree) - 1
+    assert max(reader.stepped) <= batch
+    assert sum(reader.stepped) == len(tree) - 1
     np.testing.assert_array_equal(states, [state(word) for word in texts(tree.words())])
 
 
@@ -162,7 +162,7 @@ def test_walking_from_many_states_together_is_walking_from_each(batch):
     together = np.full((len(tree), width), np.nan)
     for nodes, values in walk(reader, tree, starts, width=width, batch=batch):
         together[nodes] = values[:, 0].reshape(-1, width)
-    assert max(reader.asked) <= max(batch, width)
+    assert max(reader.stepped) <= max(batch, width)
     for lane, start in enumerate(starts[:, 0]):
         expected = [state(word, start) for word in texts(tree.words())]
         np.testing.assert_array_equal(together[:, lane], expected)

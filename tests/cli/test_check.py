@@ -10,7 +10,7 @@ SMALL = ("--prefixes", "30", "--suffixes", "30")
 
 def test_check_shows_its_results(folder, run):
     text = " ".join(run("check", "machine.json").split())
-    for part in ("batch = single", "padded = unpadded", "Σp = 1", "words a second", "✓"):
+    for part in ("batch = single", "padded = unpadded", "Σp = 1", "words per second", "✓"):
         assert part in text
 
 

@@ -72,7 +72,7 @@ def test_extract_shows_where_they_disagreed(folder, run):
 
 def test_a_target_is_refused_where_nothing_predicts(folder, fails):
     error = fails(2, "extract", "machine.json", "-o", "run", "--target", "0.9", "--method", "paper")
-    assert "target: only the method conditional, and a basis that is grown, ask" in error
+    assert "target: only the method conditional, and a basis that is grown, stop early" in error
 
 
 def test_extract_takes_all_it_is_told(folder, run):
@@ -169,7 +169,7 @@ def test_extract_says_what_the_library_warns_of(folder, run_both):
     basis = ("--basis", "words.txt", "--prefixes", "9999", "--max-rank", "2")
     for method in ("auto", "weighted"):
         _, error = run_both("extract", "machine.json", "-o", "run", *basis, "--method", method)
-        assert "Note: asked for 9999 prefixes, found only" in error
+        assert "Note: wanted 9999 prefixes, got only" in error
 
 
 def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):

@@ -80,11 +80,11 @@ def labels_on_heads(found: Arrangement) -> list[tuple[int, int]]:
     hits = []
     for j, curve in enumerate(found.curves):
         triangle = head_corners(curve, WIDEST)
-        apart = np.zeros(len(boxes), bool)
+        separate = np.zeros(len(boxes), bool)
         for axis in (1, 1j, *(1j * (np.roll(triangle, -1) - triangle))):
             head, label = (triangle * np.conj(axis)).real, (corners * np.conj(axis)).real
-            apart |= (head.max() <= label.min(axis=1)) | (label.max(axis=1) <= head.min())
-        hits += [(i, j) for i, clear in zip(found.labels, apart, strict=True) if not clear]
+            separate |= (head.max() <= label.min(axis=1)) | (label.max(axis=1) <= head.min())
+        hits += [(i, j) for i, clear in zip(found.labels, separate, strict=True) if not clear]
     return hits
 
 

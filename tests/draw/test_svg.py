@@ -68,8 +68,8 @@ def check_layout(root: ElementTree.Element) -> None:
     assert (boxes[:, 2:] <= [left + width, top + height]).all()
     for at, box in enumerate(boxes):
         others = boxes[at + 1 :]
-        apart = (others[:, :2] >= box[2:]).any(axis=1) | (others[:, 2:] <= box[:2]).any(axis=1)
-        assert apart.all()
+        clear = (others[:, :2] >= box[2:]).any(axis=1) | (others[:, 2:] <= box[:2]).any(axis=1)
+        assert clear.all()
     for circle in root.iter(f"{SVG}circle"):
         x, y, r = (float(circle.attrib[k]) for k in ("cx", "cy", "r"))
         assert left <= x - r

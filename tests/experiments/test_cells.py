@@ -106,4 +106,4 @@ def test_settings_are_passed_on_to_our_own_method(monkeypatch):
     monkeypatch.setattr(cells, "extract", extract)
     settings = replace(SMALL, n_contexts=70, seed=5)
     cells.measure_auto(Cell(GeneratedSource(1), "", 20, settings))
-    assert loaded == {"prefixes": 70, "max_rank": 8, "target": 1.0, "seed": 5}
+    assert loaded == {"n_prefixes": 70, "max_rank": 8, "target": 1.0, "seed": 5}

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -6,6 +7,7 @@ import seqray
 from explore.subjects import machine, probabilities, real
 from seqray.explore.content import Subject, how_made, page_content
 from seqray.explore.recorded import record_answers
+from seqray.extraction.result import ExtractionSettings
 
 RANKS = range(1, 7)
 
@@ -71,11 +73,9 @@ def test_how_it_was_made_names_everything():
 
 
 def test_how_it_was_made_says_what_was_unusual():
-    subject = Subject.of(probabilities())
-    odd = {"method": "by hand", "repeat": 3, "stopped": "time is over", "questions": 7}
-    changed = Subject(*(getattr(subject, n) for n in ("automata", "ranks", "singular_values")),
-                      subject.fidelity, odd, 5)  # fmt: skip
-    rows = dict(how_made(changed, 5, "x", None))
+    odd = ExtractionSettings(method="by hand", repeat=3, stopped="time is over", questions=7)
+    changed = dataclasses.replace(probabilities(), settings=odd)
+    rows = dict(how_made(Subject.of(changed), 5, "x", None))
     assert rows["Method"] == "by hand"
     assert rows["Queries"] == "7, each 3 times"
     assert rows["Stopped early"] == "time is over"

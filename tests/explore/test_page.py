@@ -12,6 +12,7 @@ from explore.subjects import NASTY, large, machine, probabilities
 from seqray.automata.ranks import RankedAutomata
 from seqray.explore.packing import pack, unpack
 from seqray.explore.page import to_html
+from seqray.extraction.result import ExtractionSettings
 from seqray.util.errors import ArgumentError, RankError
 
 
@@ -117,15 +118,14 @@ def test_larger_alphabets_get_as_many_ranks_as_fit():
 def extraction_of(automaton):
     """An extraction with ranks that are cut from an automaton, as if the box had been asked."""
     n = automaton.n_states
-    decomposition = seqray.extraction.svd.Decomposition(np.arange(n, 0, -1.0), automaton)
+    automata = RankedAutomata(automaton, singular_values=np.arange(n, 0, -1.0))
     reference = seqray.fidelity.reference.Reference.query(
         automaton, automaton.alphabet.words([(), (0, 1)])
     )
     table = seqray.fidelity.compare.compare_ranks(reference, automaton, range(1, n + 1))
     basis = probabilities().basis
-    found = seqray.Extraction(decomposition, basis, table, {"rank": 1, "method": "weighted"})
-    assert isinstance(found.automata, RankedAutomata)
-    return found
+    settings = ExtractionSettings(rank=1, method="weighted")
+    return seqray.Extraction(automata, basis, table, settings)
 
 
 # Pages that are too large -------------------------------------------------------------------------

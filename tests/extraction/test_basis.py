@@ -143,14 +143,14 @@ def test_a_finite_language_gives_what_there_is_and_says_so(caplog):
     caplog.set_level(logging.WARNING, "seqray")
     basis = sampled_basis(ONLY_AB, 10, 2, seed=rng(), split="whole")
     assert (len(basis.prefixes), len(basis.suffixes)) == (3, 2)
-    assert "asked for 10 prefixes, found only 3 (sampled from the box)" in caplog.text
+    assert "wanted 10 prefixes, got only 3 (sampled from the box)" in caplog.text
     assert "suffixes" not in caplog.text
 
 
 def test_no_data_gives_the_empty_word(caplog):
     basis = data_basis(AB.words([]), 5, 5, seed=rng())
     assert list(basis.prefixes) == list(basis.suffixes) == [()]
-    assert "asked for 5 suffixes, found only 1 (from a data set)" in caplog.text
+    assert "wanted 5 suffixes, got only 1 (from a data set)" in caplog.text
 
 
 def test_a_basis_shows_its_sizes_and_where_it_is_from():

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray import Basis, Extraction, WeightedAutomaton, extract
+from seqray import Basis, WeightedAutomaton, extract
 from seqray.automata.generators import random_automaton, random_machine
-from seqray.extraction.extract import METHODS
 from seqray.extraction.hankel.method import WEIGHTINGS
-from seqray.extraction.svd import Decomposition
-from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
+from seqray.extraction.request import METHODS
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
 
@@ -24,7 +22,7 @@ def difference_box():
     return seqray.black_box(lambda words: [w.count("a") - w.count("b") for w in words], "ab")
 
 
-SMALL = {"prefixes": 60, "suffixes": 50}
+SMALL = {"n_prefixes": 60, "n_suffixes": 50}
 BLOCKS = ("paper", "weighted")
 ANY_BOX = ("auto", *BLOCKS)
 
@@ -54,10 +52,11 @@ def test_every_method_asks_its_own_words():
         assert settings[method]["method"] == "conditional"
 
 
-def test_a_box_that_does_not_predict_is_asked_about_uniform_words():
-    found = extract(difference_box(), **SMALL)
-    assert found.settings["basis"].startswith("uniform")
-    assert not found.predicts
+def test_a_box_that_does_not_predict_gets_a_grown_basis_unless_it_is_small():
+    for n_prefixes, source in ((90, "grown"), (60, "uniform up to length 7")):
+        extraction = extract(difference_box(), n_prefixes=n_prefixes, n_suffixes=50)
+        assert extraction.settings["basis"] == source
+        assert not extraction.predicts
 
 
 def test_an_unknown_method_is_refused():
@@ -84,7 +83,7 @@ def test_contexts_are_drawn_from_what_predicts(box, basis):
 def test_a_basis_of_ones_own_is_used_as_it_is():
     wa = machine()
     basis = seqray.uniform_basis(wa.alphabet, 30, 31, seed=rng(3))
-    found = extract(wa, basis=basis, prefixes=5)
+    found = extract(wa, basis=basis, n_prefixes=5)
     assert found.basis is basis
     assert (found.settings["prefixes"], found.settings["suffixes"]) == (30, 31)
 
@@ -104,7 +103,7 @@ def test_a_data_set_is_a_basis(method):
 @pytest.mark.parametrize("basis", ["uniform", "sampled", "grown"])
 def test_a_basis_is_chosen_by_name(basis):
     for method in BLOCKS:
-        found = extract(machine(), basis=basis, method=method, prefixes=90, suffixes=80)
+        found = extract(machine(), basis=basis, method=method, n_prefixes=90, n_suffixes=80)
         assert found.settings["basis"].startswith(basis)
 
 
@@ -152,7 +151,7 @@ def test_a_box_with_values_of_both_signs_is_recovered_exactly(method):
 
 def test_an_automaton_of_both_signs_is_recovered_exactly():
     wa = random_automaton(6, 3, seed=rng(5))
-    found = extract(wa, basis="uniform", prefixes=150, suffixes=150)
+    found = extract(wa, basis="uniform", n_prefixes=150, n_suffixes=150)
     words = seqray.uniform_basis(wa.alphabet, 300, 1, seed=rng(6)).prefixes
     weights = wa.weights(words)
     error = np.abs(found.automaton(6).weights(words) - weights).max()
@@ -182,8 +181,8 @@ def test_the_settings_say_what_was_asked_and_done():
         machine(),
         method="weighted",
         basis="uniform",
-        prefixes=40,
-        suffixes=30,
+        n_prefixes=40,
+        n_suffixes=30,
         max_rank=3,
         max_length=9,
         seed=5,
@@ -210,51 +209,7 @@ def test_the_settings_say_what_was_asked_and_done():
     assert found.max_rank == len(found.singular_values) == len(found.fidelity) == 3
 
 
-def made_up(name, values, settings=()):
-    """An extraction with the given metric, one number a rank."""
-    n = len(values)
-    wa = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
-    words = wa.alphabet.words([""])
-    table = FidelityTable(
-        tuple(range(1, n + 1)), tuple(Fidelity({name: v}, n_words=1, n_prefixes=1) for v in values)
-    )
-    return Extraction(Decomposition(np.ones(n), wa), Basis(words, words), table, dict(settings))
-
-
-RISING = ("ndcg5", [0.5, 0.9, 0.9995, 0.9, 1.0])
-FALLING = ("relative_error", [0.3, 0.00005, 0.2, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("column", "tolerance", "rank"),
-    [
-        (RISING, 0.001, 3),
-        (RISING, 0, 5),
-        (RISING, 0.2, 2),
-        (("ndcg5", [0.7, 0.7, 0.7]), 0.001, 1),
-        (FALLING, 0.001, 2),
-        (FALLING, 0, 4),
-    ],
-)
-def test_the_best_rank_is_the_smallest_within_the_tolerance(column, tolerance, rank):
-    found = made_up(*column)
-    assert found.best_rank(tolerance=tolerance) == rank
-    assert found.best(tolerance=tolerance).n_states == rank
-    assert found.predicts == (column[0] == "ndcg5")
-
-
-@pytest.mark.parametrize("column", [RISING, FALLING])
-def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
-    computed = made_up(*column)
-    found = made_up(*column, {"rank": 4})
-    assert found.best_rank() == found.best().n_states == 4
-    assert computed.best_rank() == computed.best_rank(tolerance=TOLERANCE) != 4
-    for tolerance in (TOLERANCE, 0.2):
-        assert found.best_rank(tolerance=tolerance) == computed.best_rank(tolerance=tolerance)
-        assert found.best(tolerance=tolerance).n_states == computed.best_rank(tolerance=tolerance)
-
-
-def test_an_automaton_that_is_no_distribution_is_asked_about_uniform_words():
+def test_an_automaton_that_is_no_distribution_is_not_sampled():
     wa = machine()
     scaled = WeightedAutomaton(wa.alphabet, 3 * wa.initial, wa.transitions, wa.final)
     found = extract(scaled, **SMALL)
@@ -303,7 +258,7 @@ def test_what_is_no_black_box_is_refused(box, message):
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
-def test_a_seed_is_a_whole_number_from_0(seed):
+def test_a_seed_that_is_no_whole_number_from_0_is_refused(seed):
     with pytest.raises(ArgumentError, match="seed: expected a whole number from 0, got "):
         extract(machine(), seed=seed, **SMALL)
 
@@ -314,11 +269,41 @@ def test_a_seed_of_numpy_is_a_seed():
     assert one.basis.prefixes == same.basis.prefixes
 
 
+def test_a_random_generator_is_a_seed_and_the_number_drawn_from_it_is_recorded():
+    small = {"max_rank": 1, **SMALL}
+    one = extract(machine(), seed=rng(3), **small)
+    same = extract(machine(), seed=one.settings["seed"], **small)
+    assert one.basis.prefixes == same.basis.prefixes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [("prefixes", "n_prefixes", 30), ("suffixes", "n_suffixes", 20), ("seconds", "time_limit", 60)],
+)
+def test_old_names_of_arguments_still_work(old, new, value):
+    sizes = {"n_prefixes": 10, "n_suffixes": 10, "max_rank": 1}
+    by_name = []
+    for name in (old, new):
+        options = {key: number for key, number in sizes.items() if key != new} | {name: value}
+        by_name.append(extract(difference_box(), **options))
+    assert by_name[0].basis.prefixes == by_name[1].basis.prefixes
+    assert by_name[0].basis.suffixes == by_name[1].basis.suffixes
+    with pytest.raises(
+        ArgumentError, match=f"{old} is the old name of {new}, and both are given: leave out {old}"
+    ):
+        extract(difference_box(), **{old: value, new: value})
+
+
+def test_an_argument_that_there_is_not_is_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'prefix'"):
+        extract(machine(), prefix=3)
+
+
 @pytest.mark.parametrize("basis", ["uniform", "sampled", [(0, 1), (2,)]])
-@pytest.mark.parametrize("name", ["prefixes", "suffixes"])
+@pytest.mark.parametrize("name", ["n_prefixes", "n_suffixes"])
 @pytest.mark.parametrize("size", [0, -2, 2.5, "9"])
 def test_sizes_are_whole_numbers_from_1(basis, name, size):
-    with pytest.raises(ArgumentError, match=f"{name}: expected a whole number from 1, got "):
+    with pytest.raises(ArgumentError, match=f"^{name}: expected a whole number from 1, got "):
         extract(machine(), basis=basis, **{name: size})
 
 
@@ -329,7 +314,7 @@ def test_a_rank_that_is_not_there_is_refused():
 
 def test_a_box_that_is_zero_gives_one_state():
     box = seqray.black_box(lambda words: [0.0] * len(words), "ab")
-    found = extract(box, prefixes=10, suffixes=10)
+    found = extract(box, n_prefixes=10, n_suffixes=10)
     assert found.max_rank == found.best_rank() == 1
     assert found.best().weight("abab") == 0
 
@@ -339,7 +324,7 @@ def test_a_language_model_is_extracted():
     box = seqray.language_model(wa.next_symbol, wa.alphabet)
     words = wa.sample(50, seed=rng(8)).words
     for method in ("auto", "weighted"):
-        found = extract(box, prefixes=30, suffixes=30, max_rank=4, method=method)
+        found = extract(box, n_prefixes=30, n_suffixes=30, max_rank=4, method=method)
         assert found.predicts
         np.testing.assert_allclose(found.automaton(4).weights(words), wa.weights(words), atol=1e-9)
 
@@ -360,7 +345,7 @@ def test_a_target_is_only_for_what_is_asked_in_rounds():
             ArgumentError, match=r"target: only the method conditional, .* weighted"
         ):
             extract(box, target=0.9, **options)
-    assert extract(difference_box(), target=0.9, prefixes=20).max_rank == 2
+    assert extract(difference_box(), target=0.9, n_prefixes=20).max_rank == 2
 
 
 # A box that reads words of a limited length ---------------------------------------------------
@@ -395,14 +380,16 @@ def limited(kind, limit):
     ],
 )
 def test_a_box_is_never_asked_about_words_longer_than_it_reads(kind, options, limit):
-    sizes = {"prefixes": 80, "suffixes": 80} if not options else {"prefixes": 20, "suffixes": 20}
+    sizes = {"n_prefixes": 80, "n_suffixes": 80}
+    if options:
+        sizes = {"n_prefixes": 20, "n_suffixes": 20}
     found = extract(limited(kind, limit), max_rank=3, **sizes, **options)
     assert found.basis.prefixes.lengths.max() + 1 + found.basis.suffixes.lengths.max() <= limit
 
 
 def test_a_box_of_limited_length_is_still_learnt():
     box = limited("next", 7)
-    found = extract(box, prefixes=30, suffixes=20)
+    found = extract(box, n_prefixes=30, n_suffixes=20)
     words = ["", "ab", "abba", "bbab"]
     np.testing.assert_allclose(found.best().weights(words), box.weights(words), atol=1e-6)
 
@@ -436,7 +423,7 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     box = seqray.black_box(
         lambda words: [answers.setdefault(w, rng(len(answers)).normal()) for w in words], "ab"
     )
-    found = extract(box, prefixes=15, suffixes=15)
+    found = extract(box, n_prefixes=15, n_suffixes=15)
     score = found.fidelity.at(found.best_rank()).score
     assert f"has a fidelity score of {score:.3f}" in caplog.text
     assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
@@ -445,5 +432,5 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
 
 
 def test_a_good_score_is_not_warned_of(caplog):
-    extract(difference_box(), prefixes=15, suffixes=15)
+    extract(difference_box(), n_prefixes=15, n_suffixes=15)
     assert not caplog.text

@@ -13,9 +13,9 @@ from seqray import Alphabet, WeightedAutomaton, black_box, extract, language_mod
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.noise import Noise
 from seqray.extraction.basis import uniform_basis
+from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill
 from seqray.extraction.hankel.plan import Plan
-from seqray.extraction.svd import decompose
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}

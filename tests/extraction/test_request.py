@@ -1,30 +1,75 @@
-from conditional_boxes import demo, model
-from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import open_oracle
-from seqray.extraction.request import MIN_WORDS, draw_within
-from told import rng
+import dataclasses
+
+import pytest
+
+import seqray
+from automata import FIGURE_1
+from seqray import Basis
+from seqray.extraction.request import METHODS, Method, Request, named_method
+from seqray.util.errors import ArgumentError
+
+WORDS = seqray.Alphabet("ab").words(["", "a"])
+VALUES = seqray.black_box(lambda words: [len(word) for word in words], "ab")
+BASIS = Basis(WORDS, WORDS)
 
 
-def test_an_eighth_of_the_budget_is_for_words_to_compare_on():
-    for budget in (400, 4000, 80_000):
-        meter = Meter(Limits(budget))
-        known = draw_within(open_oracle(demo(), meter).predictor, 1000, 50, rng(), meter)
-        assert meter.n_answers <= max(150, budget / 7)
-        assert len(known.weights) >= MIN_WORDS
-    assert len(known.weights) == 1000
+def test_every_method_is_described():
+    assert list(METHODS) == [method.value for method in Method]
+    assert all(named_method(name) is Method(name) for name in METHODS)
+    with pytest.raises(ArgumentError, match=r"expected one of auto, paper, .*, got 'best'"):
+        named_method("best")
 
 
-def test_an_eighth_of_the_time_is_for_words_to_compare_on():
-    meter = Meter(Limits(time_limit=2))
-    box = open_oracle(model(pause=1e-3), meter).predictor
-    known = draw_within(box, 1000, 20, rng(), meter)
-    assert MIN_WORDS <= len(known.weights) < 1000
-    assert meter.elapsed < 1
+@pytest.mark.parametrize(
+    ("box", "basis", "method"),
+    [
+        (FIGURE_1, None, Method.CONDITIONAL),
+        (FIGURE_1, "sampled", Method.CONDITIONAL),
+        (FIGURE_1, ["ab"], Method.CONDITIONAL),
+        (FIGURE_1, "uniform", Method.WEIGHTED),
+        (FIGURE_1, "grown", Method.WEIGHTED),
+        (FIGURE_1, BASIS, Method.WEIGHTED),
+        (VALUES, None, Method.WEIGHTED),
+    ],
+)
+def test_the_method_is_chosen_by_box_and_basis(box, basis, method):
+    assert Request(basis=basis).for_box(box).method is method
 
 
-def test_limits_that_are_far_away_make_no_difference_to_the_words():
-    whole = draw_within(demo(), 200, 50, rng(), Meter())
-    assert len(whole.weights) == 200
-    for meter in (Meter(Limits(budget=10**9)), Meter(Limits(time_limit=1000))):
-        words = draw_within(open_oracle(demo(), meter).predictor, 200, 50, rng(), meter).words
-        assert words == whole.words
+def test_a_method_that_was_asked_for_is_kept():
+    for method in (Method.PAPER, Method.WEIGHTED):
+        assert Request(method=method).for_box(FIGURE_1).method is method
+
+
+@pytest.mark.parametrize(
+    ("box", "options", "message"),
+    [
+        (VALUES, {"method": Method.CONDITIONAL}, "needs a box that predicts next symbols: use 'w"),
+        (FIGURE_1, {"method": Method.CONDITIONAL, "basis": BASIS}, "needs basis 'sampled' or wor"),
+        (FIGURE_1, {"method": Method.PAPER, "target": 0.9}, "target: only the method conditional"),
+        (VALUES, {"counterexamples": 1}, "counterexamples: expected a box that predicts"),
+    ],
+)
+def test_a_request_that_a_box_cannot_meet_is_refused(box, options, message):
+    request = Request(**options)
+    with pytest.raises(ArgumentError, match=message):
+        request.for_box(box)
+
+
+def test_only_a_box_that_cannot_be_sampled_has_its_basis_grown_unasked():
+    weighted = Request(method=Method.WEIGHTED)
+    assert weighted.grows_basis(box_predicts=False)
+    assert not weighted.grows_basis(box_predicts=True)
+    assert not dataclasses.replace(weighted, basis=WORDS).grows_basis(box_predicts=False)
+    assert dataclasses.replace(weighted, basis="grown").grows_basis(box_predicts=True)
+    assert not Request(method=Method.PAPER).grows_basis(box_predicts=False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_rank": 0}, {"n_prefixes": 1.5}, {"repeat": 0}, {"counterexamples": -1}, {"seed": "1"}],
+)
+def test_numbers_are_checked_whatever_the_box(options):
+    [name] = options
+    with pytest.raises(ArgumentError, match=f"^{name}: expected a whole number from"):
+        Request(**options)

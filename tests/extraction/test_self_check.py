@@ -7,11 +7,11 @@ from seqray.extraction.self_check import check
 
 
 def failed(box):
-    return {finding.name for finding in check(box) if finding.ok is False}
+    return {result.name for result in check(box) if result.ok is False}
 
 
-def found(box, name):
-    return next(finding for finding in check(box) if finding.name == name)
+def result_of(box, name):
+    return next(result for result in check(box) if result.name == name)
 
 
 def native_as(kind):
@@ -58,17 +58,17 @@ def test_a_box_that_sorts_is_found_out():
 def test_a_noisy_box_is_found_out_and_told_what_to_do():
     rng = np.random.default_rng(0)
     box = black_box(lambda words: good(words) * (1 + 0.01 * rng.normal(size=len(words))), "ab")
-    finding = found(box, "deterministic")
-    assert finding.ok is False
-    assert "of the answer" in finding.found
-    assert "--repeat" in finding.therefore
+    result = result_of(box, "deterministic")
+    assert result.ok is False
+    assert "of the answer" in result.observed
+    assert "--repeat" in result.advice
 
 
 def test_a_box_that_cannot_take_the_empty_word_is_found_out():
     box = black_box(lambda words: [1 / len(word) for word in words], "ab")
-    finding = found(box, "empty word")
-    assert finding.ok is False
-    assert "ZeroDivisionError" in finding.found
+    result = result_of(box, "empty word")
+    assert result.ok is False
+    assert "ZeroDivisionError" in result.observed
 
 
 def test_a_box_that_says_zero_to_everything_is_suspicious():
@@ -76,9 +76,9 @@ def test_a_box_that_says_zero_to_everything_is_suspicious():
 
 
 def test_negative_answers_are_said_and_fine():
-    finding = found(black_box(lambda words: [len(w) - 5 for w in words], "ab"), "answers")
-    assert finding.ok
-    assert "negative" in finding.found
+    result = result_of(black_box(lambda words: [len(w) - 5 for w in words], "ab"), "answers")
+    assert result.ok
+    assert "negative" in result.observed
 
 
 def test_probabilities_that_do_not_sum_to_one_are_found_out():
@@ -99,16 +99,18 @@ def test_states_that_say_something_else_are_found_out():
 
 def test_words_that_do_not_end_are_said():
     box = language_model(lambda prefixes: [[0.5, 0.499, 0.001]] * len(prefixes), "ab")
-    assert "have not ended after 100" in found(box, "words end").found
+    assert "have not ended after 100" in result_of(box, "words end").observed
 
 
-def test_the_way_of_asking_and_the_speed_are_said():
-    assert "whole words; 2 symbols" in found(black_box(good, "ab"), "can be asked for").found
-    assert "words a second" in found(black_box(good, "ab"), "speed").found
-    assert "800 × 800 blocks" in found(black_box(good, "ab"), "speed").therefore
+def test_how_the_box_is_queried_and_its_speed_are_reported():
+    assert (
+        "whole words; 2 symbols" in result_of(black_box(good, "ab"), "can be queried for").observed
+    )
+    assert "words per second" in result_of(black_box(good, "ab"), "speed").observed
+    assert "800 × 800 blocks" in result_of(black_box(good, "ab"), "speed").advice
     model = language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
-    assert "words are drawn from the box" in found(model, "can be asked for").therefore
-    assert "contexts of 20,000 words ask up to" in found(model, "speed").therefore
+    assert "words are drawn from the box" in result_of(model, "can be queried for").advice
+    assert "contexts of 20,000 words take up to" in result_of(model, "speed").advice
 
 
 @pytest.mark.parametrize("limit", [1, 4])

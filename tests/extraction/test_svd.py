@@ -1,151 +1,11 @@
-import itertools
-
 import numpy as np
-import pytest
 
-from seqray import (
-    Basis,
-    WeightedAutomaton,
-    black_box,
-    decompose,
-    extract,
-    fill,
-    uniform_basis,
-)
-from seqray.automata.algebra import add, scale
-from seqray.automata.generators import random_automaton
-from seqray.automata.minimal import minimise
-from seqray.automata.sampling import uniform_words
-from seqray.extraction import svd as spectral
-from seqray.extraction.hankel.blocks import WEIGHTINGS
+from seqray.extraction import svd
 from seqray.extraction.svd import truncated_svd
-from seqray.util.errors import ArgumentError, RankError
 
 
 def rng(seed=0):
     return np.random.default_rng(seed)
-
-
-def found_in(wa, *, size=150, seed=0, **options):
-    basis = uniform_basis(wa.alphabet, size, size, seed=rng(seed))
-    return decompose(fill(wa, basis), **options)
-
-
-def all_words(alphabet, longest):
-    lengths = range(longest + 1)
-    return [word for n in lengths for word in itertools.product(alphabet, repeat=n)]
-
-
-def check_same_function(found, wa):
-    """Compare on all short words and on random longer ones, relative to the largest weight."""
-    longest = 4 if len(wa.alphabet) ** 4 <= 1000 else 3
-    short = all_words(wa.alphabet, longest)
-    long = uniform_words(wa.alphabet, 500, seed=rng(7), max_length=12)
-    expected = np.concatenate([wa.weights(short), wa.weights(long)])
-    weights = np.concatenate([found.weights(short), found.weights(long)])
-    np.testing.assert_allclose(weights, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
-
-
-SIZES = [(1, 1), (1, 10), (2, 2), (3, 1), (5, 3), (8, 2), (12, 5), (20, 4), (20, 10)]
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize(("n_states", "n_symbols"), SIZES)
-def test_a_random_automaton_comes_back_exactly(n_states, n_symbols, weighting):
-    wa = random_automaton(n_states, n_symbols, seed=rng(n_states + n_symbols))
-    size = 40 if n_symbols == 1 else 250
-    found = found_in(wa, size=size, weighting=weighting)
-    assert found.max_rank == n_states
-    check_same_function(found.automaton(n_states), wa)
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_the_largest_rank_is_that_of_the_smallest_automaton(weighting):
-    wa = random_automaton(4, 2, seed=rng(1))
-    twice = add(add(wa, scale(wa, 2)), random_automaton(3, 2, seed=rng(2)))
-    assert twice.n_states == 11
-    found = found_in(twice, weighting=weighting)
-    assert found.max_rank == minimise(twice).n_states == 7
-    assert len(found.singular_values) == 7
-    check_same_function(found.largest, twice)
-
-
-def test_singular_values_are_those_of_the_block():
-    wa = random_automaton(5, 3, seed=rng(3))
-    basis = uniform_basis(wa.alphabet, 60, 50, seed=rng())
-    blocks = fill(wa, basis)
-    found = decompose(blocks, weighting="none")
-    exact = np.linalg.svd(blocks.block(), compute_uv=False)[:5]
-    np.testing.assert_allclose(found.singular_values, exact, rtol=1e-12)
-    with pytest.raises(ValueError, match="read-only"):
-        found.singular_values[0] = 1
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_a_smaller_rank_is_the_leading_block_of_a_larger(weighting):
-    wa = random_automaton(6, 3, seed=rng(4))
-    blocks = fill(wa, uniform_basis(wa.alphabet, 80, 80, seed=rng()))
-    large = decompose(blocks, weighting=weighting)
-    for rank in range(1, 7):
-        small = decompose(blocks, weighting=weighting, max_rank=rank)
-        assert small.max_rank == rank
-        assert large.automaton(rank).allclose(small.largest, rtol=1e-9, atol=1e-9)
-    assert large.automaton(2).allclose(large.largest.truncate(2), rtol=0, atol=0)
-
-
-def test_the_formulas_of_the_paper_give_the_same_automaton():
-    wa = random_automaton(6, 2, seed=rng(5))
-    basis = uniform_basis(wa.alphabet, 50, 40, seed=rng())
-    blocks = fill(wa, basis)
-    left, sizes, right = np.linalg.svd(blocks.block(), full_matrices=False)
-    left, sizes, right = left[:, :3], sizes[:3], right[:3]
-    back = np.diag(1 / sizes) @ left.T
-    empty = int(basis.suffixes.lengths.argmin())
-    root = int(basis.prefixes.lengths.argmin())
-    paper = WeightedAutomaton(
-        wa.alphabet,
-        blocks.block()[root] @ right.T,
-        [back @ blocks.block(symbol) @ right.T for symbol in wa.alphabet],
-        back @ blocks.block()[:, empty],
-    )
-    assert decompose(blocks, weighting="none").automaton(3).allclose(paper, atol=1e-9)
-
-
-def test_the_empty_word_may_stand_anywhere():
-    wa = random_automaton(3, 2, seed=rng(6))
-    basis = uniform_basis(wa.alphabet, 40, 40, seed=rng())
-    mirrored = Basis(basis.prefixes[::-1], basis.suffixes[::-1])
-    check_same_function(decompose(fill(wa, mirrored)).largest, wa)
-
-
-def test_a_function_that_is_zero_has_one_state_and_no_weight():
-    box = black_box(lambda words: np.zeros(len(words)), "ab")
-    basis = uniform_basis(box.alphabet, 20, 20, seed=rng())
-    for weighting in WEIGHTINGS:
-        found = decompose(fill(box, basis), weighting=weighting)
-        assert found.max_rank == 1
-        assert repr(found) == "Decomposition(ranks 1 … 1)"
-        np.testing.assert_array_equal(found.largest.weights(["", "a", "abba"]), 0)
-
-
-def test_ranks_outside_the_range_are_refused_and_the_range_is_named():
-    found = found_in(random_automaton(3, 2, seed=rng()))
-    for rank in (0, -1, 4):
-        with pytest.raises(RankError, match=f"rank {rank} is outside 1 … 3: .* max_rank"):
-            found.automaton(rank)
-    for rank in (0, -5):
-        with pytest.raises(RankError, match=f"max_rank: expected 1 or more, got {rank}"):
-            found_in(random_automaton(3, 2, seed=rng()), max_rank=rank)
-
-
-def test_an_unknown_weighting_is_refused():
-    with pytest.raises(
-        ArgumentError, match="expected one of none, softer, soft, balanced, got 'row'"
-    ):
-        found_in(random_automaton(1, 1, seed=rng()), size=3, weighting="row")
-
-
-# The SVD of large matrices ------------------------------------------------------------------------
 
 
 def orthogonal(n, columns, seed):
@@ -156,7 +16,7 @@ def test_the_projected_svd_is_right_down_to_small_singular_values(monkeypatch):
     sizes = np.geomspace(1, 1e-9, 40)
     matrix = orthogonal(220, 40, 1) * sizes @ orthogonal(260, 40, 2).T
     exact_left, exact, exact_right = truncated_svd(matrix, 30, seed=rng())
-    monkeypatch.setattr(spectral, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
     left, values, right = truncated_svd(matrix, 30, seed=rng())
     assert (left.shape, values.shape, right.shape) == ((220, 30), (30,), (30, 260))
     np.testing.assert_allclose(values, exact, rtol=1e-6)
@@ -170,35 +30,12 @@ def test_the_projected_svd_is_right_down_to_small_singular_values(monkeypatch):
 def test_the_projected_svd_reaches_the_smallest_of_a_full_spectrum(monkeypatch):
     sizes = np.geomspace(1, 1e-9, 200)
     matrix = orthogonal(200, 200, 3) * sizes @ orthogonal(200, 200, 4).T
-    monkeypatch.setattr(spectral, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
     values = truncated_svd(matrix, 40, seed=rng())[1]
     np.testing.assert_allclose(values, sizes[:40], rtol=1e-6)
 
 
 def test_the_projected_svd_drops_what_is_lost_in_rounding(monkeypatch):
     matrix = orthogonal(150, 7, 5) @ orthogonal(150, 7, 6).T
-    monkeypatch.setattr(spectral, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
     assert len(truncated_svd(matrix, 30, seed=rng())[1]) == 7
-
-
-def test_a_large_block_gives_the_same_automaton_and_the_same_again(monkeypatch):
-    wa = random_automaton(8, 3, seed=rng(8))
-    exact = found_in(wa, size=200, max_rank=20)
-    monkeypatch.setattr(spectral, "EXACT_UP_TO", 100)
-    one, same = (found_in(wa, size=200, max_rank=20, seed=0) for _ in range(2))
-    assert one.max_rank == exact.max_rank == 8
-    np.testing.assert_allclose(one.singular_values, exact.singular_values, rtol=1e-9)
-    assert one.largest.allclose(same.largest, rtol=0, atol=0)
-    check_same_function(one.largest, wa)
-
-
-@pytest.mark.parametrize("size", [1e305, 1e299, 1e-305, 1e-310])
-def test_weights_at_the_limits_of_numbers_come_back(size):
-    box = black_box(
-        lambda words: [size * 0.5 ** len(word) * (1 + word.count("a")) for word in words], "ab"
-    )
-    found = extract(box, prefixes=20, suffixes=20)
-    words = ["", "a", "aab", "abab"]
-    assert found.best_rank() == 2
-    np.testing.assert_allclose(found.best().weights(words) / box.weights(words), 1, rtol=1e-9)
-    assert found.fidelity.at(2)["relative_error"] < 1e-9

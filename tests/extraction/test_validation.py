@@ -9,7 +9,7 @@ import seqray
 from seqray import WeightedAutomaton, black_box, extract
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
-from seqray.extraction.request import Job
+from seqray.extraction.job import Job
 from seqray.extraction.validation import known_words, validation_words
 from seqray.fidelity.reference import Reference
 from told import rng
@@ -41,7 +41,7 @@ def drawn(name, n=40, **options):
 @pytest.mark.parametrize("name", BOXES)
 def test_words_to_choose_a_rank_on_weigh_much_and_little_and_are_long(name):
     words, box = drawn(name)
-    weights = words.ask(box).weights
+    weights = words.query(box).weights
     assert 200 < len(weights) <= 1000
     large = np.abs(weights) > 0.5 * np.abs(weights).max() if name != "counter" else weights > 0
     assert 0.05 < large.mean() < 0.95
@@ -73,7 +73,7 @@ def test_a_score_of_a_constant_is_far_from_1_and_that_of_the_chosen_rank_is_not(
     box = value_box(name)
     found = extract(box, prefixes=40, suffixes=40)
     words, asked = drawn(name)
-    reference = words.ask(asked)
+    reference = words.query(asked)
     constant = WeightedAutomaton("ab", [1], [[[1]], [[1]]], [1])
     assert reference.compare(constant).score < 0.7
     assert reference.compare(found.best()).score > 0.99

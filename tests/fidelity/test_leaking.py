@@ -114,7 +114,7 @@ def test_fitted_automata_of_an_extraction_keep_the_leak_when_saved(tmp_path):
         again = loaded.automaton(rank)
         np.testing.assert_array_equal(again.elsewhere, automaton.elsewhere)
         np.testing.assert_allclose(again.next_symbol(WORDS), box.next_symbol(WORDS), atol=0.1)
-    largest = loaded.decomposition.automaton(3).next_symbol(WORDS)
+    largest = loaded.automata.spectral(3).next_symbol(WORDS)
     np.testing.assert_allclose(largest, box.next_symbol(WORDS), atol=0.1)
 
 
@@ -191,10 +191,11 @@ def test_words_are_drawn_as_if_they_stayed_within_the_alphabet(make):
 
 def test_check_gives_one_verdict_on_a_leaking_box_however_it_is_asked():
     verdicts = [
-        next((each.ok, each.therefore) for each in check(box) if each.name == "Σp = 1")
+        next((each.ok, each.advice) for each in check(box) if each.name == "Σp = 1")
         for box in (asked(CONSTANT), stepped(CONSTANT), leaking_automaton())
     ]
-    assert verdicts == 3 * [(None, "the rest belongs to symbols outside the alphabet, and is kept")]
+    rest = "the rest belongs to symbols outside the alphabet, and stays there"
+    assert verdicts == 3 * [(None, rest)]
 
 
 def test_a_leaking_automaton_is_clipped_and_repaired_with_its_leak():

@@ -34,7 +34,7 @@ def test_anything_else_is_refused_by_the_name_of_the_argument():
 
 
 def test_a_folder_or_file_that_holds_no_automaton_is_refused(tmp_path):
-    with pytest.raises(FileError, match="not the folder of an extraction"):
+    with pytest.raises(FileError, match="expected a run folder that `seqray extract` wrote"):
         open_wa(tmp_path)
     with pytest.raises(MissingFileError, match="there is no such file or folder"):
         open_wa(tmp_path / "none")

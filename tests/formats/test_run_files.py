@@ -2,52 +2,71 @@ import json
 
 import pytest
 
-from seqray import ArgumentError, FileError
-from seqray.formats.run_files import check_run_target, has_file, is_run, read_run, write_run
+from seqray.formats.run_files import (
+    CONFIG,
+    check_run_target,
+    has_file,
+    is_run,
+    opened_run,
+    read_run,
+    write_run,
+)
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
-CONTENTS = {"basis.json": b"{}", "automaton.npz": b"\x00\x01"}
+CONTENTS = {"basis.json": b"{}", "fidelity.csv": b"rank\n1\n"}
 
 
 @pytest.fixture
-def folder(tmp_path):
-    write_run(tmp_path / "run", {"rank": 3}, CONTENTS)
+def run(tmp_path):
+    write_run(tmp_path / "run", {"rank": 1}, CONTENTS)
     return tmp_path / "run"
 
 
-def test_a_run_comes_back_as_it_was(folder):
-    run = read_run(folder)
-    assert run.config["rank"] == 3
-    assert run.contents == CONTENTS
-    assert has_file(folder, "basis.json")
-    assert not has_file(folder, "fitted.npz")
+def test_files_come_back_as_they_were_written(run):
+    config, contents = read_run(run)
+    assert config["rank"] == 1
+    assert contents == CONTENTS
+    with opened_run(run) as opened:
+        assert opened == read_run(run)
 
 
-def test_a_run_replaces_a_run_and_leaves_other_files(folder):
-    (folder / "notes.txt").write_text("mine")
-    write_run(folder, {"rank": 4}, {"basis.json": b"[]"})
-    assert read_run(folder).config["rank"] == 4
-    assert read_run(folder).contents == {"basis.json": b"[]"}
-    assert (folder / "notes.txt").read_text() == "mine"
+def test_a_run_is_replaced_and_other_files_stay(run):
+    (run / "notes.txt").write_text("mine")
+    write_run(run, {"rank": 2}, {"basis.json": b"[]"})
+    assert read_run(run).config["rank"] == 2
+    assert read_run(run).contents == {"basis.json": b"[]"}
+    assert not has_file(run, "fidelity.csv")
+    assert (run / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["basis.json", "config.json"])
-def test_a_changed_file_is_noticed(folder, name):
-    content = (folder / name).read_text()
-    (folder / name).write_text(content.replace("3", "4") if "3" in content else content + " ")
-    with pytest.raises(FileError):
-        read_run(folder)
-
-
-def test_only_a_run_is_a_run(folder, tmp_path):
-    assert is_run(folder)
-    (tmp_path / "config.json").write_text(json.dumps({"format": "other"}))
+def test_a_folder_is_a_run_by_its_format(run, tmp_path):
+    assert is_run(run)
     assert not is_run(tmp_path)
-    assert not is_run(tmp_path / "none")
-
-
-def test_a_folder_with_something_else_is_not_written_to(tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ArgumentError, match="no run folder"):
+    (tmp_path / CONFIG).write_text(json.dumps({"format": "another"}))
+    assert not is_run(tmp_path)
+    with pytest.raises(ArgumentError, match="is no run folder: choose another name"):
         check_run_target(tmp_path)
-    with pytest.raises(ArgumentError, match="there is no folder"):
-        check_run_target(tmp_path / "none" / "run")
+
+
+def test_a_damaged_file_is_named_with_its_folder(run):
+    (run / "basis.json").write_bytes(b"{ }")
+    with (
+        pytest.raises(FileError, match=r"run: damaged: basis\.json is not what was saved"),
+        opened_run(run),
+    ):
+        pass
+
+
+def test_what_is_wrong_while_a_run_is_open_names_the_folder(run):
+    with (
+        pytest.raises(FileError, match="run: damaged: it has no 'words'"),
+        opened_run(run) as opened,
+    ):
+        opened.config["words"]
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(MissingFileError, match="none: there is no such folder"):
+        opened_run(tmp_path / "none").__enter__()
+    with pytest.raises(FileError, match=r"expected a run folder .*, and it has no config\.json"):
+        opened_run(tmp_path).__enter__()

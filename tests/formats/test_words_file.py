@@ -269,7 +269,7 @@ def test_a_name_of_pautomac_takes_no_other_symbols(tmp_path, name, symbols):
     with pytest.raises(SymbolError, match=f"{name}: the pautomac layout has the symbols 0 … k-1"):
         write_words(words, tmp_path / name)
     assert not list(tmp_path.iterdir())
-    write_words(words, tmp_path / name, layout="text")  # told so, it is
+    write_words(words, tmp_path / name, layout="text")  # the layout says so
     assert read_words(tmp_path / name, alphabet=symbols, layout="text") == words
 
 

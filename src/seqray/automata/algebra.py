@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.gramians import Powers, shifted, to_unit
+from seqray.automata.gramians import EPS, Powers, shifted, to_unit
 from seqray.util.arrays import real_array
 from seqray.util.errors import ArgumentError, SymbolError
 
 log = logging.getLogger(__name__)
-
-EPS = float(np.finfo(float).eps)
 
 
 def add(a: WeightedAutomaton, b: WeightedAutomaton) -> WeightedAutomaton:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.automata.algebra import EPS, add, check_same_alphabet
+from seqray.automata.algebra import add, check_same_alphabet
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.gramians import (
+    EPS,
     MAX_TRANSITION,
     Powers,
     scale_by_reach,
@@ -90,7 +91,7 @@ def approximate(a: WeightedAutomaton, n_states: int) -> WeightedAutomaton:
     ``distance(a, result)`` is its exact value. The squared weights of the result sum to no more
     than those of ``a``.
 
-    The squared weights of ``a`` must sum, see `gramians`. Asking for more than the minimal number
+    The squared weights of ``a`` must sum, see `gramians`. An ``n_states`` above the minimal number
     of states gives the minimal automaton.
 
     Examples

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqray.automata.algebra import EPS, add, check_same_alphabet, reverse
+from seqray.automata.algebra import add, check_same_alphabet, reverse
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.gramians import Powers, shifted, times_power, to_unit
+from seqray.automata.gramians import EPS, Powers, shifted, times_power, to_unit
 from seqray.automata.span import extended, perpendicular
 from seqray.util.arrays import FloatArray, IntArray
 

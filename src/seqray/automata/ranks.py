@@ -67,9 +67,9 @@ def ending(cut: WeightedAutomaton, prefix_final: FloatArray) -> WeightedAutomato
     return automaton
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankedAutomata:
-    """Automata of every rank.
+    """Automata of every rank: one SVD, and automata that were fitted at some ranks.
 
     Parameters
     ----------
@@ -79,16 +79,33 @@ class RankedAutomata:
         The weight of all that can follow each of its states, where smaller ranks need it.
     fitted
         By rank, automata that come before those that are cut from the largest.
+    singular_values
+        Of the matrix that was factored, largest first, one per rank; empty where there was none.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("a", [1, 1], [[[0.5, 0], [0, 0.25]]], [0.4, 0.1])
+    >>> automata = RankedAutomata(wa)
+    >>> automata, automata.automaton(1)
+    (RankedAutomata(ranks 1 … 2), WeightedAutomaton(1 states, 1 symbols))
     """
 
     largest: WeightedAutomaton
     prefix_final: FloatArray | None = None
     fitted: Mapping[int, WeightedAutomaton] = field(default_factory=dict)
+    singular_values: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def max_rank(self) -> int:
+        """The largest rank there is an automaton of."""
+        return self.largest.n_states
 
     def automaton(self, rank: int) -> WeightedAutomaton:
         """Return the automaton with ``rank`` states."""
-        if rank in self.fitted:
-            return self.fitted[rank]
+        return self.fitted[rank] if rank in self.fitted else self.spectral(rank)
+
+    def spectral(self, rank: int) -> WeightedAutomaton:
+        """Return the automaton that is cut from the largest, even where another was fitted."""
         if not 1 <= rank <= self.largest.n_states:
             raise RankError(
                 f"rank {rank} is outside 1 … {self.largest.n_states}: no automaton here has more "
@@ -96,6 +113,9 @@ class RankedAutomata:
             )
         cut = self.largest.truncate(rank)
         return cut if self.prefix_final is None else ending(cut, self.prefix_final[:rank])
+
+    def __repr__(self) -> str:
+        return f"RankedAutomata(ranks 1 … {self.max_rank})"
 
     def to_files(self) -> dict[str, bytes]:
         """Return the content of the two files by name, or of the one that is needed."""

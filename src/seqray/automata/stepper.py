@@ -40,14 +40,14 @@ class Stepper(Protocol):
 
 @runtime_checkable
 class PredictingStepper(Stepper, Protocol):
-    """A stepper that also says what comes next."""
+    """A stepper that also predicts the next symbol."""
 
     def state_next_symbol(self, states: States) -> FloatArray:
-        """Return what comes next, the end last, shape ``(n_states, n_symbols + 1)``."""
+        """Return next-symbol probabilities, the end last, shape ``(n_states, n_symbols + 1)``."""
 
 
 def predicts(box: object) -> TypeGuard[PredictingStepper]:
-    """Whether what a box says of the next symbol means something.
+    """Whether the next-symbol probabilities of a box mean something.
 
     A weighted automaton always has an answer, but only one that is (nearly) a distribution has a
     meaningful one.
@@ -76,7 +76,7 @@ def collect(stepper: Stepper, tree: PrefixTree, read: Callable[[States], FloatAr
     Returns
     -------
     array
-        One row a node, in the order of the tree's nodes.
+        One row per node, in the order of the tree's nodes.
 
     Examples
     --------

@@ -17,11 +17,11 @@ import numpy as np
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, hold_memory, read_only
 
-BATCH = 16384
+BATCH_STATES = 16384
 """How many states are stepped at once: few pieces make few calls, and memory stays bounded."""
 
 States: TypeAlias = Any
-"""A batch of states. What it is made of is the stepper's own business."""
+"""A batch of states; only the stepper that made it knows what it holds."""
 
 
 class Steps(Protocol):
@@ -226,7 +226,7 @@ def sort_codes(codes: IntArray) -> IntArray:
 
 
 def walk(
-    stepper: Steps, tree: PrefixTree, start: States, *, width: int = 1, batch: int = BATCH
+    stepper: Steps, tree: PrefixTree, start: States, *, width: int = 1, batch: int = BATCH_STATES
 ) -> Iterator[tuple[slice, States]]:
     """Walk a tree from its root, and yield slices of nodes with the states there.
 

@@ -145,8 +145,8 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
     if array.shape != shape:
         raise BlackBoxError(
             f"{who} was queried about {len(words)} words and returned shape {array.shape}: "
-            f"expected {shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: it gets "
-            "a list of words and has to answer all of them"
+            f"expected {shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: "
+            "it gets a list of words and has to answer all of them"
         )
     array = array.astype(np.float64)
     bad = ~np.isfinite(array)

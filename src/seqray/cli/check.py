@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import Any
 
 import click
 from rich.table import Table
@@ -12,7 +12,7 @@ from seqray.cli.boxes import box_list, open_box, option_option
 from seqray.cli.common import json_line
 from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.extraction.self_check import check
+from seqray.extraction.self_check import CheckResult, check
 from seqray.util.redaction import redacted
 
 MARKS = {True: Text("✓", "green"), False: Text("✗", "red"), None: Text("·")}
@@ -34,6 +34,16 @@ Examples:
 """
 
 
+def _as_json(result: CheckResult) -> dict[str, Any]:
+    """Return a result under the names that the JSON output has always had."""
+    return {
+        "name": result.name,
+        "ok": result.ok,
+        "found": result.observed,
+        "therefore": result.advice,
+    }
+
+
 @click.command(help=HELP.format(boxes=box_list()))
 @click.argument("box")
 @option_option
@@ -45,14 +55,14 @@ def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> Non
     with box_prints_to_stderr():
         findings = check(opened, seed=seed)
     if as_json:
-        click.echo(json_line([dataclasses.asdict(finding) for finding in findings]))
+        click.echo(json_line([_as_json(finding) for finding in findings]))
     else:
         table = Table(title=redacted(box), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for name in ("", "check", "result", "therefore"):
             table.add_column(name, no_wrap=name in ("", "check"), overflow="fold")
         for finding in findings:
             mark = MARKS[finding.ok]
-            table.add_row(mark, finding.name, finding.found, finding.therefore)
+            table.add_row(mark, finding.name, finding.observed, finding.advice)
         console().print(table)
     if any(finding.ok is False for finding in findings):
         click.get_current_context().exit(1)

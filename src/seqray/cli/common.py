@@ -17,7 +17,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Words
 from seqray.cli.console import console
 from seqray.cli.terminal import can_show
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity, FidelityTable

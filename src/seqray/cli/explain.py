@@ -24,7 +24,7 @@ from seqray.explain.changes import what_changes
 from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 
 BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigrams}
 

@@ -29,7 +29,7 @@ from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 from seqray.util.files import write_text
 from seqray.util.formatting import megabytes
 

@@ -24,7 +24,8 @@ from seqray.cli.boxes import (
 from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
-from seqray.extraction.extract import BASES, Extraction
+from seqray.extraction.request import BASES
+from seqray.extraction.result import Extraction
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
@@ -232,15 +233,15 @@ def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) ->
     ):
         return seqray.extract(
             box,
-            prefixes=options.prefixes,
-            suffixes=options.suffixes,
+            n_prefixes=options.prefixes,
+            n_suffixes=options.suffixes,
             max_rank=options.max_rank,
             method=options.method,
             basis=source,
             max_length=options.max_length,
             store=answers,
             budget=options.budget,
-            seconds=options.time_limit,
+            time_limit=options.time_limit,
             target=options.target,
             counterexamples=options.counterexamples,
             repeat=options.repeat,

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.protocol import PredictingBox
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Problem, Source, load
 from seqray.experiments.table import AUTO, METRICS, PAPER, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
+from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.fill import fill
-from seqray.extraction.svd import Decomposition, decompose
 from seqray.fidelity.compare import compare_ranks
 from seqray.fidelity.next_symbol_metrics import word_error_rate
 from seqray.fidelity.reference import Reference
@@ -141,7 +142,7 @@ class Prepared(NamedTuple):
 class Extracted(NamedTuple):
     """What the paper's method extracts, and how many steps the box takes for it."""
 
-    decomposition: Decomposition
+    decomposition: RankedAutomata
     n_steps: int
     basis: str
 
@@ -188,7 +189,7 @@ def measure_auto(cell: Cell) -> CellResult:
         with clock.phase("extract"):
             extraction = extract(
                 problem.box,
-                prefixes=settings.n_contexts,
+                n_prefixes=settings.n_contexts,
                 max_rank=settings.max_rank,
                 target=1.0,
                 seed=settings.seed,

@@ -298,7 +298,7 @@ def _draw_automaton(boxes: PathLike | None, path: Path) -> str:
     if not network.is_file():
         return f"there is no network {network.name}"
     box = open_black_box(f"rnn:{network}")
-    extraction = extract(box, prefixes=basis, suffixes=basis, max_rank=rank, method=PAPER)
+    extraction = extract(box, n_prefixes=basis, n_suffixes=basis, max_rank=rank, method=PAPER)
     automaton = extraction.automaton(rank)
     with writing(path) as fresh:
         fresh.write_text(to_svg(automaton, threshold=MIN_DRAWN_WEIGHT), "utf-8")

@@ -15,7 +15,7 @@ from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import grown_prefixes
 from seqray.explain.text import Section, as_text, next_name
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, RankError

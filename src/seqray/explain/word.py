@@ -314,7 +314,10 @@ def _near(e: WordExplanation) -> Section | None:
         rows.append(tuple(row))
     note = "[a→b]: b instead of a; [−a]: a is left out; [+a]: a is put in."
     if has_next:
-        note += "\nnext: the likeliest next symbol; distance: total variation distance of them."
+        note += (
+            "\nnext: the likeliest next symbol; distance: total variation distance to the next\n"
+            "symbols of the word itself."
+        )
     return Section(
         "One edit away, where the answer changes most", tuple(columns), tuple(rows), note
     )

@@ -15,10 +15,10 @@ from seqray.draw.graph import shown_name
 from seqray.explain.background import Background
 from seqray.explore.ranks import PackedRanks
 from seqray.explore.recorded import RecordedAnswers
-from seqray.extraction.extract import METHODS, Extraction
+from seqray.extraction.request import METHODS
+from seqray.extraction.result import Extraction
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
-from seqray.util.arrays import FloatArray
 from seqray.util.files import nulled
 from seqray.util.version import __version__
 
@@ -35,14 +35,8 @@ class Subject:
     ----------
     automata
         Of every rank.
-    ranks
-        The ranks there are, in rising order.
-    singular_values
-        One a rank, or none.
-    fidelity
-        By rank, where it was measured.
-    settings
-        How it was made.
+    extraction
+        Where they come from; None: a single automaton, whose states stand in no order.
 
     Examples
     --------
@@ -51,27 +45,40 @@ class Subject:
     """
 
     automata: RankedAutomata
-    ranks: tuple[int, ...]
-    singular_values: FloatArray
-    fidelity: Mapping[int, Fidelity]
-    settings: Mapping[str, Any]
-    best: int
+    extraction: Extraction | None = None
 
     @classmethod
     def of(cls, found: Extraction | WeightedAutomaton) -> Subject:
         """Return what both have in common."""
         if isinstance(found, WeightedAutomaton):
-            n = found.n_states
-            return cls(RankedAutomata(found, None, {n: found}), (n,), np.empty(0), {}, {}, n)
-        table = found.fidelity
-        return cls(
-            found.automata,
-            tuple(range(1, found.max_rank + 1)),
-            found.singular_values,
-            dict(zip(table.ranks, table.fidelities, strict=True)),
-            found.settings,
-            found.best_rank(),
-        )
+            return cls(RankedAutomata(found, None, {found.n_states: found}))
+        return cls(found.automata, found)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks there are, in rising order."""
+        largest = self.automata.max_rank
+        return (largest,) if self.extraction is None else tuple(range(1, largest + 1))
+
+    @property
+    def best(self) -> int:
+        """The rank that was chosen."""
+        if self.extraction is None:
+            return self.automata.max_rank
+        return self.extraction.best_rank()
+
+    @property
+    def fidelity(self) -> Mapping[int, Fidelity]:
+        """By rank, where it was measured."""
+        if self.extraction is None:
+            return {}
+        table = self.extraction.fidelity
+        return dict(zip(table.ranks, table.fidelities, strict=True))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """How the extraction was made."""
+        return {} if self.extraction is None else self.extraction.settings
 
 
 def page_content(
@@ -117,7 +124,7 @@ def page_content(
         },
         "chosen": chosen,
         "largest": subject.ranks[-1],
-        "singular_values": subject.singular_values.tolist(),
+        "singular_values": subject.automata.singular_values.tolist(),
         "fidelity": _fidelity(fidelity, source),
         "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
         "facts": facts,

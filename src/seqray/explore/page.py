@@ -22,7 +22,7 @@ from seqray.explore.first_graph import FirstGraph
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
 from seqray.explore.recorded import RecordedAnswers, record_answers
 from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
-from seqray.extraction.extract import Extraction
+from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.errors import ArgumentError, RankError

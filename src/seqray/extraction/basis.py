@@ -1,10 +1,9 @@
-"""Which prefixes and suffixes to ask a black box about.
+"""Bases: which prefixes and suffixes to query.
 
 Words are drawn, from the uniform distribution, from the box itself or from a data set; every prefix
 of a drawn word goes to the prefixes, every suffix to the suffixes, until there are enough of both
-(section 3.2 of the paper). Long words fill a basis with the prefixes of very few words; to reach
-more of what the box knows, a word may first be cut in two at random, its front giving prefixes and
-its back giving suffixes.
+(section 3.2 of the paper). Long words fill a basis with the prefixes of very few words. To cover
+more words, a word may first be cut in two at random: its front gives prefixes, its back suffixes.
 """
 
 from __future__ import annotations
@@ -29,17 +28,20 @@ from seqray.util.random import Seed, random_generator
 
 logger = logging.getLogger(__name__)
 
-CUT = (
+WORDS_CUT_WARNING = (
     "%d of the sampled words had not ended and were cut at %d symbols: "
     "--max-length (max_length) allows longer ones"
 )
-"""What is said of words that were cut."""
+"""The warning about words that were cut."""
 
 SPLITS = ("whole", "halves")
-"""What is taken of a drawn word: all its prefixes and suffixes, or those of its two parts."""
+"""What a drawn word gives: all its prefixes and suffixes, or those of its two parts."""
 
-_DRAW = 256  # words drawn at once
-_PATIENCE = 40  # draws in a row that may bring nothing new
+BATCH_SIZE = 256
+"""How many words are drawn at once."""
+
+MAX_IDLE_BATCHES = 40
+"""After this many batches in a row without a new prefix or suffix, a basis stays smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Basis:
     suffixes
         Distinct words, the empty word among them.
     source
-        How they were found, in words.
+        Where they come from, in words.
     n_cut
         How many of the words drawn for it had not ended at the maximum length.
 
@@ -99,7 +101,7 @@ class Basis:
         return self.prefixes.alphabet
 
     def share(self, share: float) -> Basis:
-        """Return a smaller basis: a share of the prefixes and of the suffixes, the first found.
+        """Return a smaller basis: a share of the prefixes and of the suffixes, the first ones.
 
         >>> a = Alphabet("ab")
         >>> Basis(a.words(["", "a", "b", "ab"]), a.words(["", "b"])).share(0.5)
@@ -158,28 +160,31 @@ def uniform_basis(
     n_prefixes, n_suffixes
         How many of each.
     seed
-        Random seed, or a random generator.
+        Random seed, a number or a generator.
     max_length
-        The longest word; by default one more than the length that has words enough on its own.
-        Longer ones are mostly words that the box has no use for: fidelity falls, cost rises.
+        The longest word; by default one more than the length that has enough words on its own.
+        With longer ones fidelity falls and cost rises: most of them weigh next to nothing.
     limit
         The length of the longest word that the box can read: a prefix, a symbol and a suffix
         together are never longer. None: it reads any word.
 
     Examples
     --------
-    >>> uniform_basis(Alphabet("ab"), 20, 10, seed=np.random.default_rng(0))
+    >>> uniform_basis(Alphabet("ab"), 20, 10, seed=0)
     Basis(20 prefixes, 10 suffixes, uniform up to length 6)
     """
     rng = random_generator(seed)
     if max_length is None:
-        wanted = (whole_number("prefixes", n_prefixes, 1), whole_number("suffixes", n_suffixes, 1))
+        wanted = (
+            whole_number("n_prefixes", n_prefixes, 1),
+            whole_number("n_suffixes", n_suffixes, 1),
+        )
         max_length = _uniform_length(len(alphabet), max(wanted))
     whole_number("max_length", max_length, 1)
     longest = max_length if limit is None else max(1, min(max_length, limit))
 
     def draw() -> tuple[Words, int]:
-        return uniform_words(alphabet, _DRAW, seed=rng, max_length=longest), 0
+        return uniform_words(alphabet, BATCH_SIZE, seed=rng, max_length=longest), 0
 
     source = f"uniform up to length {longest}"
     sizes = (n_prefixes, n_suffixes)
@@ -206,20 +211,20 @@ def sampled_basis(
     --------
     >>> import seqray
     >>> wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    >>> sampled_basis(wa, 20, 10, seed=np.random.default_rng(0))
+    >>> sampled_basis(wa, 20, 10, seed=0)
     Basis(20 prefixes, 10 suffixes, sampled from the box)
     """
     rng = random_generator(seed)
     whole_number("max_length", max_length, 1)
 
     def draw() -> tuple[Words, int]:
-        return sample(box, _DRAW, seed=rng, max_length=max_length)
+        return sample(box, BATCH_SIZE, seed=rng, max_length=max_length)
 
     sizes, source = (n_prefixes, n_suffixes), "sampled from the box"
-    found = basis_from(box.alphabet, draw, *sizes, source, split=split, seed=rng, limit=limit)
-    if found.n_cut:
-        logger.warning(CUT, found.n_cut, max_length)
-    return found
+    basis = basis_from(box.alphabet, draw, *sizes, source, split=split, seed=rng, limit=limit)
+    if basis.n_cut:
+        logger.warning(WORDS_CUT_WARNING, basis.n_cut, max_length)
+    return basis
 
 
 def data_basis(
@@ -236,11 +241,13 @@ def data_basis(
     Examples
     --------
     >>> words = Alphabet("ab").words(["ab", "b", "bb"])
-    >>> data_basis(words, 4, 3, seed=np.random.default_rng(0), split="whole")
+    >>> data_basis(words, 4, 3, seed=0, split="whole")
     Basis(4 prefixes, 3 suffixes, from a data set)
     """
     rng = random_generator(seed)
-    batches = np.array_split(rng.permutation(len(words)), max(1, math.ceil(len(words) / _DRAW)))
+    batches = np.array_split(
+        rng.permutation(len(words)), max(1, math.ceil(len(words) / BATCH_SIZE))
+    )
     shuffled = iter([words[batch] for batch in batches])
 
     def draw() -> tuple[Words, int]:
@@ -286,20 +293,20 @@ def basis_from(
     split
         What is taken of each, see `SPLITS`.
     seed
-        Random seed, or a random generator.
+        Random seed, a number or a generator.
     limit
         The length of the longest word that the box can read, see `piece_lengths`.
     """
     rng = random_generator(seed)
-    n_prefixes = whole_number("prefixes", n_prefixes, 1)
-    n_suffixes = whole_number("suffixes", n_suffixes, 1)
+    n_prefixes = whole_number("n_prefixes", n_prefixes, 1)
+    n_suffixes = whole_number("n_suffixes", n_suffixes, 1)
     if split not in SPLITS:
         raise ArgumentError(f"split: expected one of {', '.join(SPLITS)}, got {split!r}")
     longest_prefix, longest_suffix = piece_lengths(limit)
     prefixes: dict[Codes, None] = {(): None}
     suffixes: dict[Codes, None] = {(): None}
     n_cut = idle = 0
-    while (len(prefixes) < n_prefixes or len(suffixes) < n_suffixes) and idle < _PATIENCE:
+    while (len(prefixes) < n_prefixes or len(suffixes) < n_suffixes) and idle < MAX_IDLE_BATCHES:
         before = len(prefixes) + len(suffixes)
         words, cut = draw()
         n_cut += cut
@@ -308,17 +315,17 @@ def basis_from(
             _add(prefixes, n_prefixes, (front[:n] for n in range(1, last + 1)))
             _add(suffixes, n_suffixes, (back[n:] for n in range(len(back) - 1, first - 1, -1)))
         idle = idle + 1 if before == len(prefixes) + len(suffixes) else 0
-    for name, found, wanted in (
+    for name, pieces, wanted in (
         ("prefixes", prefixes, n_prefixes),
         ("suffixes", suffixes, n_suffixes),
     ):
-        if len(found) < wanted:
-            logger.warning("asked for %d %s, found only %d (%s)", wanted, name, len(found), source)
+        if len(pieces) < wanted:
+            logger.warning("wanted %d %s, got only %d (%s)", wanted, name, len(pieces), source)
     return Basis(_words(alphabet, prefixes), _words(alphabet, suffixes), source, n_cut)
 
 
 def _parts(words: Words, split: str, rng: np.random.Generator) -> Iterator[tuple[Codes, Codes]]:
-    """Yield what of each word gives prefixes, and what gives suffixes."""
+    """Yield the part of each word that gives prefixes, and the part that gives suffixes."""
     cuts = rng.integers(0, words.lengths + 1).tolist() if split == "halves" else None
     offsets = words.offsets.tolist()
     for i in range(len(words)):
@@ -326,12 +333,12 @@ def _parts(words: Words, split: str, rng: np.random.Generator) -> Iterator[tuple
         yield (word, word) if cuts is None else (word[: cuts[i]], word[cuts[i] :])
 
 
-def _add(found: dict[Codes, None], wanted: int, pieces: Iterable[Codes]) -> None:
-    """Add pieces, shortest first so that the set is closed wherever it is full."""
+def _add(known: dict[Codes, None], wanted: int, pieces: Iterable[Codes]) -> None:
+    """Add pieces up to a number, shortest first so that the set stays closed."""
     for piece in pieces:
-        if len(found) >= wanted:
+        if len(known) >= wanted:
             return
-        found.setdefault(piece)
+        known.setdefault(piece)
 
 
 def _words(alphabet: Alphabet, coded: Iterable[Codes]) -> Words:

@@ -1,8 +1,8 @@
-"""True distributions from automata that are only nearly one.
+"""Repair: a probabilistic automaton from one that is only nearly a distribution.
 
-An extracted automaton may give a word a weight below 0, and next symbols that do. `seqray.clipped`
-reads it as a distribution; `repair` fits a probabilistic automaton to that reading, which can be
-drawn, sampled and multiplied like any other, and says what was lost.
+An extracted automaton may give words and next symbols weights below 0. `seqray.clipped` reads it as
+a distribution. `repair` fits a probabilistic automaton to that reading, which can be drawn, sampled
+and multiplied like any other, and measures how faithful it is.
 """
 
 from __future__ import annotations
@@ -20,10 +20,17 @@ from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.random import Seed, seed_number
+
+MAX_WORD_LENGTH = 100
+"""Words that are drawn are cut after so many symbols."""
+
+MAX_TEST_WORDS = 1000
+"""Words that the fidelity is measured on, at most."""
 
 
 class Repaired(NamedTuple):
-    """A repaired automaton, and how near it is to what was repaired.
+    """A repaired automaton, and its fidelity to the original.
 
     ``fidelity`` compares it with the `clipped` reading of the original, on words drawn from that
     and not used for the fit.
@@ -38,9 +45,9 @@ def repair(
     *,
     n_states: int | None = None,
     n_words: int = 10_000,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Repaired:
-    """Return an automaton without negative weights that is near to one that has some.
+    """Return a probabilistic automaton that is near to one with negative weights.
 
     Parameters
     ----------
@@ -59,10 +66,10 @@ def repair(
     >>> wa = WeightedAutomaton("ab", [1, 0], [a, b], [0.3, 0.7])
     >>> bool((wa.transitions < 0).any())
     True
-    >>> found = repair(wa)
-    >>> bool((found.automaton.transitions < 0).any()), round(found.automaton.total, 6)
+    >>> repaired = repair(wa)
+    >>> bool((repaired.automaton.transitions < 0).any()), round(repaired.automaton.total, 6)
     (False, 1.0)
-    >>> found.fidelity["ndcg5"] > 0.99
+    >>> repaired.fidelity["ndcg5"] > 0.99
     True
     """
     automaton = as_automaton(automaton)
@@ -73,9 +80,10 @@ def repair(
             f"only what is nearly a distribution can be repaired: the weights of all words sum to "
             f"{automaton.total:.4g}, expected about 1, and no more for short words"
         )
-    box = clipped(automaton)
-    words_rng, other_rng = np.random.default_rng(seed).spawn(2)
-    known = Reference.draw(box, n_words, seed=words_rng, max_length=100)
-    fitted = fit(fill_conditional(box, known), known, n_states, seed=seed)
-    others = Reference.draw(box, min(n_words, 1000), seed=other_rng, max_length=100)
-    return Repaired(fitted, others.compare(fitted, intervals=True))
+    box, number = clipped(automaton), seed_number(seed)
+    training_rng, test_rng = np.random.default_rng(number).spawn(2)
+    training = Reference.draw(box, n_words, seed=training_rng, max_length=MAX_WORD_LENGTH)
+    fitted = fit(fill_conditional(box, training), training, n_states, seed=number)
+    n_test = min(n_words, MAX_TEST_WORDS)
+    test = Reference.draw(box, n_test, seed=test_rng, max_length=MAX_WORD_LENGTH)
+    return Repaired(fitted, test.compare(fitted, intervals=True))

@@ -1,204 +1,154 @@
-"""What an extraction is to do, and what both methods of extraction share.
-
-The methods are `seqray.extraction.hankel.method` and `seqray.extraction.conditional.method`.
-"""
+"""What to extract: the parameters of `seqray.extract`, checked in one place."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-import numpy as np
-
-from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.stepper import PredictingStepper
+from seqray.automata.stepper import predicts
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import allowed_length
-from seqray.blackbox.queries import noise_probe
-from seqray.blackbox.queries.limits import Meter
-from seqray.blackbox.queries.noise import Noise
-from seqray.blackbox.queries.oracle import Oracle
+from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.extraction.basis import Basis
-from seqray.extraction.svd import Decomposition
-from seqray.fidelity.reference import Reference
-from seqray.fidelity.table import FidelityTable
-from seqray.util.errors import ArgumentError, Stopped
-from seqray.util.memory import memory_limit
-from seqray.util.progress import PhasedProgress, Progress
+from seqray.util.arrays import whole_number
+from seqray.util.errors import ArgumentError
 
-logger = logging.getLogger(__name__)
 
-N_HELD_OUT = 1000
-"""Words on which automata are compared."""
+class Method(enum.StrEnum):
+    """The methods to extract automata."""
 
-UNUSED_SHARE = 0.5
-"""Where less than this share of a budget was used, a warning says why."""
+    AUTO = "auto"
+    PAPER = "paper"
+    WEIGHTED = "weighted"
+    CONDITIONAL = "conditional"
 
-MIN_WORDS = 10
-"""Words that are drawn from a box whatever the budget, and then twice as many."""
+
+METHODS = {
+    Method.AUTO.value: "conditional where the box predicts next symbols, weighted where not",
+    Method.PAPER.value: "raw blocks over a uniform basis, as in the paper",
+    Method.WEIGHTED.value: "weighted blocks; the basis sampled from the box where it predicts, "
+    "else grown",
+    Method.CONDITIONAL.value: "how contexts go on, and automata fitted to that; the box has to "
+    "predict",
+}
+"""The methods by name, and what they do."""
+
+BASES = ("sampled", "grown", "uniform")
+"""Where prefixes and suffixes may come from, if no words are given."""
+
+BasisChoice: TypeAlias = Basis | Words | Iterable[Word] | str | None
+"""A basis, words to draw it from, one of `BASES`, or None: what the method says."""
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What to extract, and from what; see `seqray.extract`.
+class Request:
+    """What to extract; the fields are the arguments of `seqray.extract`.
 
-    Parameters
-    ----------
-    oracle
-        Answers queries about the box, within limits.
-    spent
-        Seconds by phase.
+    Examples
+    --------
+    >>> Request(max_rank=0)
+    Traceback (most recent call last):
+    ...
+    seqray.ArgumentError: max_rank: expected a whole number from 1, got 0
     """
 
-    oracle: Oracle
-    method: str
-    basis: Basis | Words | Iterable[Word] | str | None
-    n_prefixes: int | None
-    n_suffixes: int | None
-    max_rank: int
-    max_length: int | None
-    target: float | None
-    counterexamples: int
-    seed: int
-    progress: Progress | None
-    spent: dict[str, float] = field(default_factory=dict)
+    n_prefixes: int | None = None
+    n_suffixes: int | None = None
+    max_rank: int = 100
+    method: Method = Method.AUTO
+    basis: BasisChoice = None
+    max_length: int | None = None
+    target: float | None = None
+    counterexamples: int = 0
+    repeat: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        optional = ("n_prefixes", "n_suffixes", "max_length")
+        least = dict.fromkeys((name for name in optional if getattr(self, name) is not None), 1)
+        least |= {"max_rank": 1, "counterexamples": 0, "repeat": 1, "seed": 0}
+        for name, smallest in least.items():
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), smallest))
+        if isinstance(self.basis, str) and self.basis not in BASES:
+            raise ArgumentError(f"basis: expected {', '.join(BASES)} or words, got {self.basis!r}")
+        _check_target(self.target)
+
+    def for_box(self, box: BlackBox) -> Request:
+        """Return the request with the method that a box allows, or say why it cannot be met.
+
+        Examples
+        --------
+        >>> import seqray
+        >>> box = seqray.black_box(lambda words: [len(word) for word in words], "ab")
+        >>> Request().for_box(box).method
+        <Method.WEIGHTED: 'weighted'>
+        """
+        allowed_length(box, self.max_length, 1)  # an error where the box cannot read such words
+        request = replace(self, method=_chosen_method(self, predicts(box)))
+        _check_method(request, predicts(box))
+        return request
 
     @property
-    def meter(self) -> Meter:
-        """Counts the queries."""
-        return self.oracle.meter
+    def has_fixed_basis(self) -> bool:
+        """Whether the prefixes and suffixes come neither from the box nor from given words."""
+        if isinstance(self.basis, str):
+            return self.basis != "sampled"
+        return isinstance(self.basis, Basis)
 
-    @property
-    def repeat(self) -> int:
-        """How often every query is sent, to take the mean."""
-        return self.meter.repeat
-
-    @property
-    def longest(self) -> int:
-        """The length at which words that are drawn from the box are cut."""
-        return allowed_length(self.oracle, self.max_length, 100)
-
-    @property
-    def limit(self) -> int | None:
-        """The length of the longest word that the box can read; None: any length."""
-        return self.oracle.max_length
-
-    def rngs(self) -> list[np.random.Generator]:
-        """Return random generators for the words to learn from, and for those held out."""
-        return np.random.default_rng(self.seed).spawn(2)
-
-    @contextmanager
-    def timing(self, phase: str) -> Iterator[None]:
-        """Add the seconds that a block takes to those of a phase."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.spent[phase] = self.spent.get(phase, 0.0) + time.perf_counter() - begin
-
-    def begin(self, name: str, unit: str) -> None:
-        """Report to the progress what is done from now on, and what is counted."""
-        if isinstance(self.progress, PhasedProgress):
-            self.progress.phase(name, unit)
+    def grows_basis(self, *, box_predicts: bool) -> bool:
+        """Return whether the basis is grown: on request, or where the box cannot be sampled."""
+        if self.basis is None:
+            return self.method is Method.WEIGHTED and not box_predicts
+        return isinstance(self.basis, str) and self.basis == "grown"
 
 
-MAX_QUERIES = 100_000_000
-"""The largest number of queries, unless a budget allows more."""
+def named_method(name: str) -> Method:
+    """Return the method of a name.
 
-
-def announce(job: Job, n_cells: int, n_queries: int) -> None:
-    """Log how many queries there will be, and refuse too many.
-
-    Parameters
-    ----------
-    job
-        The extraction.
-    n_cells, n_queries
-        About how many numbers the blocks hold, and how many queries there are in all if there is
-        no budget.
+    >>> named_method("paper")
+    <Method.PAPER: 'paper'>
     """
-    symbols = f"{len(job.oracle.alphabet):,} symbols"
-    advice = "query fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
-    limit = memory_limit()
-    if 16 * n_cells > limit:  # the numbers, and a copy of most of them
-        raise ArgumentError(
-            f"{symbols}: blocks of about {n_cells:,} numbers take {16 * n_cells / 1e9:,.3g} GB, "
-            f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
-            f"{advice}, or give a smaller budget"
-        )
-    if job.oracle.is_free:
+    if name not in METHODS:
+        raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {name!r}")
+    return Method(name)
+
+
+def _chosen_method(request: Request, box_predicts: bool) -> Method:
+    """Return the method to use: the requested one, or the best that box and basis allow."""
+    if request.method is not Method.AUTO:
+        return request.method
+    if box_predicts and not request.has_fixed_basis:
+        return Method.CONDITIONAL
+    return Method.WEIGHTED
+
+
+def _check_method(request: Request, box_predicts: bool) -> None:
+    """Refuse a method that box, basis, target or counterexamples do not allow."""
+    method = request.method
+    if method is Method.CONDITIONAL:
+        if request.has_fixed_basis or not box_predicts:
+            needed = "a box that predicts next symbols"
+            if request.has_fixed_basis:
+                needed = "basis 'sampled' or words"
+            raise ArgumentError(f"method: conditional needs {needed}: use 'weighted'")
         return
-    most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
-    logger.info("up to about %s words are queried (%s)", f"{most:,}", symbols)
-    if job.meter.budget is None and n_queries > MAX_QUERIES:
+    grows = method is Method.WEIGHTED and request.grows_basis(box_predicts=box_predicts)
+    if request.target is not None and not grows:
         raise ArgumentError(
-            f"{symbols}: about {n_queries:,} words would be queried, more than "
-            f"{MAX_QUERIES:,}: {advice}, or say how many it may be (--budget, budget)"
+            "target: only the method conditional, and a basis that is grown, stop early: this is "
+            f"{method}, with another basis"
+        )
+    if request.counterexamples:
+        raise ArgumentError(
+            "counterexamples: expected a box that predicts next symbols and the method "
+            f"conditional, this is {method}; a basis that is grown learns from some by itself, and "
+            "seqray.disagreements (seqray evaluate --worst) shows what is left"
         )
 
 
-def words_that_fit(n_symbols: int, length: float) -> int:
-    """Return the number of words for which the box's predictions fit into memory.
-
-    ``length`` is the mean number of prefixes of a word. Three copies are held at once, and half of
-    the memory is for other tables.
-    """
-    return max(MIN_WORDS, int(memory_limit() / (2 * 3 * 8 * (n_symbols + 1) * max(1.0, length))))
-
-
-class Found(NamedTuple):
-    """What a method of extraction returns."""
-
-    decomposition: Decomposition
-    basis: Basis
-    fidelity: FidelityTable
-    settings: dict[str, Any]
-    fitted: Mapping[int, WeightedAutomaton] = {}
-
-
-def stop_settings(stopped: Stopped | None) -> dict[str, str | None]:
-    """Return why an extraction ended early, as run folders keep it; empty where it did not."""
-    if stopped is None:
-        return {"stopped": "", "stop_reason": None}
-    return {"stopped": str(stopped), "stop_reason": stopped.reason.value}
-
-
-def draw_within(
-    box: PredictingStepper, n_words: int, max_length: int, rng: np.random.Generator, meter: Meter
-) -> Reference:
-    """Draw words from a box, or as many as an eighth of the budget and of the time allows."""
-    n_before, began = meter.n_answers, meter.elapsed
-    known = Reference.draw(box, min(MIN_WORDS, n_words), seed=rng, max_length=max_length)
-    while (n := len(known.weights)) < n_words:
-        fit = words_that_fit(len(box.alphabet), 4 * known.n_prefixes / n)  # more is measured there
-        more = min(n, n_words - n, fit - n)
-        for limit, used in (
-            (meter.allowance, meter.n_answers - n_before),
-            (meter.time_limit, meter.elapsed - began),
-        ):
-            if limit is not None and used > 0:
-                more = min(more, int(n * (limit / 8 - used) / used))
-        if more < 1:
-            break
-        drawn = Reference.draw(box, more, seed=rng, max_length=max_length)
-        known = Reference.joined([known, drawn])
-    return known
-
-
-def probe_noise(job: Job, reference: Reference) -> Noise:
-    """Measure the noise of the box on some of the words to compare on."""
-    return noise_probe.probe_noise(job.oracle, reference.words, reference.weights)
-
-
-def note_unused(meter: Meter, known: str) -> None:
-    """Warn where much of a budget was not used, as everything has been queried."""
-    if meter.budget is not None and meter.n_queries < UNUSED_SHARE * meter.budget:
-        logger.warning(
-            "%s of the %s queries allowed were needed: %s are complete; allow more of them to "
-            "use more",
-            *(f"{meter.n_queries:,}", f"{meter.budget:,}", known),
-        )
+def _check_target(target: float | None) -> None:
+    if target is None:
+        return
+    if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target <= 1:
+        raise ArgumentError(f"target: expected a number above 0 and up to 1, got {target!r}")

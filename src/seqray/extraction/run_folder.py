@@ -1,14 +1,14 @@
-"""Run folders: what an extraction leaves on disk, and every later command opens.
+"""Run folders: an extraction on disk, which every later command opens.
 
 ::
 
     RUN/
       config.json            how it was made, the rank that was chosen, checksums of all files
-      basis.json             the prefixes and suffixes that were asked about
-      singular_values.csv    one a rank
+      basis.json             the prefixes and suffixes that were queried
+      singular_values.csv    one per rank
       fidelity.csv           every metric on held-out words, one row per rank
       automaton.npz          the automaton of the largest rank; smaller ranks are its leading blocks
-      fitted.npz             by contexts only: what `seqray.automata.ranks` says
+      fitted.npz             method conditional only: see `seqray.automata.ranks`
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from seqray.automata.ranks import RankedAutomata
+from seqray.automata.ranks import FITTED, RankedAutomata
 from seqray.automata.words import Alphabet
 from seqray.extraction.basis import Basis
-from seqray.extraction.extract import Extraction
-from seqray.extraction.svd import Decomposition
+from seqray.extraction.request import Method
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.table import Fidelity, FidelityTable
-from seqray.formats.run_files import CONFIG, check_run_target, has_file, read_run, write_run
+from seqray.formats.run_files import check_run_target, opened_run, write_run
 from seqray.util.csv_table import csv_dicts, plain_csv_bytes
-from seqray.util.errors import FileError, MissingFileError, SeqrayError
-from seqray.util.files import reading
+from seqray.util.errors import FileError, SeqrayError
 
 __all__ = ["check_run_target", "open_run", "save_run"]
 
 
 def save_run(
-    found: Extraction,
+    extraction: Extraction,
     folder: str | os.PathLike[str],
     *,
     rank: int | None = None,
@@ -46,52 +46,52 @@ def save_run(
     """Write an extraction to a run folder, whole or not at all.
 
     Where that fails, the run is saved in a new folder among the system's temporary files, and the
-    error says where: what a box answered is not lost.
+    error says where: the answers of the box are not lost.
 
     Parameters
     ----------
-    found
+    extraction
         What `seqray.extract` returned.
     folder
-        Where to, a folder or a link to one. In a run folder that is there already, the run is
-        replaced and all else is kept; any other folder that is not empty is refused. Call
+        The run folder, or a link to it. Where it is one already, the run is replaced and all
+        else stays; any other folder that is not empty is refused. Call
         `check_run_target` to find out before the work.
     rank
         The number of states that later commands use; by default the best.
     about
-        More to keep in ``config.json``, such as the box's specification.
+        What else ``config.json`` is to hold, such as the box's specification.
 
     Examples
     --------
     >>> import seqray, tempfile
     >>> box = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     >>> folder = tempfile.mkdtemp() + "/run"
-    >>> save_run(seqray.extract(box, prefixes=30, suffixes=30), folder)
+    >>> save_run(seqray.extract(box, n_prefixes=30, n_suffixes=30), folder)
     >>> open_run(folder).best()
     WeightedAutomaton(1 states, 2 symbols)
     """
-    chosen = found.automaton(found.best_rank() if rank is None else rank)
+    chosen = extraction.automaton(extraction.best_rank() if rank is None else rank)
     config = {
         **(about or {}),
-        **found.settings,
+        **extraction.settings,
         "rank": chosen.n_states,
-        "words": found.fidelity.fidelities[0].n_words,
-        "word_prefixes": found.fidelity.fidelities[0].n_prefixes,
+        "words": extraction.fidelity.fidelities[0].n_words,
+        "word_prefixes": extraction.fidelity.fidelities[0].n_prefixes,
     }
     basis = {
-        "alphabet": found.basis.alphabet.to_json(),
-        "source": found.basis.source,
-        "n_cut": found.basis.n_cut,
-        "prefixes": [list(word) for word in found.basis.prefixes],
-        "suffixes": [list(word) for word in found.basis.suffixes],
+        "alphabet": extraction.basis.alphabet.to_json(),
+        "source": extraction.basis.source,
+        "n_cut": extraction.basis.n_cut,
+        "prefixes": [list(word) for word in extraction.basis.prefixes],
+        "suffixes": [list(word) for word in extraction.basis.suffixes],
     }
-    values = [(i + 1, repr(float(v))) for i, v in enumerate(found.singular_values)]
-    rows = found.fidelity.rows()
+    values = [(i + 1, repr(float(v))) for i, v in enumerate(extraction.singular_values)]
+    rows = extraction.fidelity.rows()
     contents = {
         "basis.json": json.dumps(basis, ensure_ascii=False).encode(),
         "singular_values.csv": plain_csv_bytes(["rank", "value"], values),
         "fidelity.csv": plain_csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
-        **found.automata.to_files(),
+        **extraction.automata.to_files(),
     }
     try:
         write_run(folder, config, contents)
@@ -110,20 +110,14 @@ def _save_elsewhere(config: Mapping[str, Any], contents: Mapping[str, bytes]) ->
 
 
 def open_run(folder: str | os.PathLike[str]) -> Extraction:
-    """Read the extraction back from a run folder."""
-    home = Path(folder)
-    if not os.path.exists(home):
-        raise MissingFileError(f"{home}: there is no such folder")
-    if not has_file(home, CONFIG):
-        raise FileError(f"{home}: expected a run folder that `seqray extract` wrote")
-    with reading(home, "a run folder"):
-        config, contents = read_run(home)
+    """Return the extraction that a run folder holds."""
+    with opened_run(folder) as (config, contents):
         values = [float(row["value"]) for row in _read_csv("singular_values.csv", contents)]
         automata = RankedAutomata.from_files(contents)
-        if config.get("method") == "conditional" and automata.prefix_final is None:
-            raise FileError("damaged: fitted.npz is missing")
+        if config.get("method") == Method.CONDITIONAL and FITTED not in contents:
+            raise FileError(f"damaged: {FITTED} is missing")
         table = _read_fidelity(contents, config["words"], config["word_prefixes"])
-        n = automata.largest.n_states
+        n = automata.max_rank
         if table.ranks != tuple(range(1, n + 1)) or len(values) != n:
             raise FileError(
                 f"damaged: {len(values)} singular values and fidelity of {len(table)} ranks: "
@@ -131,10 +125,10 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
             )
         if config["rank"] not in table.ranks:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
-        settings = {k: v for k, v in config.items() if k not in ("format", "version")}
-        decomposition = Decomposition(np.array(values), automata.largest, automata.prefix_final)
+        automata = replace(automata, singular_values=np.array(values))
         basis = _read_basis(contents["basis.json"])
-        return Extraction(decomposition, basis, table, settings, automata.fitted)
+        known = {k: v for k, v in config.items() if k not in ("format", "version")}
+        return Extraction(automata, basis, table, ExtractionSettings.from_json(known))
 
 
 def _read_basis(content: bytes) -> Basis:

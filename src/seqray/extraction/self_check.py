@@ -18,26 +18,31 @@ from seqray.blackbox.guarded import blamed
 from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import query_mode
-from seqray.extraction.basis import uniform_basis
-from seqray.extraction.hankel.plan import Plan
-from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
-from seqray.extraction.settings import CONDITIONAL
+from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
+from seqray.extraction.hankel.default_cost import default_cost as hankel_cost
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import SeqrayError
+from seqray.util.random import Seed, random_generator
 
-CLOSE = 1e-4
-"""How far two answers to the same word may be apart, relative to their size."""
+MAX_RELATIVE_DIFFERENCE = 1e-4
+"""Up to this relative difference two answers to the same word count as equal."""
 
-N_WORDS, LONGEST, SHORT = 40, 10, 6
-"""Words that are drawn, their length, and symbols of which all short words are asked."""
+N_WORDS, MAX_WORD_LENGTH = 40, 10
+"""How many words are drawn, and the length of the longest, in symbols."""
 
-PATIENCE = 1.0
+N_SHORT_SYMBOLS = 6
+"""All words of one or two of the first so many symbols are checked."""
+
+MAX_SPEED_SECONDS = 1.0
 """Seconds that measuring the speed may take."""
+
+MAX_SAMPLED_LENGTH = 100
+"""Words that are sampled from the box are cut after so many symbols."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What one check found.
+class CheckResult:
+    """The result of one check.
 
     Parameters
     ----------
@@ -45,63 +50,64 @@ class Finding:
         What was checked.
     ok
         Whether the box passed. None: nothing to pass, or good to know.
-    found
-        What was seen.
-    therefore
+    observed
+        What the box did.
+    advice
         What extraction does about it, or what to do.
     """
 
     name: str
     ok: bool | None
-    found: str
-    therefore: str = ""
+    observed: str
+    advice: str = ""
 
 
-def check(box: BlackBox, *, seed: int = 0) -> list[Finding]:
-    """Check a black box: a few thousand questions, and what they say about the others.
+def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
+    """Check that a black box keeps the promises that extraction builds on: a few thousand queries.
 
     Parameters
     ----------
     box
         Any black box.
     seed
-        Of the words that are asked about.
+        Random seed for the words to query, a number or a generator.
 
     Examples
     --------
     >>> import seqray
     >>> box = seqray.black_box(lambda words: [len(word) for word in words], "ab")
-    >>> [finding.name for finding in check(box) if finding.ok is False]
+    >>> [result.name for result in check(box) if result.ok is False]
     []
     """
-    rng = np.random.default_rng(seed)
-    longest = allowed_length(box, None, LONGEST)
+    rng = random_generator(seed)
+    longest = allowed_length(box, None, MAX_WORD_LENGTH)
     drawn = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
-    symbols = box.alphabet.symbols[:SHORT]
+    symbols = box.alphabet.symbols[:N_SHORT_SYMBOLS]
     short = [word for n in (1, 2)[:longest] for word in itertools.product(symbols, repeat=n)]
     words = box.alphabet.words([*short, *drawn])
-    findings = [_abilities(box), _attempt("empty word", _empty_word, box, words)]
-    findings.append(_attempt("answers", _answers, box, words))
-    if findings[-1].ok is False and findings[-1].therefore == FAILS:
-        return findings  # nothing else can be said
-    findings.append(_attempt("deterministic", _deterministic, box, words))
-    noisy = findings[-1].ok is False
+    results = [_abilities(box), _attempt("empty word", _empty_word, box, words)]
+    results.append(_attempt("answers", _answers, box, words))
+    if results[-1].ok is False and results[-1].advice == FAILS:
+        return results  # nothing else can be said
+    results.append(_attempt("deterministic", _deterministic, box, words))
+    noisy = results[-1].ok is False
     for name, each in _checks(box).items():
-        finding = _attempt(name, each, box, words)
+        result = _attempt(name, each, box, words)
         if noisy and name in AGREEMENTS:
-            finding = Finding(name, None, "cannot be told: the box answers differently each time")
-        findings.append(finding)
-    return findings
+            result = CheckResult(name, None, "not known: the box answers differently each time")
+        results.append(result)
+    return results
 
 
 FAILS = "extraction would stop with this error"
 AGREEMENTS = ("batch = single", "padded = unpadded", "order kept", "states = words")
+"""Checks that compare two answers, which a noisy box cannot pass."""
 
-Check: TypeAlias = Callable[[BlackBox, Words], Finding]
+Check: TypeAlias = Callable[[BlackBox, Words], CheckResult]
 
 
 def _checks(box: BlackBox) -> dict[str, Check]:
-    """Return what is checked of a box that answers at all, by what it can do."""
+    """Return the checks by name for a box that answers at all, by what it can do."""
     checks: dict[str, Check] = {
         "batch = single": _single,
         "padded = unpadded": _padded,
@@ -114,159 +120,158 @@ def _checks(box: BlackBox) -> dict[str, Check]:
     return checks | {"speed": _speed}
 
 
-def _attempt(name: str, each: Check, box: BlackBox, words: Words) -> Finding:
+def _attempt(name: str, each: Check, box: BlackBox, words: Words) -> CheckResult:
     try:
         with blamed(name_of(box)):
             return each(box, words)
     except SeqrayError as error:
-        return Finding(name, False, str(error), FAILS)
+        return CheckResult(name, False, str(error), FAILS)
 
 
-def _ask(box: BlackBox, words: Words) -> FloatArray:
+def _weights(box: BlackBox, words: Words) -> FloatArray:
     return checked_answers(box.weights(words), words, (len(words),), name_of(box))
 
 
-def _abilities(box: BlackBox) -> Finding:
-    therefore = {
+def _abilities(box: BlackBox) -> CheckResult:
+    advice = {
         "as an automaton": "its states are multiplied",
         "states": "what prefixes share is read once",
-        "next symbols": "each prefix is asked once",
-        "whole words": "each word is asked once",
+        "next symbols": "each prefix is queried once",
+        "whole words": "each word is queried once",
     }[query_mode(box).value]
     basis = "words are drawn from the box"
     if not predicts(box):
         basis = "the basis grows from words that weigh much"
-    found = f"{query_mode(box).value}; {len(box.alphabet)} symbols"
-    return Finding("can be asked for", None, found, f"{therefore}; {basis}")
+    observed = f"{query_mode(box).value}; {len(box.alphabet)} symbols"
+    return CheckResult("can be queried for", None, observed, f"{advice}; {basis}")
 
 
-def _empty_word(box: BlackBox, words: Words) -> Finding:
-    value = _ask(box, box.alphabet.words([()]))[0]
-    return Finding("empty word", True, f"has the weight {value:.4g}")
+def _empty_word(box: BlackBox, words: Words) -> CheckResult:
+    value = _weights(box, box.alphabet.words([()]))[0]
+    return CheckResult("empty word", True, f"has the weight {value:.4g}")
 
 
-def _answers(box: BlackBox, words: Words) -> Finding:
-    values = _ask(box, words)
+def _answers(box: BlackBox, words: Words) -> CheckResult:
+    values = _weights(box, words)
     if (values < 0).any():
         kind = f"{(values < 0).mean():.0%} of the answers are negative: no distribution"
     else:
         kind = f"from {values.min():.3g} to {values.max():.3g}"
-    therefore = "" if values.any() else "all words weigh nothing: is it the right alphabet?"
-    return Finding("answers", bool(values.any()), kind, therefore)
+    advice = "" if values.any() else "all words weigh nothing: is it the right alphabet?"
+    return CheckResult("answers", bool(values.any()), kind, advice)
 
 
-def _single(box: BlackBox, words: Words) -> Finding:
-    together = _ask(box, words)
-    alone = np.concatenate([_ask(box, words[i : i + 1]) for i in range(len(words))])
-    return _agreement("batch = single", together, alone, "ask with a batch size of 1")
+def _single(box: BlackBox, words: Words) -> CheckResult:
+    together = _weights(box, words)
+    alone = np.concatenate([_weights(box, words[i : i + 1]) for i in range(len(words))])
+    return _agreement("batch = single", together, alone, "query it with a batch size of 1")
 
 
-def _padded(box: BlackBox, words: Words) -> Finding:
-    """Ask short words once with long ones and once among their like."""
-    together = _ask(box, words)
-    apart = np.empty(len(words))
+def _padded(box: BlackBox, words: Words) -> CheckResult:
+    """Compare short words in a batch with long ones and among words of their own length."""
+    together = _weights(box, words)
+    by_length = np.empty(len(words))
     for length in np.unique(words.lengths):
         alike = np.flatnonzero(words.lengths == length)
-        apart[alike] = _ask(box, words[alike])
-    remedy = "padding changes its answers: ask words of one length at a time"
-    return _agreement("padded = unpadded", together, apart, remedy)
+        by_length[alike] = _weights(box, words[alike])
+    remedy = "padding changes its answers: query words of one length at a time"
+    return _agreement("padded = unpadded", together, by_length, remedy)
 
 
-def _order(box: BlackBox, words: Words) -> Finding:
-    forwards = _ask(box, words)
-    backwards = _ask(box, words[::-1])[::-1]
+def _order(box: BlackBox, words: Words) -> CheckResult:
+    forwards = _weights(box, words)
+    backwards = _weights(box, words[::-1])[::-1]
     remedy = "answers do not come in the order of the words"
     return _agreement("order kept", forwards, backwards, remedy)
 
 
-def _deterministic(box: BlackBox, words: Words) -> Finding:
+def _deterministic(box: BlackBox, words: Words) -> CheckResult:
     # Alone, so that what else is in a batch makes no difference.
     few = words[:: max(1, len(words) // 12)]
     first, second = (
-        np.concatenate([_ask(box, few[i : i + 1]) for i in range(len(few))]) for _ in range(2)
+        np.concatenate([_weights(box, few[i : i + 1]) for i in range(len(few))]) for _ in range(2)
     )
     noise = measure_noise(first, second)
     if noise.level == 0:
-        return Finding("deterministic", True, "the same answers twice")
-    return Finding(
+        return CheckResult("deterministic", True, "the same answers twice")
+    return CheckResult(
         "deterministic",
         False,
         f"answers differ by {noise}",
-        "ranks below the noise are left out; --repeat N asks N times and takes the mean",
+        "ranks below the noise are left out; --repeat N queries N times and takes the mean",
     )
 
 
-def _states(box: BlackBox, words: Words) -> Finding:
+def _states(box: BlackBox, words: Words) -> CheckResult:
     assert isinstance(box, Stepper)
     stepped = read_each(box, words, box.state_weights)
-    return _agreement("states = words", _ask(box, words), stepped, "its states are not to be used")
+    return _agreement(
+        "states = words", _weights(box, words), stepped, "its states are not to be used"
+    )
 
 
-def _sums(box: BlackBox, words: Words) -> Finding:
+def _sums(box: BlackBox, words: Words) -> CheckResult:
     assert isinstance(box, PredictingStepper)
     probabilities = collect(box, PrefixTree.of(words), box.state_next_symbol)
     low, high = probabilities.sum(axis=1).min(), probabilities.sum(axis=1).max()
     negative = probabilities.min() < -1e-9
     ok: bool | None = bool(abs(low - 1) < 1e-3 and abs(high - 1) < 1e-3 and not negative)
-    therefore = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
+    advice = "" if ok else "the rest belongs to symbols outside the alphabet, or is an error"
     promised = not getattr(box, "leaks", getattr(box, "elsewhere", None) is not None)
     if not (ok or promised or negative) and high < 1 + 1e-3:
-        ok, therefore = None, "the rest belongs to symbols outside the alphabet, and is kept"
-    found = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
+        ok, advice = None, "the rest belongs to symbols outside the alphabet, and stays there"
+    observed = f"next-symbol probabilities sum to {low:.6g} … {high:.6g}"
     if negative:
-        found += f", the least is {probabilities.min():.3g}"
-    return Finding("Σp = 1", ok, found, therefore)
+        observed += f", the least is {probabilities.min():.3g}"
+    return CheckResult("Σp = 1", ok, observed, advice)
 
 
-def _ends(box: BlackBox, words: Words) -> Finding:
+def _ends(box: BlackBox, words: Words) -> CheckResult:
     assert isinstance(box, PredictingStepper)
-    longest = allowed_length(box, None, 100)
+    longest = allowed_length(box, None, MAX_SAMPLED_LENGTH)
     drawn, n_cut = sample(box, N_WORDS, seed=np.random.default_rng(0), max_length=longest)
-    found = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
+    observed = f"sampled words have {drawn.lengths.mean():.1f} symbols on average"
     if not n_cut:
-        return Finding("words end", True, found)
+        return CheckResult("words end", True, observed)
     cut = f"; {n_cut} of {N_WORDS} have not ended after {longest}"
-    return Finding("words end", None, found + cut, "longer ones are cut: see --max-length")
+    return CheckResult("words end", None, observed + cut, "longer ones are cut: see --max-length")
 
 
-def _speed(box: BlackBox, words: Words) -> Finding:
+def _speed(box: BlackBox, words: Words) -> CheckResult:
     rng = np.random.default_rng(1)
     n, seconds, some = 16, 0.0, words
-    while seconds < PATIENCE / 4 and n < 1024:
+    while seconds < MAX_SPEED_SECONDS / 4 and n < 1024:
         n *= 4
-        some = uniform_words(box.alphabet, n, seed=rng, max_length=LONGEST)
-        some = some.cut(allowed_length(box, None, LONGEST))
+        some = uniform_words(box.alphabet, n, seed=rng, max_length=MAX_WORD_LENGTH)
+        some = some.cut(allowed_length(box, None, MAX_WORD_LENGTH))
         begin = time.perf_counter()
-        _ask(box, some)
+        _weights(box, some)
         seconds = time.perf_counter() - begin
-    a_step = seconds / len(PrefixTree.of(some))
+    per_step = seconds / len(PrefixTree.of(some))
     if predicts(box):
-        words, _ = sample(box, N_WORDS, seed=rng, max_length=allowed_length(box, None, 100))
-        n_words = round(CONDITIONAL.words_per_context * CONDITIONAL.n_contexts)
-        n_cells = CONDITIONAL.n_contexts * CONDITIONAL.n_columns
-        n_steps = round(n_words * (1 + words.lengths.mean()) + n_cells)
-        what, cost = (
-            f"contexts of {n_words:,} words ask up to {n_steps:,} prefixes",
-            n_steps * a_step,
+        words, _ = sample(
+            box, N_WORDS, seed=rng, max_length=allowed_length(box, None, MAX_SAMPLED_LENGTH)
         )
+        cost = conditional_cost(float(words.lengths.mean()))
     else:
-        plan = Plan.of(uniform_basis(box.alphabet, N_PREFIXES, N_SUFFIXES, seed=rng))
-        n_words = 2 * plan.n_queries  # half of them to find the basis
-        what = f"{N_PREFIXES} × {N_SUFFIXES} blocks, and finding them, ask about {n_words:,} words"
-        cost = 2 * plan.n_steps * a_step if isinstance(box, Stepper) else n_words * seconds / n
+        cost = hankel_cost(box.alphabet, seed=rng)
+    by_steps = isinstance(box, Stepper) or predicts(box)
+    expected = _duration(cost.n_steps * per_step if by_steps else cost.n_words * seconds / n)
     shares = " or less" if isinstance(box, Stepper) else ""  # what prefixes share is read once
-    found = f"{n / max(seconds, 1e-9):,.0f} words a second"
-    therefore = f"{what}: about {_duration(cost)}{shares}, besides seqray's own work"
-    return Finding("speed", None, found, therefore)
+    observed = f"{n / max(seconds, 1e-9):,.0f} words per second"
+    advice = f"{cost.description}: about {expected}{shares}, plus seqray's own work"
+    return CheckResult("speed", None, observed, advice)
 
 
-def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> Finding:
+def _agreement(name: str, one: FloatArray, other: FloatArray, remedy: str) -> CheckResult:
     size = np.maximum(np.abs(one), np.abs(other))
     if (one < 0).any():  # answers of both signs come close to 0
         size = np.maximum(size, 1e-3 * size.max())
-    apart = float((np.abs(one - other) / np.maximum(size, np.finfo(float).tiny)).max())
-    ok = apart <= CLOSE
-    return Finding(name, ok, f"largest difference {apart:.2g} of the answer", "" if ok else remedy)
+    difference = float((np.abs(one - other) / np.maximum(size, np.finfo(float).tiny)).max())
+    ok = difference <= MAX_RELATIVE_DIFFERENCE
+    return CheckResult(
+        name, ok, f"largest relative difference {difference:.2g}", "" if ok else remedy
+    )
 
 
 def _duration(seconds: float) -> str:

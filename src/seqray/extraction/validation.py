@@ -1,6 +1,6 @@
-"""Words on which automata are compared with the box, to choose a rank and to stop.
+"""Words on which automata are compared with the box, to choose a rank and to stop early.
 
-A box that predicts next symbols is sampled. A box that only gives numbers to words does not say
+A box that predicts next symbols is sampled. A box that only gives weights to words does not say
 which words matter. Half of its words are *typical*: like those that weigh much. The others show
 what typical words cannot: words that may weigh 0 or have the other sign (uniform words, and typical
 words with one edit), and words several times as long as those that automata are made of.
@@ -25,8 +25,9 @@ from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.growth import LONG_WAYS, WAYS, heavy_words, long_words, typical_words
-from seqray.extraction.request import N_HELD_OUT, Job, draw_within
+from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
+from seqray.extraction.hankel.settings import HANKEL
+from seqray.extraction.job import N_HELD_OUT, Job, draw_within
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
@@ -37,39 +38,47 @@ logger = logging.getLogger(__name__)
 NOISE_MARGIN = 10.0
 """Weights up to this many times as large as the noise of an answer do not count in full."""
 
-SAME, NEARLY_ALL = 0.01, 0.99
-"""Relative difference up to which answers count as the same; share of words to warn from."""
+MAX_SAME_DIFFERENCE = 0.01
+"""Up to this relative difference two answers count as the same."""
+
+MIN_SAME_SHARE = 0.99
+"""A warning is logged if at least this share of the answers is the same."""
 
 MIN_DIGITS = 8
 """With fewer decimal digits in the largest weight, rounding shows in automata."""
 
+MIN_NEW_WORDS = 100
+"""Fewer new words than this are too few to compare on: known ones join them."""
+
 
 class ValidationWords(NamedTuple):
-    """Words to compare on, and which of them say how much words of their length weigh."""
+    """Words to compare on, and which of them are typical of the weights of their length."""
 
     words: Words
     typical: BoolArray
 
-    def ask(self, box: BlackBox) -> Reference:
-        """Query the box on these words.
+    def query(self, box: BlackBox) -> Reference:
+        """Return the answers of the box on these words.
 
-        Of a box that leaks, weights alone count: automata by blocks do not say what goes elsewhere.
+        Of a box that leaks, weights alone count: automata of Hankel blocks do not know what goes
+        elsewhere.
         """
-        asked = Reference.query(box, self.words)
-        asked = replace(asked, next_symbol=None) if asked.leaks else asked
-        return _judged(asked, self.typical)
+        reference = Reference.query(box, self.words)
+        if reference.leaks:
+            reference = replace(reference, next_symbol=None)
+        return _with_negligible(reference, self.typical)
 
     def first(self, n_words: int) -> ValidationWords:
         """Return the first of them; they are shuffled, so that these are a mixture, too."""
         return ValidationWords(self.words[:n_words], self.typical[:n_words])
 
 
-def _judged(reference: Reference, typical: BoolArray) -> Reference:
-    """Say how large a difference matters on each word.
+def _with_negligible(reference: Reference, typical: BoolArray) -> Reference:
+    """Set for each word how large a difference is negligible.
 
     A word that is not typical counts by what is usual: the median size of typical words, of its own
     length or of all lengths, whichever is larger. So it matters whether an automaton takes it for a
-    typical word, and not how small a weight it gives to a word that hardly weighs anything.
+    typical word, and not how small a weight it gives to a word that weighs next to nothing.
     """
     weights, lengths = reference.weights, reference.words.lengths
     if not weights[typical].any():
@@ -83,18 +92,18 @@ def _judged(reference: Reference, typical: BoolArray) -> Reference:
 
 
 def above_noise(reference: Reference, noise: Noise) -> Reference:
-    """Return what a noisy box said of words, with noise that does not count as a difference."""
+    """Return the answers of a noisy box, with noise that does not count as a difference."""
     if reference.negligible is None or noise.level == 0:
         return reference
     floor = NOISE_MARGIN * noise.of(reference.weights)
     return replace(reference, negligible=np.maximum(reference.negligible, floor))
 
 
-def warn_of_little_said(weights: FloatArray) -> None:
-    """Warn where nearly all words to compare on weigh the same: a score says little then."""
+def warn_of_equal_weights(weights: FloatArray) -> None:
+    """Log a warning if nearly all words to compare on weigh the same: a score says little then."""
     middle = float(np.median(weights))
-    n_same = int(np.sum(np.abs(weights - middle) <= SAME * abs(middle)))
-    if n_same >= NEARLY_ALL * len(weights):
+    n_same = int(np.sum(np.abs(weights - middle) <= MAX_SAME_DIFFERENCE * abs(middle)))
+    if n_same >= MIN_SAME_SHARE * len(weights):
         logger.warning(
             "the box gave the same answer, %.4g, to %s of the %s words that ranks are compared on: "
             "a constant automaton looks right on them, so the fidelity score says little. Compare "
@@ -105,7 +114,7 @@ def warn_of_little_said(weights: FloatArray) -> None:
 
 
 def warn_of_lost_digits(weights: FloatArray) -> None:
-    """Warn where all weights are so small that float64 holds only a few digits of them."""
+    """Log a warning if all weights are so small that float64 holds only a few digits of them."""
     largest = float(np.abs(weights).max(initial=0.0))
     if largest == 0:
         return
@@ -130,9 +139,9 @@ def validation_words(
     basis
         Typical words that its blocks hold are left out, unless there are hardly any others.
     known
-        Blocks that are filled already, if there are any.
+        Blocks that are filled already; None: there are none.
     rng
-        The random generator.
+        The random generator, which is drawn from in place.
     """
     reader = job.oracle.reader
     if predicts(reader):
@@ -146,7 +155,7 @@ def validation_words(
 
 
 def known_words(blocks: HankelBlocks, n_words: int = N_HELD_OUT) -> Reference:
-    """Return words of filled blocks, at no cost: half the heaviest, half any of the others."""
+    """Return words of filled blocks, without queries: half the heaviest, half any of the others."""
     order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")
     heavy, rest = np.split(order, [n_words // 2])
     rest = np.random.default_rng(0).permutation(rest)[: n_words - len(heavy)]
@@ -155,11 +164,11 @@ def known_words(blocks: HankelBlocks, n_words: int = N_HELD_OUT) -> Reference:
     words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
     typical = np.arange(len(cells)) < len(heavy)
     known = Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
-    return _judged(known, typical)
+    return _with_negligible(known, typical)
 
 
 def _n_drawn(job: Job, basis: Basis) -> int:
-    """Return how many words to draw at first: they cost a quarter of the budget at most."""
+    """Return how many words to draw at first: a quarter of the budget at most."""
     if job.meter.allowance is None:
         return 4 * N_HELD_OUT
     length = 1 + basis.prefixes.lengths.mean() + basis.suffixes.lengths.mean()
@@ -167,22 +176,23 @@ def _n_drawn(job: Job, basis: Basis) -> int:
 
 
 def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator) -> Words:
-    """Draw words like those that weigh much; uniform ones where nothing is known of the box."""
+    """Draw words like those that weigh much; uniform ones if no blocks are filled."""
     if known is not None:
-        n_words = 2 * N_HELD_OUT
+        n_words, n_each = 2 * N_HELD_OUT, HANKEL.n_continuations + HANKEL.n_long_continuations
         if job.meter.allowance is not None:  # an eighth of it, with the words made of them
-            n_words = min(n_words, job.meter.allowance // (8 * (WAYS + LONG_WAYS)))
-        if job.target is not None:  # no more than were asked to learn from
-            n_words = min(n_words, max(256, known.n_questions // WAYS))
+            n_words = min(n_words, job.meter.allowance // (8 * n_each))
+        if job.request.target is not None:  # no more than were queried to learn from
+            n_words = min(n_words, max(256, known.n_questions // HANKEL.n_continuations))
         try:
-            ask = job.oracle.weights
-            words = typical_words(known, ask, n_words, seed=rng, limit=job.limit)
+            weights_of = job.oracle.weights
+            words = typical_words(known, weights_of, n_words, seed=rng, limit=job.limit)
         except Stopped:
             words = basis.suffixes[:0]
         words = words[np.flatnonzero(words.lengths <= job.longest)]
         if len(words):
             return words
-    longest = job.max_length or int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    in_blocks = int(basis.prefixes.lengths.max() + basis.suffixes.lengths.max())
+    longest = job.request.max_length or in_blocks
     return uniform_words(
         job.oracle.alphabet, _n_drawn(job, basis), seed=rng, max_length=max(1, longest)
     )
@@ -190,16 +200,16 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
 
 def _new(words: Words, basis: Basis, known: HankelBlocks | None, rng: np.random.Generator) -> Words:
     """Leave out words that the blocks of a basis hold, unless there are hardly any others."""
-    new = words[np.flatnonzero(~_asked_before(words, basis))]
-    if len(new) >= min(100, len(words) // 10) > 0:
+    new = words[np.flatnonzero(~_in_blocks(words, basis))]
+    if len(new) >= min(MIN_NEW_WORDS, len(words) // 10) > 0:
         return new
     if known is not None:  # those that weigh much are known, nearly all
         return Words.concatenate([*islice(heavy_words(known, seed=rng), 2), words])
     return words
 
 
-def _asked_before(words: Words, basis: Basis) -> BoolArray:
-    """Which words are a prefix, or a prefix and a symbol, followed by a suffix."""
+def _in_blocks(words: Words, basis: Basis) -> BoolArray:
+    """Return which words are a prefix, or a prefix and a symbol, followed by a suffix."""
     suffixes = set(basis.suffixes)
     rows = set(basis.prefixes)
     rows |= {(*prefix, symbol) for prefix in basis.prefixes for symbol in basis.alphabet}
@@ -209,14 +219,13 @@ def _asked_before(words: Words, basis: Basis) -> BoolArray:
 
 
 def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) -> Words:
-    """Draw about as many words as are typical: any, nearly typical ones, and long ones.
+    """Draw about as many words as are typical: uniform, nearly typical and long ones.
 
-    Joining typical words to long ones takes answers of the box: without ``joins``, long words are
-    uniform ones.
+    Joining typical words to long ones takes queries: without ``joins``, long words are uniform.
     """
     alphabet, n_each = typical.alphabet, -(-len(typical) // 4)
     longest = max(1, int(typical.lengths.max()))
-    found = [
+    groups = [
         uniform_words(alphabet, n_each, seed=rng, max_length=min(longest, job.longest)),
         _edited(typical, n_each, rng, job.longest),
     ]
@@ -224,19 +233,19 @@ def _others(job: Job, typical: Words, rng: np.random.Generator, *, joins: bool) 
     if max_length > longest:
         between = {"min_length": longest + 1, "max_length": max_length}
         n_uniform = n_each if joins else 2 * n_each
-        found.append(uniform_words(alphabet, n_uniform, seed=rng, **between))
+        groups.append(uniform_words(alphabet, n_uniform, seed=rng, **between))
     if max_length > longest and joins:
         with suppress(Stopped):  # the budget allows no more
-            ask = job.oracle.weights
-            found.append(long_words(typical, ask, n_each, seed=rng, max_length=max_length))
-    return Words.concatenate(found)
+            weights_of = job.oracle.weights
+            groups.append(long_words(typical, weights_of, n_each, seed=rng, max_length=max_length))
+    return Words.concatenate(groups)
 
 
 def _max_length(job: Job, n_words: int) -> int:
-    """Return how long a word may be: where each symbol is a step, a budget allows shorter ones."""
+    """Return how long a word may be: a budget of steps allows shorter ones."""
     if job.meter.allowance is None or job.oracle.mode is not QueryMode.STATES:
         return job.longest
-    return min(job.longest, job.meter.allowance // (16 * LONG_WAYS * n_words))
+    return min(job.longest, job.meter.allowance // (16 * HANKEL.n_long_continuations * n_words))
 
 
 def _edited(words: Words, n_words: int, rng: np.random.Generator, max_length: int) -> Words:
@@ -246,8 +255,8 @@ def _edited(words: Words, n_words: int, rng: np.random.Generator, max_length: in
     symbols = rng.integers(0, len(alphabet), n_words)
     cuts = rng.integers(0, np.maximum(1, drawn.lengths))
     kinds = rng.integers(0, 3, n_words)
-    found = []
+    edited = []
     for word, at, code, kind in zip(drawn, cuts, symbols, kinds, strict=True):
         put = () if kind == 0 else (alphabet.symbols[code],)
-        found.append((*word[:at], *put, *word[at + (kind < 2) :]))
-    return alphabet.words([word for word in found if len(word) <= max_length])
+        edited.append((*word[:at], *put, *word[at + (kind < 2) :]))
+    return alphabet.words([word for word in edited if len(word) <= max_length])

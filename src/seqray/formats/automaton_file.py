@@ -1,4 +1,4 @@
-"""Weighted automata in files as black boxes."""
+"""Weighted automata in files, and in whatever else holds one."""
 
 import os
 from collections.abc import Sequence
@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.ranks import LARGEST, RankedAutomata
+from seqray.automata.ranks import RankedAutomata
 from seqray.formats.pautomac import read_machine
-from seqray.formats.run_files import has_file, read_run
-from seqray.util.errors import ArgumentError, FileError, MissingFileError
-from seqray.util.files import reading
+from seqray.formats.run_files import opened_run
+from seqray.util.errors import ArgumentError, MissingFileError
 
 
 def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -19,8 +18,8 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     Parameters
     ----------
     path
-        A ``.json`` or ``.npz`` file, the folder of an extraction (opened at the rank chosen
-        there), or a machine of PAutomaC.
+        A ``.json`` or ``.npz`` file, a run folder (opened at the rank chosen there), or a machine
+        of PAutomaC.
 
     Examples
     --------
@@ -34,7 +33,8 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     if not os.path.exists(path):
         raise MissingFileError(f"{path}: there is no such file or folder")
     if file.is_dir():
-        return _open_run(file)
+        with opened_run(file) as run:
+            return RankedAutomata.from_files(run.contents).automaton(run.config["rank"])
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
 
 
@@ -64,7 +64,7 @@ AutomatonLike: TypeAlias = WeightedAutomaton | HasBest | HasNames | str | os.Pat
 
 
 def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutomaton:
-    """Return the automaton in whatever a function was given.
+    """Return the automaton that an argument is or holds.
 
     Parameters
     ----------
@@ -95,12 +95,3 @@ def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutom
         f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "
         f"run folder or automaton, got {given!r}"
     )
-
-
-def _open_run(folder: Path) -> WeightedAutomaton:
-    """Open the automaton of a run folder, which `seqray.extraction.run_folder` knows more about."""
-    if not has_file(folder, LARGEST):
-        raise FileError(f"{folder}: not the folder of an extraction: it has no {LARGEST}")
-    with reading(folder, "the folder of an extraction"):
-        config, contents = read_run(folder)
-        return RankedAutomata.from_files(contents).automaton(config["rank"])

@@ -23,34 +23,54 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqray.util.errors import ArgumentError, FileError
-from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, why
+from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, reading, why
 
 FORMAT, VERSION = "seqray.run", 2
 """Version 1 had no checksums."""
 
 CONFIG = "config.json"
-OWN = (
+RUN_FILES = (
     *("basis.json", "singular_values.csv", "fidelity.csv", "automaton.npz", "fitted.npz"),
     CONFIG,
 )
 """The files of a run, in the order in which they are moved; all else is the user's."""
 
 SAVED, FRESH = ".saved", ".fresh."
+"""Folder of a save that is complete, and beginning of the name of one that is not."""
+
 MAX_FRESH_SECONDS = 3600
-"""Files of a save that is older than this were left by a kill."""
+"""A save that began longer ago than this was killed, and its files can go."""
+
 MAX_READS = 100
+"""How many times a run is read again while another process saves."""
 
 
 class RunFiles(NamedTuple):
-    """What ``config.json`` says, and the content of the other files by name."""
+    """The content of ``config.json``, and of the other files by name."""
 
     config: dict[str, Any]
     contents: dict[str, bytes]
 
 
+@contextmanager
+def opened_run(folder: str | os.PathLike[str]) -> Iterator[RunFiles]:
+    """Yield the files of a run folder.
+
+    Whatever is wrong with them, in this block too, raises a `FileError` that names the folder.
+    """
+    if not os.path.exists(folder):
+        raise MissingFileError(f"{folder}: there is no such folder")
+    if not has_file(folder, CONFIG):
+        raise FileError(
+            f"{folder}: expected a run folder that `seqray extract` wrote, and it has no {CONFIG}"
+        )
+    with reading(folder, "a run folder"):
+        yield read_run(folder)
+
+
 def read_run(folder: str | os.PathLike[str]) -> RunFiles:
-    """Return the files of one run, even while another one is saved in the same folder."""
+    """Return the files of one run, even while another process saves one in the same folder."""
     last = ""
     for _ in range(MAX_READS):
         try:
@@ -80,14 +100,14 @@ def is_run(folder: Path) -> bool:
 def write_run(
     folder: str | os.PathLike[str], config: Mapping[str, Any], contents: Mapping[str, bytes]
 ) -> None:
-    """Put a run into a folder, whole or not at all; what else is there stays.
+    """Write a run to a folder, whole or not at all; all other files there stay.
 
     Parameters
     ----------
     folder
         A folder that `check_run_target` accepts.
     config
-        What ``config.json`` says, besides its format and the checksums.
+        What ``config.json`` is to hold, without its format and the checksums.
     contents
         The other files by name.
     """
@@ -113,7 +133,7 @@ def check_run_target(folder: str | os.PathLike[str]) -> None:
         if not target.parent.is_dir():
             parent = (target if os.path.islink(folder) else Path(folder)).parent
             raise ArgumentError(f"{folder}: there is no folder {parent} to put it in")
-        odd = [name for name in OWN if (target / name).is_dir()]
+        odd = [name for name in RUN_FILES if (target / name).is_dir()]
     except (OSError, ValueError) as error:
         if isinstance(error, ArgumentError):
             raise
@@ -148,10 +168,10 @@ def _read_once(home: Path) -> RunFiles:
     config = json.loads(text)
     check_header(config, FORMAT, VERSION)
     if config["version"] == 1 and "checksums" not in config:
-        present = [name for name in OWN if name != CONFIG and has_file(home, name)]
+        present = [name for name in RUN_FILES if name != CONFIG and has_file(home, name)]
         return RunFiles(config, {name: _content(home, name) for name in present})
     checksums = config.pop("checksums")
-    if not isinstance(checksums, dict) or not set(checksums) <= set(OWN):
+    if not isinstance(checksums, dict) or not set(checksums) <= set(RUN_FILES):
         raise FileError("damaged: config.json: 'checksums' do not name the files of a run")
     own = str(checksums.pop(CONFIG))
     _check(CONFIG, text.replace(own.encode(), b""), own)
@@ -162,9 +182,9 @@ def _read_once(home: Path) -> RunFiles:
 
 
 def _check(name: str, content: bytes, expected: object) -> None:
-    if (found := _checksum(name, content)) != expected:
+    if (checksum := _checksum(name, content)) != expected:
         raise FileError(
-            f"damaged: {name} is not what was saved (its checksum begins with {found[:8]}, "
+            f"damaged: {name} is not what was saved (its checksum begins with {checksum[:8]}, "
             f"expected {str(expected)[:8]!r}): restore it from a copy, or extract again"
         )
 
@@ -228,10 +248,10 @@ def _move_saved(home: Path) -> None:
     saved = home / SAVED
     if not saved.is_dir():
         return
-    named = OWN
+    named = RUN_FILES
     with suppress(*DAMAGE):
         named = json.loads((saved / CONFIG).read_bytes())["checksums"]
-    for name in OWN:
+    for name in RUN_FILES:
         if (saved / name).exists():
             keep_mode(home / name, saved / name)
             os.replace(saved / name, home / name)

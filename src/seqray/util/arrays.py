@@ -1,4 +1,4 @@
-"""Array types, and what every value here does to the arrays it keeps."""
+"""Array types, and checks that make arrays safe to store in values."""
 
 from functools import cache
 from typing import Any, TypeAlias

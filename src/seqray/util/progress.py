@@ -1,10 +1,10 @@
-"""How long work tells how far it is."""
+"""How long-running work reports its progress."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias, runtime_checkable
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with how many questions are answered, and how many there are."""
+"""Called with how many queries are answered, and how many there are."""
 
 
 @runtime_checkable
@@ -12,7 +12,7 @@ class PhasedProgress(Protocol):
     """A `Progress` that also receives what is being done."""
 
     def __call__(self, done: int, total: int, /) -> None:
-        """Take how much is done of this phase, and how much there is."""
+        """Receive how much of this phase is done, and how much there is."""
 
     def phase(self, name: str, unit: str, /) -> None:
-        """Take what is done from now on, and what is counted."""
+        """Receive the name of the next phase, and the unit that it counts."""

@@ -9,7 +9,7 @@ ODD = WeightedAutomaton("ab", [1], [[[0.6]], [[-0.1]]], [0.5])
 
 def test_a_true_distribution_stays_as_it_is():
     machine = random_machine("pfa", 4, 3, seed=0)
-    words = machine.sample(50, seed=1)
+    words = machine.sample(50, seed=1).words
     words = getattr(words, "words", words)
     np.testing.assert_allclose(clipped(machine).weights(words), machine.weights(words), rtol=1e-9)
 

@@ -13,7 +13,7 @@ from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional import method
 from seqray.extraction.conditional.parts import PartSizes
-from seqray.extraction.request import draw_within
+from seqray.extraction.job import draw_within
 from seqray.extraction.settings import CONDITIONAL
 from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError

@@ -6,7 +6,7 @@ from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional import learner
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.rank_table import RankTable
-from seqray.extraction.request import draw_within
+from seqray.extraction.job import draw_within
 from told import known_of
 
 
@@ -16,7 +16,7 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
     for rank, automaton in svd.fitted.items():
         assert automaton is svd.automaton(rank)
         assert automaton.transitions.min() >= 0
-        own = svd.decomposition.automaton(rank)
+        own = svd.automata.spectral(rank)
         held_out = draw_within(demo(), 1000, 20, _held_out_rng(0), Meter())
         nearer = held_out.compare(automaton)["ndcg5"]
         assert nearer == svd.fidelity.at(rank)["ndcg5"]
@@ -32,7 +32,7 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
     alone = extract(demo(), **SMALL)
     assert alone.fitted == {}
     for rank in (1, 2, 3):
-        assert alone.automaton(rank).allclose(svd.decomposition.automaton(rank), rtol=0, atol=0)
+        assert alone.automaton(rank).allclose(svd.automata.spectral(rank), rtol=0, atol=0)
         assert alone.fidelity.at(rank)["ndcg5"] <= svd.fidelity.at(rank)["ndcg5"]
 
 

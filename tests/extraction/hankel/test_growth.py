@@ -5,85 +5,46 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray import WeightedAutomaton, black_box, extract, fill
+from growing import blocks_of, rare_machine
+from seqray import WeightedAutomaton, black_box, extract
 from seqray.automata.generators import random_machine
 from seqray.extraction.hankel.growth import (
-    FIRST,
-    TELLING,
     counterexamples,
     grown_basis,
-    heavy_words,
+    independent_rows,
     sizes_up_to,
-    telling,
-    typical_words,
 )
 from seqray.extraction.hankel.plan import Plan
+from seqray.extraction.hankel.settings import HANKEL
 from told import rng
-
-
-def blocks_of(box, n_prefixes=20, n_suffixes=20, **options):
-    return fill(
-        box, seqray.uniform_basis(box.alphabet, n_prefixes, n_suffixes, seed=rng(), **options)
-    )
-
-
-def rare_machine(length=7):
-    """Words a…ab with a chain of states: uniform words hardly ever follow it."""
-    a = np.diag(np.full(length, 0.9), 1)
-    b = np.zeros((length + 1, length + 1))
-    b[length, 0] = 0.5
-    final = np.append(np.full(length, 0.1), 0.5)
-    return WeightedAutomaton("abcd", np.eye(length + 1)[0], [a, b, 0 * a, 0 * a], final)
 
 
 @pytest.mark.parametrize("sizes", [(800, 800), (100, 700), (76, 10), (75, 75), (1, 1)])
 def test_sizes_double_and_end_with_what_was_wanted(sizes):
     found = sizes_up_to(*sizes)
     assert found[-1] == sizes
-    assert max(found[0]) <= 1.5 * FIRST
+    assert max(found[0]) <= HANKEL.max_first_size
     for small, large in itertools.pairwise(found):
         assert 1.9 < max(large) / max(small) < 2.1
         assert small[0] <= large[0]
         assert small[1] <= large[1]
 
 
-def test_heavy_words_come_as_often_as_they_weigh_and_then_every_length_alike():
-    box = black_box(lambda words: [(0.1 if "b" in w else 0.5) ** len(w) for w in words], "ab")
-    blocks = blocks_of(box, 15, 15)
-    rows = blocks.tree.words()
-    words = rows.followed_by(blocks.basis.suffixes)
-    weights = np.abs(blocks.values).ravel()
-    drawn = list(itertools.islice(heavy_words(blocks, seed=rng()), 80))
-    plain, even = drawn[::2], drawn[1::2]
-    for batches, probabilities in (
-        (plain, weights),
-        (even, weights / np.bincount(words.lengths, weights)[words.lengths]),
-    ):
-        drawn = [word for batch in batches for word in batch]
-        for wanted in ([], ["a"], ["a"] * 4, ["b", "a"]):
-            which = np.array([list(word) == wanted for word in words])
-            share = probabilities[which].sum() / probabilities.sum()
-            found = np.mean([list(word) == wanted for word in drawn])
-            assert abs(found - share) < 5 * np.sqrt(share / len(drawn)) + 1e-3
-
-
-def test_where_all_weigh_nothing_there_are_no_heavy_words_and_the_basis_is_uniform():
+def test_where_all_words_weigh_nothing_the_basis_is_uniform():
     blocks = blocks_of(black_box(lambda words: [0] * len(words), "ab"))
-    assert not list(heavy_words(blocks, seed=rng()))
     basis = grown_basis(
         blocks, lambda words: np.zeros(len(words)), 60, 50, seed=rng(), max_length=30
     )
     assert (len(basis.prefixes), len(basis.suffixes)) == (60, 50)
-    assert not len(typical_words(blocks, lambda words: np.zeros(len(words)), 9, seed=rng()))
 
 
-def test_rows_that_tell_something_span_all_rows():
+def test_independent_rows_span_all_rows():
     matrix = rng(1).standard_normal((40, 6)) @ rng(2).standard_normal((6, 30))
-    rows = telling(matrix)
+    rows = independent_rows(matrix)
     assert len(rows) == len(set(rows.tolist())) == 6
     assert np.linalg.matrix_rank(matrix[rows]) == 6
-    assert len(telling(rng(3).standard_normal((300, 300)))) == TELLING
-    assert telling(np.zeros((3, 2))).tolist() == [0]
+    assert len(independent_rows(rng(3).standard_normal((300, 300)))) == HANKEL.max_independent_rows
+    assert independent_rows(np.zeros((3, 2))).tolist() == [0]
 
 
 def test_a_grown_basis_is_closed_and_keeps_to_the_longest_word():
@@ -100,7 +61,7 @@ def test_states_that_uniform_words_hardly_reach_are_found():
     machine = rare_machine(5)
     box = black_box(machine.weights, "abcd")
     found, uniform = (
-        extract(box, prefixes=120, suffixes=120, basis=basis) for basis in (None, "uniform")
+        extract(box, n_prefixes=120, n_suffixes=120, basis=basis) for basis in (None, "uniform")
     )
     assert found.settings["basis"] == "grown"
     words = machine.sample(200, seed=rng(4)).words
@@ -120,17 +81,6 @@ def test_states_many_symbols_away_are_found_at_once():
     assert found.max_rank == machine.n_states
 
 
-def test_typical_words_weigh_something_and_are_longer_than_known_ones():
-    machine = rare_machine()
-    blocks = blocks_of(machine)
-    words = typical_words(blocks, machine.weights, 300, seed=rng())
-    assert len(words) == 300
-    assert (machine.weights(words) > 0).all()
-    known = blocks.tree.words().followed_by(blocks.basis.suffixes)
-    longest = known.lengths[blocks.values.ravel() > 0].max()
-    assert words.lengths.max() > longest
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -145,7 +95,7 @@ def test_typical_words_weigh_something_and_are_longer_than_known_ones():
 )
 def test_functions_of_every_kind_come_back(function):
     box = black_box(lambda words: [function(word) for word in words], "ab")
-    found = extract(box, prefixes=90, suffixes=90)
+    found = extract(box, n_prefixes=90, n_suffixes=90)
     words = ["".join(word) for n in range(9) for word in itertools.product("ab", repeat=n)]
     expected = np.array([function(word) for word in words])
     scale = np.abs(expected).max()
@@ -163,7 +113,7 @@ def test_a_box_is_asked_about_no_word_twice():
         asked.extend(words)
         return [0.5 ** len(word) for word in words]
 
-    found = extract(black_box(function, "ab"), prefixes=150, suffixes=100)
+    found = extract(black_box(function, "ab"), n_prefixes=150, n_suffixes=100)
     probes = 16  # asked once more, to see whether the box changes its mind
     assert len(asked) <= len(set(asked)) + probes
     assert found.settings["questions"] == found.settings["queries_sent"] == len(asked)
@@ -191,7 +141,9 @@ def test_counterexamples_are_where_a_guess_is_wrong():
 def test_a_grown_basis_has_the_parts_of_the_words_that_were_wrong():
     box = random_machine("pfa", 5, 3, seed=rng(1))
     wrong = box.alphabet.words([[*box.alphabet] * 5] * 40)
-    basis = grown_basis(blocks_of(box), box.weights, 90, 80, seed=rng(), max_length=20, wrong=wrong)
+    basis = grown_basis(
+        blocks_of(box), box.weights, 90, 80, seed=rng(), max_length=20, extra_words=wrong
+    )
     assert basis.prefixes.lengths.max() > 9
     assert basis.suffixes.lengths.max() > 9
 
@@ -201,10 +153,10 @@ def test_asking_ends_when_there_is_enough(steps):
     machine = random_machine("pfa", 5, 2, seed=rng(1))
     box = Numbers(machine) if steps else black_box(machine.weights, machine.alphabet)
     whole, some = (
-        extract(box, prefixes=200, suffixes=200, target=target) for target in (None, 0.99)
+        extract(box, n_prefixes=200, n_suffixes=200, target=target) for target in (None, 0.99)
     )
     rounds = some.settings["rounds"]
-    assert [each["prefixes"] for each in rounds] == [50, 100]  # one might be probability
+    assert [each["prefixes"] for each in rounds] == [50, 100]  # one alone might be luck
     assert all(each["score"] > 0.99 for each in rounds)
     cost = "steps" if steps else "questions"
     assert rounds[-1]["questions"] <= some.settings[cost] < whole.settings[cost] / 2
@@ -215,7 +167,9 @@ def test_asking_ends_when_there_is_enough(steps):
 
 
 def test_asking_goes_on_where_there_is_not_enough(caplog):
-    found = extract(black_box(rare_machine().weights, "abcd"), prefixes=90, suffixes=90, target=1)
+    found = extract(
+        black_box(rare_machine().weights, "abcd"), n_prefixes=90, n_suffixes=90, target=1
+    )
     assert [each["prefixes"] for each in found.settings["rounds"]] == [45, 90]
     assert "the target of 1 was not reached" in caplog.text
 
@@ -224,8 +178,8 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
     box = black_box(
         lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
     )
-    found = extract(box, prefixes=100, suffixes=100)
-    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_queries
+    found = extract(box, n_prefixes=100, n_suffixes=100)
+    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
 
 
 @pytest.mark.parametrize("n_asked", [9000, 60_000])
@@ -240,7 +194,7 @@ def test_somebody_who_says_stop_while_the_basis_grows_gets_what_is_known(n_asked
         return machine.weights(words)
 
     box = black_box(function, machine.alphabet, batch_size=256)
-    found = extract(box, prefixes=200, suffixes=200, stop=stop)
+    found = extract(box, n_prefixes=200, n_suffixes=200, stop=stop)
     assert found.settings["stopped"] == "interrupted"
     assert found.settings["prefixes"] in ([50] if n_asked == 9000 else range(51, 101))
     assert found.settings["questions"] <= len(asked) < n_asked + 300

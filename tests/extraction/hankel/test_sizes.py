@@ -14,7 +14,7 @@ from seqray.extraction.hankel.sizes import (
     sizes_to_come,
     wanted_size,
 )
-from seqray.extraction.request import Job
+from seqray.extraction.job import Job
 
 
 def job(budget=None, box=None, n_prefixes=None):

@@ -8,10 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypedDict
 
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, Stopped, StopReason
+
+
+class QueryCounts(TypedDict):
+    """What was counted, by the names that run folders use."""
+
+    questions: int
+    validation_questions: int
+    queries_sent: int
 
 
 @dataclass(frozen=True)
@@ -168,7 +176,7 @@ class Meter:
         if self.time_limit is not None and self.elapsed > self.time_limit:
             raise Stopped(StopReason.TIME, f"the time of {self.time_limit:g} s is over")
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> QueryCounts:
         """Return what was counted, by the keys of run folders."""
         return {
             "questions": self.n_queries,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seqray.blackbox.queries.limits import Meter
-from seqray.extraction.request import Job
+from seqray.extraction.job import Job
 from seqray.util.progress import Progress
 
 

@@ -35,7 +35,7 @@ SymbolTuple = tuple[Symbol, ...]
 
 def learn_from_counterexamples(learner: ConditionalLearner, learning: Learning) -> Learning:
     """Search for counterexamples and learn from them, while that brings automata nearer."""
-    n_rounds = learner.job.counterexamples
+    n_rounds = learner.job.request.counterexamples
     for number in range(n_rounds + 1 if n_rounds else 0):
         part = learning.part
         automaton, _ = learner.nearest(part, part.counterexamples.to_validate)
@@ -73,7 +73,7 @@ def find_counterexamples(
             n_words=settings.n_counterexamples,
             n_drawn=int(max(10, min(500, meter.left / (12 * learner.word_length)))),
             max_length=min(learner.job.longest, settings.max_counterexample_length),
-            seed=learner.job.seed + number,
+            seed=learner.job.request.seed + number,
         )
     distances = {each.word: each.distance for each in worst}
     distances |= _worst_prefixes(part.reference, automaton, settings.n_counterexamples)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.ranks import ending
+from seqray.automata.ranks import RankedAutomata, ending
 from seqray.extraction.conditional.blocks import ConditionalBlocks
-from seqray.extraction.svd import Decomposition, truncated_svd
+from seqray.extraction.svd import truncated_svd
 from seqray.util.arrays import read_only
 
 
-def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> Decomposition:
+def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> RankedAutomata:
     """Factor conditional blocks into weighted automata of every rank up to ``max_rank``.
 
     Contexts count as often as they were met. Over the contexts, the coordinates of the states are
@@ -43,4 +43,5 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
         transitions *= blocks.max_stay
         final, elsewhere = blocks.max_stay * (before.T @ blocks.probabilities[:, n_symbols]), final
     open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
-    return Decomposition(read_only(sizes), ending(open_end, prefix_final), read_only(prefix_final))
+    largest = ending(open_end, prefix_final)
+    return RankedAutomata(largest, read_only(prefix_final), singular_values=read_only(sizes))

@@ -26,7 +26,7 @@ from seqray.extraction.conditional.parts import (
     LearntPart,
     PartSizes,
 )
-from seqray.extraction.request import Job, note_unused
+from seqray.extraction.job import Job, note_unused
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
@@ -118,7 +118,7 @@ class ConditionalLearner:
             if self.oracle.caches and before is not None:
                 n_queries += before.n_block_queries
         with self.job.timing("svd"):
-            svd = decompose_conditional(blocks, max_rank=self.job.max_rank)
+            svd = decompose_conditional(blocks, max_rank=self.job.request.max_rank)
         fitted = None if before is None else before.fitted
         return LearntPart(share, reference, blocks, svd, n_queries, counterexamples, fitted)
 
@@ -143,7 +143,7 @@ class ConditionalLearner:
                     rank,
                     n_words=n_words,
                     extra_words=part.counterexamples.to_learn,
-                    seed=job.seed,
+                    seed=job.request.seed,
                     progress=step,
                     settings=self.settings,
                 )
@@ -206,7 +206,7 @@ class ConditionalLearner:
 
 def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
     """Learn from ever larger parts, until the target or a limit is reached or all is learnt."""
-    meter, target = learner.meter, learner.job.target or math.inf
+    meter, target = learner.meter, learner.job.request.target or math.inf
     share, began = pacer.first_share, meter.elapsed
     learning = Learning(learner.learn(share))
     while True:

@@ -18,7 +18,7 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
-from seqray.extraction.basis import CUT, Basis
+from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.counterexamples import (
     learn_from_counterexamples,
@@ -32,14 +32,8 @@ from seqray.extraction.conditional.learner import (
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
 from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.conditional.rank_table import rank_table
-from seqray.extraction.request import (
-    N_HELD_OUT,
-    Found,
-    Job,
-    draw_within,
-    probe_noise,
-    stop_settings,
-)
+from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.errors import ArgumentError, Stopped
 
@@ -49,7 +43,7 @@ SETTINGS = CONDITIONAL
 """The settings that the method uses."""
 
 
-def conditional_method(job: Job) -> Found:
+def conditional_method(job: Job) -> Extraction:
     """Extract automata of every rank from the next-symbol distributions of a box."""
     oracle = job.oracle.counted()  # an automaton has no budget, but its steps count
     meter = oracle.meter
@@ -69,21 +63,24 @@ def conditional_method(job: Job) -> Found:
     except Stopped as stopped:
         raise _with_advice(stopped, meter, len(job.oracle.alphabet), max_length) from None
     table, learning = rank_table(learner, learning)
-    if job.counterexamples:
+    if job.request.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
     part = learning.part
-    settings = {
-        "columns": part.blocks.features.shape[1],
-        "fitted_ranks": sorted(table.fitted_ranks),
+    stopped_early = learning.stopped
+    settings = ExtractionSettings(
+        columns=part.blocks.features.shape[1],
+        fitted_ranks=sorted(table.fitted_ranks),
         **meter.counts(),
-        "steps": meter.n_queries,
-        "rounds": [dataclasses.asdict(each) for each in learning.rounds],
-        "counterexamples": [each.to_json() for each in learning.searches],
-        **stop_settings(learning.stopped),
-        "noise": dataclasses.asdict(noise),
-    }
+        steps=meter.n_queries,
+        rounds=learning.rounds,
+        counterexamples=learning.searches,
+        stopped=str(stopped_early or ""),
+        stop_reason=None if stopped_early is None else stopped_early.reason,
+        noise=noise,
+    )
     basis = _basis(job, part, is_drawn=data_set is None)
-    return Found(part.svd, basis, table.fidelity, settings, table.fitted)
+    automata = dataclasses.replace(part.svd, fitted=table.fitted)
+    return Extraction(automata, basis, table.fidelity, settings)
 
 
 def _with_advice(stopped: Stopped, meter: Meter, n_symbols: int, max_length: int) -> Stopped:
@@ -104,18 +101,18 @@ def _pacer(learner: ConditionalLearner) -> Pacer:
         len(job.oracle.alphabet),
         learner.word_length,
         caches=learner.oracle.caches,
-        has_target=job.target is not None,
-        share_of_limits=settings.first_share_of_limits if job.counterexamples else 1.0,
+        has_target=job.request.target is not None,
+        share_of_limits=settings.first_share_of_limits if job.request.counterexamples else 1.0,
         settings=settings,
     )
 
 
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     """Return the words to learn from, in random order; None: words drawn from the box."""
-    assert not isinstance(job.basis, Basis)
-    if job.basis is None or isinstance(job.basis, str):
+    assert not isinstance(job.request.basis, Basis)
+    if job.request.basis is None or isinstance(job.request.basis, str):
         return None
-    words = job.oracle.alphabet.words(job.basis)
+    words = job.oracle.alphabet.words(job.request.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
     words = _readable(words, job.limit)
@@ -144,12 +141,13 @@ def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:
     blocks, words = part.blocks, part.reference.words
     n_cut = int((words.lengths >= job.longest).sum()) if is_drawn else 0
     if n_cut:
-        logger.warning(CUT, n_cut, job.longest)
+        logger.warning(WORDS_CUT_WARNING, n_cut, job.longest)
     source = f"words {'drawn from the box' if is_drawn else 'of a data set'}"
     contexts = blocks.rows.words(blocks.contexts)
-    if part.share == 1 and job.n_prefixes is not None and len(contexts) < job.n_prefixes:
+    wanted = job.request.n_prefixes
+    if part.share == 1 and wanted is not None and len(contexts) < wanted:
         logger.warning(
-            "asked for %d prefixes, found only %d (%s)",
-            *(job.n_prefixes, len(contexts), source),
+            "wanted %d prefixes, got only %d (%s)",
+            *(wanted, len(contexts), source),
         )
     return Basis(contexts, blocks.suffixes, f"contexts of {len(words):,} {source}", n_cut)

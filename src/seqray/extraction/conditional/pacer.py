@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.conditional.parts import LearntPart, PartSizes
-from seqray.extraction.request import MIN_WORDS, Job, words_that_fit
+from seqray.extraction.job import MIN_WORDS, Job, words_that_fit
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.util.errors import Stopped, StopReason
 
@@ -112,14 +112,14 @@ def whole_sizes(
     job: Job, word_length: float, data_set: Words | None, settings: ConditionalSettings
 ) -> PartSizes:
     """Return the sizes of the whole: those wanted, or as many words as there are or fit."""
-    n_contexts = job.n_prefixes or settings.n_contexts
+    n_contexts = job.request.n_prefixes or settings.n_contexts
     n_words = math.ceil(settings.words_per_context * n_contexts)
     if data_set is not None:
         n_words = min(n_words, len(data_set))
     if n_words > (n_fit := words_that_fit(len(job.oracle.alphabet), word_length)):
         logger.warning("only %d words of %d to learn from fit into memory", n_fit, n_words)
         n_words = n_fit
-    return PartSizes(n_words, n_contexts, job.n_suffixes or settings.n_columns)
+    return PartSizes(n_words, n_contexts, job.request.n_suffixes or settings.n_columns)
 
 
 def max_block_queries(n_symbols: int, sizes: PartSizes) -> int:

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.words import Words
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
-from seqray.extraction.svd import Decomposition
 from seqray.fidelity.reference import Reference
 from seqray.util.errors import Stopped
 
@@ -143,7 +143,7 @@ class LearntPart:
     share: float
     reference: Reference
     blocks: ConditionalBlocks
-    svd: Decomposition
+    svd: RankedAutomata
     n_block_queries: int
     counterexamples: Counterexamples
     fitted: WeightedAutomaton | None = None

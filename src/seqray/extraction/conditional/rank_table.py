@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.extraction.conditional.comparison import compare, is_exact, with_counterexamples
 from seqray.extraction.conditional.counterexamples import conclude, find_counterexamples
 from seqray.extraction.conditional.learner import ConditionalLearner, joined
 from seqray.extraction.conditional.parts import Learning, LearntPart, SearchOutcome
-from seqray.extraction.svd import Decomposition
 from seqray.fidelity.disagreements import mean_word_distance
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity, FidelityTable
@@ -33,7 +33,7 @@ class RankTable:
         The ranks at which an automaton was fitted, nearer or not.
     """
 
-    svd: Decomposition
+    svd: RankedAutomata
     fidelities: Mapping[int, Fidelity]
     fitted: Mapping[int, WeightedAutomaton] = field(default_factory=dict)
     fitted_ranks: frozenset[int] = frozenset()
@@ -82,7 +82,7 @@ def rank_table(learner: ConditionalLearner, learning: Learning) -> tuple[RankTab
                 learning = replace(learning, stopped=stopped)
                 break
             table = _with_fitted(learner, part, table, fitted)
-    if learner.job.counterexamples:
+    if learner.job.request.counterexamples:
         return _validate_choice(learner, learning, table)
     return table, learning
 
@@ -122,7 +122,7 @@ def _validate_choice(
     part, max_rank = learning.part, table.svd.max_rank
     counterexamples = part.counterexamples.to_validate
     searched = {max_rank}
-    for _ in range(learner.job.counterexamples):
+    for _ in range(learner.job.request.counterexamples):
         rank = table.fidelity.best_rank()
         if rank in searched:
             break

@@ -1,8 +1,8 @@
-"""Blocks of the Hankel matrix: the value, and the weights on its rows and columns.
+"""Blocks of the Hankel matrix, and the weights on their rows and columns.
 
 The Hankel matrix of a function f on words has a row for every prefix u, a column for every suffix
 v, and f(uv) where they meet. The spectral method needs the block H of a basis (P, S), and for every
-symbol σ the block Hσ with f(uσv). Row uσ is often a row of H too, so each row is kept once.
+symbol σ the block Hσ with f(uσv). Row uσ is often a row of H too, so each row is held once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seqray.util.errors import ArgumentError
 WEIGHTINGS = {"none": 0.0, "softer": 0.5, "soft": 0.75, "balanced": 1.0}
 """How rows and columns may be weighted, and the power of their size that each is divided by."""
 
-TINY = 1e-250
+MIN_SCALED_SUM = 1e-250
 """Rows and columns that sum to less than this are not scaled up: that would overflow."""
 
 
@@ -34,10 +34,10 @@ class HankelBlocks:
     basis
         The prefixes and suffixes.
     values
-        f(uv), a row for every u in P ∪ PΣ in the order of the nodes of `tree`, a column for every
-        v in S: shape ``(n_rows, n_suffixes)``.
+        f(uv), one row per u in P ∪ PΣ in the order of the nodes of `tree`, one column per v in S:
+        shape ``(n_rows, n_suffixes)``.
     n_questions
-        How many distinct words the box was asked about.
+        How many distinct words were queried.
     n_steps
         How many symbols a box with states read for that; 0 for a box without.
 
@@ -104,7 +104,7 @@ class HankelBlocks:
             ``"none"``: all 1, the paper's choice. ``"balanced"``: a row is divided by the sum of
             its absolute values, so that every prefix counts the same, then a column by the root of
             its mean square. ``"soft"`` and ``"softer"``: by the power ¾ and ½ of these, so that
-            what is rare counts for less than what is frequent, if not as much less as it is rare.
+            rare behaviour counts for less than frequent one, but for more than its share.
         """
         n_prefixes, n_suffixes = len(self.basis.prefixes), len(self.basis.suffixes)
         if weighting not in WEIGHTINGS:
@@ -144,5 +144,5 @@ def row_tree(basis: Basis) -> PrefixTree:
 
 
 def _inverse(sizes: FloatArray) -> FloatArray:
-    """1 / sizes; where there is next to nothing, weight 1."""
-    return np.divide(1.0, sizes, out=np.ones_like(sizes), where=sizes > TINY)
+    """Return 1 / sizes, or 1 where a size is next to nothing."""
+    return np.divide(1.0, sizes, out=np.ones_like(sizes), where=sizes > MIN_SCALED_SUM)

@@ -6,18 +6,23 @@ import dataclasses
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.stepper import predicts
+from seqray.blackbox.queries.limits import QueryCounts
 from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.blackbox.queries.noise_probe import N_PROBED
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.growth import WRONG, counterexamples, grown_basis
+from seqray.extraction.hankel.decomposition import decompose
+from seqray.extraction.hankel.growth import counterexamples, grown_basis
 from seqray.extraction.hankel.partial_fill import fill_within
+from seqray.extraction.hankel.rounds import HankelRound
+from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.hankel.sizes import (
     Size,
     affordable_size,
@@ -26,21 +31,15 @@ from seqray.extraction.hankel.sizes import (
     sizes_to_come,
     wanted_size,
 )
-from seqray.extraction.request import (
-    Found,
-    Job,
-    announce,
-    note_unused,
-    probe_noise,
-    stop_settings,
-)
-from seqray.extraction.svd import Decomposition, decompose
+from seqray.extraction.job import Job, announce, note_unused, probe_noise
+from seqray.extraction.request import Method
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
     ValidationWords,
     above_noise,
     known_words,
     validation_words,
-    warn_of_little_said,
+    warn_of_equal_weights,
     warn_of_lost_digits,
 )
 from seqray.fidelity.compare import compare_ranks
@@ -55,26 +54,6 @@ WEIGHTINGS = ("balanced", "soft", "softer")
 
 BATCH_IN_TIME = 25
 """Words to compare on that are queried between two looks at the time limit."""
-
-
-@dataclass(frozen=True)
-class HankelRound:
-    """One set of blocks that was filled.
-
-    Parameters
-    ----------
-    questions
-        Queries until then.
-    prefixes, suffixes
-        The size of the basis.
-    score
-        The best fidelity score of an automaton of the blocks.
-    """
-
-    questions: int
-    prefixes: int
-    suffixes: int
-    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +89,12 @@ class Growth:
         return self.is_target_reached or self.stopped is not None
 
 
+class StepCounts(QueryCounts):
+    """What was counted, with the steps of a box with states."""
+
+    steps: int
+
+
 class _Filled(NamedTuple):
     """The last blocks, why they are not all, and what the box says of words to compare on."""
 
@@ -119,9 +104,9 @@ class _Filled(NamedTuple):
     noise: Noise
 
 
-def by_blocks(job: Job) -> Found:
+def hankel_method(job: Job) -> Extraction:
     """Extract automata of every rank from blocks of the Hankel matrix."""
-    grows = _grows(job)
+    grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
     rng, held_out_rng = job.rngs()
     planned = sizes_to_come(job)[-1] if grows else affordable_size(job)
     n_cells = math.prod(planned) * len(job.oracle.alphabet)
@@ -132,18 +117,18 @@ def by_blocks(job: Job) -> Found:
     _warn(job, growth, blocks, stopped)
     reference = _reference(job, blocks, reference, noise)
     decomposition, table, weighting = _decomposed(job, blocks, reference, noise)
-    settings: dict[str, Any] = {
-        "weighting": weighting,
+    rounds = growth.rounds
+    if not growth.is_target_reached:
+        rounds = (*rounds, _round(job, blocks, table))
+    settings = ExtractionSettings(
+        weighting=weighting,
         **_counts(job.oracle, blocks),
-        **stop_settings(stopped),
-        "noise": dataclasses.asdict(noise),
-    }
-    if grows:
-        rounds = growth.rounds
-        if not growth.is_target_reached:
-            rounds = (*rounds, _round(job, blocks, table))
-        settings["rounds"] = [dataclasses.asdict(each) for each in rounds]
-    return Found(decomposition, blocks.basis, table, settings)
+        stopped=str(stopped or ""),
+        stop_reason=None if stopped is None else stopped.reason,
+        noise=noise,
+        rounds=rounds if grows else None,
+    )
+    return Extraction(decomposition, blocks.basis, table, settings)
 
 
 def _fill(job: Job, growth: Growth, rng: np.random.Generator) -> _Filled:
@@ -152,7 +137,7 @@ def _fill(job: Job, growth: Growth, rng: np.random.Generator) -> _Filled:
     try:
         with job.timing("choose"), job.meter.validating():
             held_out = validation_words(job, growth.basis, growth.known, rng)
-            reference = _in_time(job.oracle, held_out).ask(job.oracle.reader)
+            reference = _in_time(job.oracle, held_out).query(job.oracle.reader)
             noise = probe_noise(job, reference)
         with job.timing("fill"):
             blocks, stopped = _last_blocks(job, growth)
@@ -207,7 +192,7 @@ def _reference(
     if reference is None or _is_silent(reference, blocks):
         reference = known_words(blocks)
     if blocks.values.any() and not job.oracle.predicts:
-        warn_of_little_said(reference.weights)
+        warn_of_equal_weights(reference.weights)
     return above_noise(reference, _noise_of_mean(noise, job.repeat))
 
 
@@ -217,7 +202,7 @@ def _is_silent(reference: Reference, blocks: HankelBlocks) -> bool:
     return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
 
 
-def _counts(oracle: Oracle, blocks: HankelBlocks) -> dict[str, int]:
+def _counts(oracle: Oracle, blocks: HankelBlocks) -> StepCounts:
     """Return what was queried, in words, prefixes or steps; an automaton's words are free."""
     counts, steps = oracle.meter.counts(), 0
     if oracle.is_free:
@@ -229,18 +214,18 @@ def _counts(oracle: Oracle, blocks: HankelBlocks) -> dict[str, int]:
 
 def _decomposed(
     job: Job, blocks: HankelBlocks, reference: Reference, noise: Noise
-) -> tuple[Decomposition, FidelityTable, str]:
+) -> tuple[RankedAutomata, FidelityTable, str]:
     """Factor blocks with the weights for rows and columns that give the highest fidelity."""
-    best: tuple[Decomposition, FidelityTable, str] | None = None
+    best: tuple[RankedAutomata, FidelityTable, str] | None = None
     best_score = -np.inf
-    for weighting in ("none",) if job.method == "paper" else WEIGHTINGS:
+    for weighting in ("none",) if job.request.method is Method.PAPER else WEIGHTINGS:
         with job.timing("svd"):
             svd = decompose(
                 blocks,
-                max_rank=job.max_rank,
+                max_rank=job.request.max_rank,
                 weighting=weighting,
                 noise=_noise_of_mean(noise, job.repeat),
-                seed=job.seed,
+                seed=job.request.seed,
             )
         with job.timing("choose"):
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
@@ -261,22 +246,15 @@ def _round(job: Job, blocks: HankelBlocks, table: FidelityTable) -> HankelRound:
 # The basis ----------------------------------------------------------------------------------------
 
 
-def _grows(job: Job) -> bool:
-    """Whether to grow the basis: the user wants that, or the box cannot be sampled."""
-    if job.basis is None:
-        return job.method != "paper" and not job.oracle.predicts
-    return isinstance(job.basis, str) and job.basis == "grown"
-
-
 def _drawn(job: Job, rng: np.random.Generator) -> Basis:
     """Return the basis that was given, or draw one."""
-    reader, basis, alphabet = job.oracle.reader, job.basis, job.oracle.alphabet
+    reader, basis, alphabet = job.oracle.reader, job.request.basis, job.oracle.alphabet
     if isinstance(basis, Basis):
         return _fitting(basis, job.limit)
     size = affordable_size(job)
     if basis is None:
-        basis = "uniform" if job.method == "paper" else "sampled"
-    split = "whole" if job.method == "paper" else "halves"
+        basis = "uniform" if job.request.method is Method.PAPER else "sampled"
+    split = "whole" if job.request.method is Method.PAPER else "halves"
     if not isinstance(basis, str):
         return data_basis(alphabet.words(basis), *size, seed=rng, split=split, limit=job.limit)
     if basis == "uniform":
@@ -291,7 +269,7 @@ def _drawn(job: Job, rng: np.random.Generator) -> Basis:
 
 
 def _uniform(job: Job, size: Size, rng: np.random.Generator) -> Basis:
-    alphabet, longest = job.oracle.alphabet, job.max_length
+    alphabet, longest = job.oracle.alphabet, job.request.max_length
     return uniform_basis(alphabet, *size, seed=rng, max_length=longest, limit=job.limit)
 
 
@@ -333,14 +311,14 @@ def _grow(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator)
             size, *larger = larger
             growth = dataclasses.replace(growth, planned=size)
             n_before = meter.n_answers
-            n_wrong = max(1, size[0] // WRONG)
+            n_wrong = max(1, size[0] // HANKEL.prefixes_per_counterexample)
             guess = svd.largest.weights
             wrong = counterexamples(known, query, guess, n_wrong, seed=rng, limit=job.limit)
             basis = grown_basis(
                 *(known, query, *size),
                 seed=rng,
                 max_length=job.longest,
-                wrong=wrong,
+                extra_words=wrong,
                 limit=job.limit,
             )
             growth = dataclasses.replace(growth, basis=basis)
@@ -357,16 +335,16 @@ def _grow(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator)
 
 def _compared(
     job: Job, growth: Growth, known: HankelBlocks, rng: np.random.Generator
-) -> tuple[Decomposition, Growth]:
+) -> tuple[RankedAutomata, Growth]:
     """Factor blocks, and with a target compare them with the box."""
-    if job.target is None:
-        return decompose(known, max_rank=job.max_rank, seed=job.seed), growth
+    if job.request.target is None:
+        return decompose(known, max_rank=job.request.max_rank, seed=job.request.seed), growth
     with job.meter.validating():
         held_out = validation_words(job, growth.basis, known, rng)
-        reference = held_out.ask(job.oracle.reader)
+        reference = held_out.query(job.oracle.reader)
     svd, table, _ = _decomposed(job, known, reference, NO_NOISE)
     rounds = (*growth.rounds, _round(job, known, table))
-    is_reached = len(rounds) > 1 and min(each.score for each in rounds[-2:]) >= job.target
+    is_reached = len(rounds) > 1 and min(each.score for each in rounds[-2:]) >= job.request.target
     return svd, dataclasses.replace(growth, rounds=rounds, is_target_reached=is_reached)
 
 

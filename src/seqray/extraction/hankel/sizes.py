@@ -8,8 +8,9 @@ import numpy as np
 
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
-from seqray.extraction.hankel.growth import LONG_WAYS, TELLING, WAYS, sizes_up_to
-from seqray.extraction.request import N_HELD_OUT, Job
+from seqray.extraction.hankel.growth import sizes_up_to
+from seqray.extraction.hankel.settings import HANKEL
+from seqray.extraction.job import N_HELD_OUT, Job
 
 Size = tuple[int, int]
 """The number of prefixes, and of suffixes."""
@@ -32,9 +33,9 @@ MIN_GROWTH = 1.2
 
 def wanted_size(job: Job) -> Size:
     """Return how many prefixes and suffixes to query if nothing is scarce."""
-    if isinstance(job.basis, Basis):
-        return size_of(job.basis)
-    return job.n_prefixes or N_PREFIXES, job.n_suffixes or N_SUFFIXES
+    if isinstance(job.request.basis, Basis):
+        return size_of(job.request.basis)
+    return job.request.n_prefixes or N_PREFIXES, job.request.n_suffixes or N_SUFFIXES
 
 
 def size_of(basis: Basis) -> Size:
@@ -92,12 +93,13 @@ def sizes_to_come(job: Job, known: Size = (0, 0), cost_ratio: float = 1.0) -> li
 def growth_cost(job: Job, size: Size) -> float:
     """Return about how many queries it costs to find a basis of a size.
 
-    Of more than `TELLING` suffixes only some are looked at; words of larger bases are longer.
+    Of more suffixes than `HankelSettings.max_independent_rows` only some are compared; words of
+    larger bases are longer.
     """
-    n_cells = math.prod(size)
+    n_cells, n_compared = math.prod(size), HANKEL.max_independent_rows**2
     if (steps := _steps_per_word(job)) > 1:
-        return float(steps * WORDS_PER_CELL * n_cells * (n_cells / TELLING**2) ** 0.2)
-    return float(WORDS_PER_CELL * n_cells * min(1.0, TELLING**2 / n_cells) ** 0.35)
+        return float(steps * WORDS_PER_CELL * n_cells * (n_cells / n_compared) ** 0.2)
+    return float(WORDS_PER_CELL * n_cells * min(1.0, n_compared / n_cells) ** 0.35)
 
 
 def _fill_cost(job: Job, size: Size) -> float:
@@ -108,7 +110,8 @@ def _fill_cost(job: Job, size: Size) -> float:
 
 def _validation_cost(job: Job) -> float:
     """Return about how many queries are for words to compare on."""
-    cost = _steps_per_word(job) * 2 * N_HELD_OUT * (WAYS + LONG_WAYS)
+    n_continuations = HANKEL.n_continuations + HANKEL.n_long_continuations
+    cost = _steps_per_word(job) * 2 * N_HELD_OUT * n_continuations
     return min(cost, (job.meter.allowance or math.inf) / 12)
 
 

@@ -1,0 +1,272 @@
+"""What an extraction returns: automata of every rank, how faithful they are, how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
+from seqray.blackbox.queries.noise import Noise
+from seqray.extraction.basis import Basis
+from seqray.extraction.conditional.parts import (
+    ConditionalRound,
+    CounterexampleSearch,
+    SearchOutcome,
+)
+from seqray.extraction.hankel.rounds import HankelRound
+from seqray.fidelity.table import TOLERANCE, FidelityTable
+from seqray.util.arrays import FloatArray
+from seqray.util.errors import StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractionSettings(Mapping[str, Any]):
+    """How an extraction was made, and what it cost.
+
+    It is also a mapping from names to values as ``config.json`` holds them. There a field that is
+    None is missing, but for ``max_length``; what ``about`` holds is there too.
+
+    Parameters
+    ----------
+    method
+        ``"paper"``, ``"weighted"`` or ``"conditional"``.
+    asked
+        How the box was queried: as an automaton, by states, next symbols or whole words.
+    basis
+        Where prefixes and suffixes come from, in words.
+    prefixes, suffixes
+        How many of each the basis has.
+    columns
+        How many columns the blocks have; for the method ``"conditional"``.
+    words_cut
+        How many of the words drawn had not ended at the maximum length.
+    max_rank, max_length, seed, repeat
+        The arguments of `seqray.extract`.
+    weighting
+        The weights of rows and columns that were chosen, see `HankelBlocks.weights`.
+    fitted_ranks
+        The ranks at which an automaton was fitted, whether or not it was nearer to the box.
+    questions
+        How many queries were made, in words, prefixes or steps.
+    validation_questions
+        How many of them were for words to compare on, and for probes.
+    queries_sent
+        How many of them the answer cache did not answer.
+    steps
+        How many symbols a box with states read.
+    rounds
+        What each round of queries had cost, and how near to the box its automata were.
+    counterexamples
+        Each search for words on which box and automaton disagree.
+    stopped
+        Why the extraction ended early, in words; empty where it did not.
+    stop_reason
+        Which limit ended it early.
+    noise
+        How much the answers of the box differ from one time to the next.
+    held_out_words
+        How many words the ranks were compared on.
+    seconds
+        By phase.
+    python, numpy
+        Versions.
+    rank
+        The rank that was chosen when the run was saved.
+    words, word_prefixes
+        How many words, and prefixes of them, the ranks were compared on; of a saved run.
+    about
+        What else is known, such as the specification and the name of the box.
+
+    Examples
+    --------
+    >>> settings = ExtractionSettings(method="weighted", questions=120, about={"box": "demo"})
+    >>> settings.questions, settings["questions"], settings["box"], "rank" in settings
+    (120, 120, 'demo', False)
+    """
+
+    method: str | None = None
+    asked: str | None = None
+    basis: str | None = None
+    prefixes: int | None = None
+    suffixes: int | None = None
+    columns: int | None = None
+    words_cut: int | None = None
+    max_rank: int | None = None
+    max_length: int | None = None
+    seed: int | None = None
+    weighting: str | None = None
+    fitted_ranks: Sequence[int] | None = None
+    questions: int | None = None
+    validation_questions: int | None = None
+    queries_sent: int | None = None
+    steps: int | None = None
+    rounds: Sequence[HankelRound | ConditionalRound] | None = None
+    counterexamples: Sequence[CounterexampleSearch] | None = None
+    stopped: str = ""
+    stop_reason: StopReason | None = None
+    noise: Noise | None = None
+    held_out_words: int | None = None
+    repeat: int = 1
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    python: str | None = None
+    numpy: str | None = None
+    rank: int | None = None
+    words: int | None = None
+    word_prefixes: int | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ExtractionSettings:
+        """Return the settings that a run folder holds; what an old one lacks is None.
+
+        >>> ExtractionSettings.from_json({"box": "demo", "seed": 3})["seed"]
+        3
+        """
+        known = {each.name for each in fields(cls)} - {"about"}
+        values = {name: value for name, value in document.items() if name in known}
+        for name, read in READERS.items():
+            if values.get(name) is not None:
+                values[name] = read(values[name])
+        about = {name: value for name, value in document.items() if name not in known}
+        return cls(**values, about=about)
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        del values["about"]
+        for name in ("noise", "rounds", "counterexamples", "stop_reason"):
+            values[name] = _to_json(values[name])
+        shown = {k: v for k, v in values.items() if v is not None or k == "max_length"}
+        return {**self.about, **shown}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._document[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._document)
+
+    def __len__(self) -> int:
+        return len(self._document)
+
+
+def _to_json(value: Any) -> Any:
+    """Return a record, or several of them, as JSON holds it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, CounterexampleSearch):
+        return value.to_json()
+    if isinstance(value, tuple | list):
+        return [_to_json(each) for each in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[HankelRound | ConditionalRound]:
+    """Return the rounds of a run folder."""
+    kinds = (HankelRound, ConditionalRound)
+    return [kinds["contexts" in each](**_renamed(each, "score", kinds)) for each in rounds]
+
+
+def _read_searches(searches: Sequence[Mapping[str, Any]]) -> list[CounterexampleSearch]:
+    """Return the searches for counterexamples of a run folder."""
+    kinds = (CounterexampleSearch,)
+    renamed = [_renamed(each, "distance", kinds) for each in searches]
+    return [
+        CounterexampleSearch(**{**each, "then": SearchOutcome(each["then"])}) for each in renamed
+    ]
+
+
+def _renamed(record: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """Return a record with the one field renamed that has another name in old run folders."""
+    known = {each.name for kind in kinds for each in fields(kind)}
+    return {key if key in known else name: value for key, value in record.items()}
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "noise": lambda noise: Noise(**noise),
+    "rounds": _read_rounds,
+    "counterexamples": _read_searches,
+    "stop_reason": StopReason,
+}
+"""How fields that are no plain values are read from ``config.json``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extraction:
+    """What `extract` returns.
+
+    Parameters
+    ----------
+    automata
+        The automata of all ranks, and the singular values.
+    basis
+        The prefixes and suffixes that were queried.
+    fidelity
+        By rank, on words that were held out.
+    settings
+        How it was made: method, sizes, seed, queries, seconds, versions.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> box = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> extraction = seqray.extract(box, n_prefixes=30, n_suffixes=30)
+    >>> extraction
+    Extraction(ranks 1 … 1, best 1)
+    >>> round(extraction.best().weight("ab"), 12)
+    0.03125
+    """
+
+    automata: RankedAutomata
+    basis: Basis
+    fidelity: FidelityTable
+    settings: ExtractionSettings
+
+    @property
+    def singular_values(self) -> FloatArray:
+        """The singular values of the block, largest first."""
+        return self.automata.singular_values
+
+    @property
+    def max_rank(self) -> int:
+        """The largest rank there is an automaton of."""
+        return self.automata.max_rank
+
+    @property
+    def fitted(self) -> Mapping[int, WeightedAutomaton]:
+        """By rank, probabilistic automata, where one is nearer to the box than that of the SVD."""
+        return self.automata.fitted
+
+    def automaton(self, rank: int) -> WeightedAutomaton:
+        """Return the automaton with ``rank`` states; no second SVD is made."""
+        return self.automata.automaton(rank)
+
+    def best_rank(self, *, tolerance: float | None = None) -> int:
+        """Return the smallest rank that on held-out words is within a tolerance of the best.
+
+        What counts is `Fidelity.score`. Without a tolerance, a rank that was
+        chosen by hand when a run was saved comes first.
+        """
+        if tolerance is None and self.settings.rank is not None:
+            return self.settings.rank
+        return self.fidelity.best_rank(TOLERANCE if tolerance is None else tolerance)
+
+    def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
+        """Return the automaton of the `best_rank`."""
+        return self.automaton(self.best_rank(tolerance=tolerance))
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Which limit ended the extraction early; None where it is complete."""
+        return self.settings.stop_reason
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the box predicts next symbols."""
+        return "ndcg5" in self.fidelity.fidelities[0]
+
+    def __repr__(self) -> str:
+        return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()})"

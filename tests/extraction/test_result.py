@@ -1,0 +1,109 @@
+import json
+
+import numpy as np
+import pytest
+
+from seqray import Basis, Extraction, WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
+from seqray.blackbox.queries.noise import Noise
+from seqray.extraction.conditional.parts import ConditionalRound
+from seqray.extraction.hankel.rounds import HankelRound
+from seqray.extraction.result import ExtractionSettings
+from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
+from seqray.util.errors import StopReason
+
+
+def made_up(name, values, rank=None):
+    """An extraction with the given metric, one number per rank."""
+    n = len(values)
+    wa = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
+    words = wa.alphabet.words([""])
+    table = FidelityTable(
+        tuple(range(1, n + 1)), tuple(Fidelity({name: v}, n_words=1, n_prefixes=1) for v in values)
+    )
+    automata = RankedAutomata(wa, singular_values=np.ones(n))
+    return Extraction(automata, Basis(words, words), table, ExtractionSettings(rank=rank))
+
+
+RISING = ("ndcg5", [0.5, 0.9, 0.9995, 0.9, 1.0])
+FALLING = ("relative_error", [0.3, 0.00005, 0.2, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("column", "tolerance", "rank"),
+    [
+        (RISING, 0.001, 3),
+        (RISING, 0, 5),
+        (RISING, 0.2, 2),
+        (("ndcg5", [0.7, 0.7, 0.7]), 0.001, 1),
+        (FALLING, 0.001, 2),
+        (FALLING, 0, 4),
+    ],
+)
+def test_the_best_rank_is_the_smallest_within_the_tolerance(column, tolerance, rank):
+    extraction = made_up(*column)
+    assert extraction.best_rank(tolerance=tolerance) == rank
+    assert extraction.best(tolerance=tolerance).n_states == rank
+    assert extraction.predicts == (column[0] == "ndcg5")
+
+
+@pytest.mark.parametrize("column", [RISING, FALLING])
+def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
+    computed = made_up(*column)
+    extraction = made_up(*column, rank=4)
+    assert extraction.best_rank() == extraction.best().n_states == 4
+    assert computed.best_rank() == computed.best_rank(tolerance=TOLERANCE) != 4
+    for tolerance in (TOLERANCE, 0.2):
+        assert extraction.best_rank(tolerance=tolerance) == computed.best_rank(tolerance=tolerance)
+        assert extraction.best(tolerance=tolerance).n_states == computed.best_rank(
+            tolerance=tolerance
+        )
+
+
+def test_settings_are_a_mapping_without_what_is_not_known():
+    settings = ExtractionSettings(questions=12, noise=Noise(0.5, relative=True))
+    assert settings["questions"] == settings.questions == 12
+    assert settings["noise"] == {"level": 0.5, "relative": True}
+    assert settings.get("rank") is None
+    assert "rank" not in settings
+    assert len(settings) == len(list(settings))
+    with pytest.raises(KeyError):
+        settings["rounds"]
+
+
+def test_settings_come_back_from_what_a_run_folder_holds():
+    settings = ExtractionSettings(
+        method="weighted", noise=Noise(0.5, relative=True), about={"box": "demo", "name": "mine"}
+    )
+    again = ExtractionSettings.from_json(dict(settings))
+    assert again == settings
+    assert again.noise == settings.noise
+    assert again.about == settings.about
+
+
+def test_what_an_old_run_folder_lacks_is_filled_in():
+    settings = ExtractionSettings.from_json({"method": "paper"})
+    assert settings.method == "paper"
+    assert settings.repeat == 1
+    assert settings.stopped == ""
+    assert settings.questions is settings.noise is None
+
+
+def test_records_come_back_typed_from_old_and_new_run_folders():
+    rounds = [
+        {"questions": 5, "prefixes": 2, "suffixes": 3, "closeness": 0.5},
+        {"questions": 9, "words": 4, "contexts": 7, "ndcg5": 0.25},
+    ]
+    search = {"questions": 9, "states": 2, "apart": 0.5, "after": "ab", "words": 3, "then": "stays"}
+    settings = ExtractionSettings.from_json(
+        {"rounds": rounds, "counterexamples": [search], "stop_reason": "budget"}
+    )
+    assert settings.rounds == [HankelRound(5, 2, 3, 0.5), ConditionalRound(9, 4, 7, 0.25)]
+    assert settings.counterexamples[0].distance == 0.5
+    assert settings.stop_reason is StopReason.BUDGET
+    again = ExtractionSettings.from_json(json.loads(json.dumps(dict(settings))))
+    assert again == settings
+    assert again.rounds == settings.rounds
+    assert again.counterexamples == settings.counterexamples
+    assert settings["rounds"][0]["score"] == 0.5
+    assert settings["counterexamples"][0]["then"] == "stays"
