@@ -23,8 +23,17 @@ FRAMEWORKS = (
 )
 
 SLOW = {
+    "automata/test_balanced.py::test_distance_between_a_hundred_states_and_fifty_is_found": (
+        "solves equations for 150 states"
+    ),
+    "automata/test_scaling.py::test_a_model_that_was_far_behind_and_came_back_counts": (
+        "reads words of thousands of symbols"
+    ),
     "blackbox/remote/test_child.py": "starts processes, and waits until they count as hanging",
     "blackbox/remote/test_cmd.py": "starts a process for each test",
+    "blackbox/remote/test_http.py::test_extraction_through_a_chaotic_server_equals_the_calm_one": (
+        "waits between attempts, again and again"
+    ),
     "blackbox/remote/test_http.py::test_the_example_extracts_through_a_server_of_its_own": (
         "runs a program of examples/ and its server"
     ),
@@ -40,7 +49,12 @@ SLOW = {
     "experiments/test_own_figures.py": "draws figures with matplotlib",
     "experiments/test_plots.py": "draws figures with matplotlib",
     "experiments/test_report.py": "makes pages of results with figures",
+    "experiments/test_report_gaps.py::test_a_whole_table_has_no_holes": (
+        "makes up results of all problems, bases and ranks"
+    ),
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "extraction/conditional/test_counterexamples.py": "searches for rare behaviour, many rounds",
+    "extraction/conditional/test_learner.py": "fits automata, round after round",
     "extraction/conditional/test_method.py": "fits automata to what a box predicts",
     "extraction/hankel/test_growth.py": "grows bases on boxes of every kind",
     "extraction/test_limits.py": "whole extractions under each limit",
