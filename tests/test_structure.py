@@ -56,7 +56,6 @@ EXTRA_TESTS = {
     "blackbox/remote/test_openapi.py": "docs/openapi.json",
     "draw/test_drawings.py": "whole drawings: nothing covers anything",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
-    "draw/test_drawings.py": "geometric facts of whole drawings",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
     "extraction/test_limits.py": "limits of every method and kind of box",
 }
