@@ -10,6 +10,7 @@ from seqray import WeightedAutomaton, black_box, extract
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.job import Job
+from seqray.extraction.request import Request
 from seqray.extraction.validation import known_words, validation_words
 from seqray.fidelity.reference import Reference
 from told import rng
@@ -34,7 +35,8 @@ def drawn(name, n=40, **options):
     oracle = open_oracle(box, meter)
     basis = seqray.uniform_basis(box.alphabet, n, n, seed=rng(), max_length=7)
     known = seqray.fill(oracle, basis)
-    job = Job(oracle, "weighted", None, n, n, 9, options.get("max_length"), None, 0, 0, None)
+    request = Request(n, n, 9, max_length=options.get("max_length"))
+    job = Job(oracle, request, None)
     return validation_words(job, basis, known, rng(1)), oracle
 
 

@@ -1,4 +1,3 @@
-import dataclasses
 import math
 
 import pytest
@@ -15,16 +14,17 @@ from seqray.extraction.hankel.sizes import (
     wanted_size,
 )
 from seqray.extraction.job import Job
+from seqray.extraction.request import Request
 
 
-def job(budget=None, box=None, n_prefixes=None):
+def job(budget=None, box=None, n_prefixes=None, basis=None):
     oracle = open_oracle(box or black_box(Count(), "ab"), Meter(Limits(budget)))
-    return Job(oracle, "weighted", None, n_prefixes, None, 9, None, None, 0, 0, None)
+    return Job(oracle, Request(n_prefixes=n_prefixes, basis=basis), None)
 
 
 def test_the_size_wanted_is_that_of_the_basis_or_of_the_request():
     basis = uniform_basis(job().oracle.alphabet, 7, 5, seed=0)
-    assert wanted_size(dataclasses.replace(job(), basis=basis)) == size_of(basis) == (7, 5)
+    assert wanted_size(job(basis=basis)) == size_of(basis) == (7, 5)
     assert wanted_size(job()) == (800, 800)
     assert wanted_size(job(n_prefixes=30)) == (30, 800)
 
