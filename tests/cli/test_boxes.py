@@ -48,7 +48,7 @@ def test_options_that_make_no_sense_are_refused(folder, fails):
 def test_a_budget_is_kept_and_said(folder, run_both, module):
     _, error = run_both("extract", module(), "-o", "run", *SMALL, "--budget", "800")
     assert len(set(queried(folder))) <= 800
-    assert "the budget of 800 questions allows no more" in error
+    assert "the budget of 800 queries allows no more" in error
     assert open_run("run").settings["stopped"]
 
 
