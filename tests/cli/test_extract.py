@@ -31,7 +31,7 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     said = " ".join(text.split())
     assert f"Queried {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
     assert "contexts of 800 words drawn from the box) as an automaton in " in said
-    assert "Fidelity by questions" not in text
+    assert "Fidelity by queries" not in text
     assert "Fidelity by rank, on 1,000 held-out words" in text
     assert f"→ {found.best_rank()}" in text
     assert "next: seqray draw run -o automaton.svg" in text
@@ -54,7 +54,7 @@ def test_extract_shows_fidelity_by_queries(folder, run):
     assert "Fidelity by queries" in text
     for each in rounds:
         assert f"{each['questions']:,} " in text
-    assert "Fidelity by questions" not in run("extract", "demo", "-o", "run", *options[:-1], "0.5")
+    assert "Fidelity by queries" not in run("extract", "demo", "-o", "run", *options[:-1], "0.5")
     assert len(open_run("run").settings["rounds"]) == 1
 
 
