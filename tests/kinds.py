@@ -38,6 +38,7 @@ SLOW = {
         "runs a program of examples/ and its server"
     ),
     "blackbox/remote/test_kill.py": "kills a process again and again, at any moment",
+    "cli/test_boxes.py": "runs commands as processes and interrupts them",
     "cli/test_bench.py": "runs sweeps in processes and interrupts them",
     "cli/test_demo.py": "runs the whole demo",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",

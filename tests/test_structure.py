@@ -54,8 +54,8 @@ EXTRA_TESTS = {
     "blackbox/remote/test_http_opening.py": "servers that describe themselves wrongly",
     "blackbox/remote/test_kill.py": "what a kill leaves of a run with a server",
     "blackbox/remote/test_openapi.py": "docs/openapi.json",
+    "draw/test_drawings.py": "whole drawings: nothing covers anything",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
-    "draw/test_drawings.py": "geometric facts of whole drawings",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
     "extraction/test_limits.py": "limits of every method and kind of box",
 }

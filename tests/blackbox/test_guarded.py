@@ -122,7 +122,7 @@ def test_a_network_that_ends_the_program_has_failed():
 def test_a_check_finds_a_box_that_raises(box):
     failed = [each for each in seqray.check(box) if each.ok is False]
     assert failed
-    assert all("failed" in each.found for each in failed)
+    assert all("failed" in each.observed for each in failed)
 
 
 def test_a_module_whose_box_ends_the_program_has_failed(tmp_path, monkeypatch):

@@ -95,7 +95,7 @@ def test_ranks_are_compared_of_an_extraction_or_a_run(holders):
     same = [seqray.what_changes(holders[name]).as_dict() for name in ("extraction", "run")]
     assert same[0] == same[1]
     for other in (WA, 3):
-        with pytest.raises(ArgumentError, match="found: expected an extraction, a run folder or"):
+        with pytest.raises(ArgumentError, match="extraction: expected an extraction, a run"):
             seqray.what_changes(other)
 
 

@@ -34,7 +34,7 @@ def ending(cut: WeightedAutomaton, prefix_final: FloatArray) -> WeightedAutomato
     """Give an automaton the end that makes all that can follow each state weigh what is given.
 
     The end is what no symbol takes, α∞ = (I − ΣMσ) α̃∞, and all words together weigh 1. Where words
-    hardly ever end, I − ΣMσ cannot be inverted: there every symbol leaves a little to the end.
+    almost never end, I − ΣMσ cannot be inverted: there every symbol leaves a little to the end.
     Where the box leaks, so that something goes elsewhere, the end is as it was, and elsewhere goes
     what neither it nor a symbol takes.
 

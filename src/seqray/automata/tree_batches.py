@@ -81,7 +81,7 @@ class Corpus:
         return self.words.offsets + np.arange(len(self) + 1)
 
     @cached_property
-    def _ways(self) -> IntArray:
+    def _paths(self) -> IntArray:
         """The nodes of each word from the root, one word after the other."""
         paths = np.zeros(self._starts[-1], np.int64)
         at, here = self._starts[1:] - 1, self.tree.node_of_word
@@ -93,7 +93,7 @@ class Corpus:
 
     @cached_property
     def _next(self) -> IntArray:
-        """What follows at each node of `_ways`: a letter's code, or the end."""
+        """What follows at each node of `_paths`: a letter's code, or the end."""
         return np.insert(self.words.codes, self.words.offsets[1:], len(self.words.alphabet))
 
     def batch(self, chosen: IntArray) -> TreeBatch:
@@ -102,7 +102,7 @@ class Corpus:
         lengths = self._starts[chosen + 1] - starts
         ends = np.cumsum(lengths)
         where = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1])
-        nodes, which = distinct_keys(self._ways[where], len(self.tree))
+        nodes, which = distinct_keys(self._paths[where], len(self.tree))
         n_nodes, n_columns = len(nodes), len(self.words.alphabet) + 1
         pairs = which * n_columns + self._next[where]
         counts = np.bincount(pairs, minlength=n_nodes * n_columns).reshape(n_nodes, n_columns)

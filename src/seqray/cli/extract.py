@@ -270,9 +270,9 @@ def _queries(settings: Mapping[str, Any]) -> str:
     rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
         rows, columns = "contexts", f"{settings['columns']:,} columns"
-    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["asked"])
+    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["query_mode"])
     what = what or ("prefixes" if "columns" in settings else "words")
-    method, seconds = settings["asked"], settings["seconds"]
+    method, seconds = settings["query_mode"], settings["seconds"]
     text = (
         f"Queried {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
         f"{settings['basis']}) {method if method.startswith('as ') else f'by {method}'} in "

@@ -48,11 +48,11 @@ class Subject:
     extraction: Extraction | None = None
 
     @classmethod
-    def of(cls, found: Extraction | WeightedAutomaton) -> Subject:
+    def of(cls, subject: Extraction | WeightedAutomaton) -> Subject:
         """Return what both have in common."""
-        if isinstance(found, WeightedAutomaton):
-            return cls(RankedAutomata(found, None, {found.n_states: found}))
-        return cls(found.automata, found)
+        if isinstance(subject, WeightedAutomaton):
+            return cls(RankedAutomata(subject, None, {subject.n_states: subject}))
+        return cls(subject.automata, subject)
 
     @property
     def ranks(self) -> tuple[int, ...]:

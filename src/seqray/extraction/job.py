@@ -1,4 +1,4 @@
-"""An extraction under way: what both methods of extraction know and do.
+"""A running extraction: what both methods of extraction know and do.
 
 The methods are `seqray.extraction.hankel.method` and `seqray.extraction.conditional.method`.
 """
@@ -48,7 +48,7 @@ class Job:
     request
         What to extract.
     progress
-        Is told how much is done.
+        Called with how much is done.
     spent
         Seconds by phase.
     """

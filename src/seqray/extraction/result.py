@@ -22,6 +22,9 @@ from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import StopReason
 
+EARLIER_NAMES = {"asked": "query_mode"}
+"""Settings of old run folders that have another name now."""
+
 
 @dataclass(frozen=True, eq=False)
 class ExtractionSettings(Mapping[str, Any]):
@@ -34,7 +37,7 @@ class ExtractionSettings(Mapping[str, Any]):
     ----------
     method
         ``"paper"``, ``"weighted"`` or ``"conditional"``.
-    asked
+    query_mode
         How the box was queried: as an automaton, by states, next symbols or whole words.
     basis
         Where prefixes and suffixes come from, in words.
@@ -89,7 +92,7 @@ class ExtractionSettings(Mapping[str, Any]):
     """
 
     method: str | None = None
-    asked: str | None = None
+    query_mode: str | None = None
     basis: str | None = None
     prefixes: int | None = None
     suffixes: int | None = None
@@ -126,6 +129,7 @@ class ExtractionSettings(Mapping[str, Any]):
         >>> ExtractionSettings.from_json({"box": "demo", "seed": 3})["seed"]
         3
         """
+        document = {EARLIER_NAMES.get(name, name): value for name, value in document.items()}
         known = {each.name for each in fields(cls)} - {"about"}
         values = {name: value for name, value in document.items() if name in known}
         for name, read in READERS.items():

@@ -38,7 +38,7 @@ def test_the_settings_say_what_was_queried():
     extraction = extract(demo(), **SMALL)
     settings = extraction.settings
     assert settings["method"] == "conditional"
-    assert settings["asked"] == "states"
+    assert settings["query_mode"] == "states"
     assert settings["basis"] == "contexts of 534 words drawn from the box"
     assert settings["prefixes"] == len(extraction.basis.prefixes) == 40
     assert settings["columns"] == 5 * settings["suffixes"]
@@ -132,7 +132,7 @@ def test_odd_boxes_are_extracted(name, kind, monkeypatch):
         box = language_model(lambda prefixes: next_symbols(states, prefixes), states.alphabet)
     for sizes in ({"prefixes": 1, "suffixes": 1}, {"prefixes": 12, "suffixes": 12}):
         extraction = extract(box, **sizes, max_rank=2, max_length=8)
-        assert extraction.settings["asked"] == kind
+        assert extraction.settings["query_mode"] == kind
         for rank in range(1, extraction.max_rank + 1):
             assert np.isfinite(
                 extraction.automaton(rank).next_symbol([(), box.alphabet.symbols])
@@ -191,7 +191,7 @@ def test_every_phase_is_named_and_moves(make):
         steps = [(done, total) for phase, done, total in progress.calls if phase == name]
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
         assert unit == ("answers" if name in asking else "automata" if "comp" in name else "steps")
-    if extraction.settings["asked"] != "next symbols":
+    if extraction.settings["query_mode"] != "next symbols":
         assert moved.count("following contexts") > 3
 
 
