@@ -24,3 +24,11 @@ def test_links_to_files_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
     broken = [at for at in links if "://" not in at and not (page.parent / at).exists()]
     assert broken == []
+
+
+def test_files_that_newcomers_are_sent_to_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    paths = re.findall(r"`((?:src|tests|examples|docs)/[\w/.]+)`", text)
+    named = [path for path in paths if not re.search(r"NAME|ROOM|MODULE", path)]
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []

@@ -49,7 +49,7 @@ PHRASES = [
 ALLOWED_PHRASES = [
     r"either way",
     r"other way (a)?round",
-    r"by the way",
+    r"under way",
 ]
 
 # Names that users, files or other programs know; each with the place that says so.
