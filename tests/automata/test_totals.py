@@ -75,3 +75,9 @@ def test_all_that_follows_solves_its_equation():
     step, final = rng.random((4, 4)) / 5, rng.random(4)
     weights = continuation_weights(step, final)
     np.testing.assert_allclose(weights, final + step @ weights)
+
+
+def test_a_defective_eigenvalue_of_a_single_state_gives_the_least_squares_solution():
+    step, final = np.array([[1.0, 0.5], [0.0, 1.0]]), np.array([0.5, 0.0])  # grows without end
+    weights = continuation_weights(step, final)
+    np.testing.assert_allclose((np.eye(2) - step) @ weights, final, atol=1e-12)

@@ -19,7 +19,7 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
     Below spectral radius 1 it is the limit of Σ Mⁿα∞. Above, that sum does not exist and this is
     its analytic continuation, the solution of the same linear equation. Where I − M is singular
     (states that never stop) the never-stopping part counts nothing: that is again the limit of the
-    sum, if there is one.
+    sum, if there is one. Where there is none, it is the least-squares solution.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
         return np.linalg.solve(gap, final)
     kernel, cokernel = right[lost].T, left[:, lost].T
     core = cokernel @ kernel
-    if np.linalg.cond(core) > 1e8:  # a defective eigenvalue: least squares is all there is
+    # Where rows and columns are nearly orthogonal, an eigenvalue is defective: there is no limit.
+    if np.linalg.svd(core, compute_uv=False).min() < 1e-8:
         return np.linalg.lstsq(gap, final, rcond=None)[0]
     never = kernel @ np.linalg.solve(core, cokernel)  # the projector on what never stops
     weights = np.linalg.solve(gap + never, final - never @ final)

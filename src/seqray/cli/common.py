@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Words
 from seqray.cli.console import console
 from seqray.cli.terminal import can_show
+from seqray.extraction.conditional.parts import ConditionalRound, CounterexampleSearch
+from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.fidelity.metrics import MEANINGS
@@ -122,18 +125,19 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         click.echo("All ranks are in the run folder's fidelity.csv.")
 
 
-def show_rounds(rounds: list[dict[str, Any]]) -> None:
+def show_rounds(rounds: Sequence[HankelRound | ConditionalRound]) -> None:
     """Print the fidelity of the automaton of largest rank after each round of queries."""
     shown = titled("Fidelity by queries")
-    for name in rounds[0]:
+    names = [each.name for each in fields(rounds[0]) if each.name != "score"]
+    for name in (*names, "score"):
         shown.add_column("queries" if name == "questions" else name, justify="right")
     for each in rounds:
-        counts = [f"{value:,}" for name, value in each.items() if name != "score"]
-        shown.add_row(*counts, significant_but_one(each["score"], 4))
+        counts = [f"{getattr(each, name):,}" for name in names]
+        shown.add_row(*counts, significant_but_one(each.score, 4))
     console().print(shown)
 
 
-def show_searches(searches: list[dict[str, Any]]) -> None:
+def show_searches(searches: Sequence[CounterexampleSearch]) -> None:
     """Print the largest distance between box and automaton, search by search."""
     shown = titled("Where box and automaton disagree")
     for name in ("queries", "states", "distance"):
@@ -142,11 +146,11 @@ def show_searches(searches: list[dict[str, Any]]) -> None:
     shown.add_column("then")
     for each in searches:
         counts = (
-            f"{each['questions']:,}",
-            f"{each['states']}",
-            significant_but_one(each["distance"], 3),
+            f"{each.questions:,}",
+            f"{each.states}",
+            significant_but_one(each.distance, 3),
         )
-        shown.add_row(*counts, shortened(each["after"], 24), each["then"])
+        shown.add_row(*counts, shortened(each.after, 24), each.then.value)
     console().print(shown)
     click.echo(
         "One row per search: the queries until then, the largest total variation distance between\n"

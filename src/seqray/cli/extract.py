@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import click
 import seqray
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
     interruptible,
@@ -25,7 +25,7 @@ from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.request import BASES
-from seqray.extraction.result import Extraction
+from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
@@ -257,25 +257,26 @@ def _show(extraction: Extraction, chosen: int, answers: Path | None) -> None:
     click.echo(_queries(settings))
     if answers is not None:
         click.echo(f"The answers are cached in {answers}.")
-    if len(settings.get("rounds", ())) > 1:
-        show_rounds(settings["rounds"])
-    if settings.get("counterexamples"):
-        show_searches(settings["counterexamples"])
+    if settings.rounds and len(settings.rounds) > 1:
+        show_rounds(settings.rounds)
+    if settings.counterexamples:
+        show_searches(settings.counterexamples)
     ranks = some_ranks(extraction.max_rank, chosen, settings.get("fitted_ranks", ()))
     show_ranks(extraction.fidelity, ranks, chosen)
 
 
-def _queries(settings: Mapping[str, Any]) -> str:
+def _queries(settings: ExtractionSettings) -> str:
     """Say how many queries there were, of what kind, and how long they took."""
+    assert settings.query_mode is not None  # it was set a moment ago
     rows, columns = "prefixes", f"{settings['suffixes']:,} suffixes"
     if "columns" in settings:
         rows, columns = "contexts", f"{settings['columns']:,} columns"
-    what = {"states": "steps", "next symbols": "prefixes"}.get(settings["query_mode"])
+    mode, seconds = settings.query_mode, settings.seconds
+    what = {QueryMode.STATES: "steps", QueryMode.PREFIXES: "prefixes"}.get(mode)
     what = what or ("prefixes" if "columns" in settings else "words")
-    method, seconds = settings["query_mode"], settings["seconds"]
     text = (
         f"Queried {settings['questions']:,} {what} ({settings['prefixes']:,} {rows} × {columns}, "
-        f"{settings['basis']}) {method if method.startswith('as ') else f'by {method}'} in "
+        f"{settings['basis']}) {'' if mode is QueryMode.AUTOMATON else 'by '}{mode.value} in "
         f"{seconds.get('basis', 0) + seconds.get('fill', 0):.1f} s"
     )
     fitted = f", then fitted automata in {seconds['fit']:.1f} s" if "fit" in seconds else ""

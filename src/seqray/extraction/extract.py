@@ -178,7 +178,7 @@ def _with_settings(extraction: Extraction, job: Job) -> Extraction:
     settings = replace(
         extraction.settings,
         method=str(job.request.method),
-        query_mode=job.oracle.mode.value,
+        query_mode=job.oracle.mode,
         basis=basis.source,
         prefixes=len(basis.prefixes),
         suffixes=len(basis.suffixes),

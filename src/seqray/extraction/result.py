@@ -11,6 +11,7 @@ from typing import Any
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
+from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.conditional.parts import (
     ConditionalRound,
@@ -92,7 +93,7 @@ class ExtractionSettings(Mapping[str, Any]):
     """
 
     method: str | None = None
-    query_mode: str | None = None
+    query_mode: QueryMode | None = None
     basis: str | None = None
     prefixes: int | None = None
     suffixes: int | None = None
@@ -142,7 +143,7 @@ class ExtractionSettings(Mapping[str, Any]):
     def _document(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["about"]
-        for name in ("noise", "rounds", "counterexamples", "stop_reason"):
+        for name in ("query_mode", "noise", "rounds", "counterexamples", "stop_reason"):
             values[name] = _to_json(values[name])
         shown = {k: v for k, v in values.items() if v is not None or k == "max_length"}
         return {**self.about, **shown}
@@ -194,6 +195,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "rounds": _read_rounds,
     "counterexamples": _read_searches,
     "stop_reason": StopReason,
+    "query_mode": QueryMode,
 }
 """How fields that are no plain values are read from ``config.json``."""
 

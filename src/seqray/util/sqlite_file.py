@@ -25,7 +25,7 @@ from seqray.util.forks import reset_in_forks
 MAX_LOCK_WAIT_SECONDS = 60.0
 """How long to wait for another process that is writing."""
 
-AWAY = "move it away, and a new one will be made"
+START_ANEW = "move it away, and a new one will be made"
 """Advice in errors about a file that cannot be repaired."""
 
 HINTS = {
@@ -130,7 +130,7 @@ class SqliteFile(ABC):
         try:
             yield
         except sqlite3.OperationalError as error:
-            hint = HINTS.get(_code(error), f"if nothing else helps, {AWAY}")
+            hint = HINTS.get(_code(error), f"if nothing else helps, {START_ANEW}")
             raise FileError(f"{where}: cannot be used as a store: {error}; {hint}") from error
         except sqlite3.IntegrityError as error:
             raise FileError(
@@ -140,7 +140,7 @@ class SqliteFile(ABC):
             raise
         except sqlite3.DatabaseError as error:
             raise FileError(
-                f"{where}: no store of seqray, or a damaged one: {error}; {AWAY}"
+                f"{where}: no store of seqray, or a damaged one: {error}; {START_ANEW}"
             ) from error
         except OSError as error:
             raise FileError(f"{where}: cannot be used as a store: {error.strerror}") from error

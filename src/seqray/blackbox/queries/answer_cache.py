@@ -25,7 +25,7 @@ import numpy as np
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import FileError, SeqrayError
-from seqray.util.sqlite_file import AWAY, SqliteFile, number, transaction, write_ahead
+from seqray.util.sqlite_file import START_ANEW, SqliteFile, number, transaction, write_ahead
 
 APPLICATION, VERSION = 0x73657179, 2
 """How SQLite knows the file (``seqy``), and the version of its tables."""
@@ -131,7 +131,7 @@ class AnswerStore(SqliteFile):
                 return
             if version != 1:
                 raise FileError(
-                    f"{self.path}: damaged: {version} is not a version of the store; {AWAY}"
+                    f"{self.path}: damaged: {version} is not a version of the store; {START_ANEW}"
                 )
             for statement in SECOND_VERSION:
                 db.execute(statement)
@@ -149,7 +149,7 @@ class AnswerStore(SqliteFile):
         prune = "" if row is None else f"{self.prune_command(row[0])}, or "
         return FileError(
             f"{where}: damaged: {what} does not match its checksum. Delete what is cached of this "
-            f"box ({prune}{AWAY}); it will be queried again"
+            f"box ({prune}{START_ANEW}); it will be queried again"
         )
 
     def _sound(
@@ -176,7 +176,7 @@ class AnswerStore(SqliteFile):
             find = "SELECT id FROM boxes WHERE fingerprint = ? AND kind = ? AND alphabet = ?"
             row = db.execute(find, key).fetchone()
             if row is None:
-                raise FileError(f"{self.path}: damaged: its boxes cannot be found; {AWAY}")
+                raise FileError(f"{self.path}: damaged: its boxes cannot be found; {START_ANEW}")
             return int(row[0])
 
     def find(self, box: int, words: Words) -> tuple[BoolArray, FloatArray]:
@@ -237,7 +237,9 @@ class AnswerStore(SqliteFile):
                 return CachedBox(key, name, kind, symbols, created, used, *rest[2:])
         except (TypeError, ValueError, SeqrayError):
             pass
-        raise FileError(f"{self.path}: damaged: what it says of box {key} makes no sense; {AWAY}")
+        raise FileError(
+            f"{self.path}: damaged: what it says of box {key} makes no sense; {START_ANEW}"
+        )
 
     def some(self, box: int, n: int, alphabet: Alphabet) -> tuple[Words, FloatArray]:
         """Return up to ``n`` words of a box with their answers, from all over the store."""

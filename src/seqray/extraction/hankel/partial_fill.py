@@ -10,7 +10,7 @@ from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import Stopped, StopReason
 from seqray.util.progress import Progress
 
-MIN_GROWTH = 1.05
+MIN_COST_RATIO = 1.05
 """A larger part is filled after all where it costs at least so many times as much."""
 
 CACHED_STAGES = tuple(2 ** (-k / 2) for k in range(12, -1, -1))
@@ -67,7 +67,7 @@ def fill_within(
         if done < n_part:
             meter.check()
 
-    while plan.cost(oracle) > MIN_GROWTH * cost:
+    while plan.cost(oracle) > MIN_COST_RATIO * cost:
         cost = plan.cost(oracle)
         for stage in stages if filled is None else (1,):
             part = plan if stage == 1 else Plan.of(plan.basis.share(stage))
