@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from seqray import Alphabet, ArgumentError, FileError
-from seqray.training.checkpoint import PARTS, Checkpoint, Epoch, digest
+from seqray.training.checkpoint import ARRAYS, Checkpoint, Epoch, digest
 
 PURPOSE = {"seed": 0, "hidden": (3, 5)}
 
 
 def checkpoint():
-    state = {name: np.arange(4, dtype=np.float32) for name in PARTS}
+    state = {name: np.arange(4, dtype=np.float32) for name in ARRAYS}
     history = (Epoch(3, 0, 1.5, 1.25, 0.5), Epoch(3, 1, 1.0, 1.125, 0.5))
     return Checkpoint(history, state, np.ones(4, np.float32))
 

@@ -95,6 +95,6 @@ def test_running_out_of_memory_is_an_error_that_says_what_to_do(monkeypatch):
     def fails(job):
         raise MemoryError
 
-    monkeypatch.setattr("seqray.extraction.extract.by_blocks", fails)
+    monkeypatch.setattr("seqray.extraction.extract.hankel_method", fails)
     with pytest.raises(SeqrayError, match=r"not enough memory for 2 symbols .* --max-rank"):
         extract(black_box(refused, "ab"))

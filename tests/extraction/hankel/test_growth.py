@@ -179,7 +179,7 @@ def test_a_box_of_no_finite_rank_is_not_asked_for_more_and_more():
         lambda words: [np.tanh(0.3 * (w.count("a") - w.count("b"))) for w in words], "ab"
     )
     found = extract(box, n_prefixes=100, n_suffixes=100)
-    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_questions
+    assert found.settings["questions"] < 5 * Plan.of(found.basis).n_queries
 
 
 @pytest.mark.parametrize("n_asked", [9000, 60_000])
