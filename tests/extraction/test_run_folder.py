@@ -43,7 +43,7 @@ def found():
 
 
 @pytest.fixture(scope="module")
-def hankel_method():
+def from_weights():
     return extracted("weighted")
 
 
@@ -94,10 +94,10 @@ def test_a_run_comes_back_as_it_was(found, run):
     check_same(found, open_run(run))
 
 
-def test_a_run_by_blocks_comes_back_as_it_was(hankel_method, tmp_path):
-    save_run(hankel_method, tmp_path / "run")
+def test_a_run_by_blocks_comes_back_as_it_was(from_weights, tmp_path):
+    save_run(from_weights, tmp_path / "run")
     assert names(tmp_path / "run") == [name for name in FILES if name != "fitted.npz"]
-    check_same(hankel_method, open_run(tmp_path / "run"))
+    check_same(from_weights, open_run(tmp_path / "run"))
 
 
 def test_fitted_automata_come_back_as_they_were(tmp_path):
@@ -113,10 +113,10 @@ def test_fitted_automata_come_back_as_they_were(tmp_path):
             np.testing.assert_array_equal(getattr(opened, name), getattr(chosen, name))
 
 
-def test_what_was_fitted_goes_when_a_run_by_blocks_takes_its_place(found, hankel_method, run):
-    save_run(hankel_method, run)
+def test_what_was_fitted_goes_when_a_run_by_blocks_takes_its_place(found, from_weights, run):
+    save_run(from_weights, run)
     assert "fitted.npz" not in names(run)
-    check_same(hankel_method, open_run(run))
+    check_same(from_weights, open_run(run))
     save_run(found, run)
     check_same(found, open_run(run))
 
@@ -389,7 +389,7 @@ def test_names_that_no_folder_can_have_are_refused(name, tmp_path):
 # Kills and readers --------------------------------------------------------------------------------
 
 
-def killed_states(hankel_method, found, tmp_path):
+def killed_states(from_weights, found, tmp_path):
     """Yield copies of a run folder as kills at every step of a save over it leave them."""
     target = tmp_path / "run"
     save_run(found, target, rank=1)
@@ -405,34 +405,34 @@ def killed_states(hankel_method, found, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         for name in calls:
             patch.setattr(os, name, copied(name))
-        save_run(hankel_method, target, rank=2)
+        save_run(from_weights, target, rank=2)
     return steps
 
 
-def test_a_kill_at_any_moment_leaves_one_of_the_runs(found, hankel_method, tmp_path):
-    old, new = found.automaton(1), hankel_method.automaton(2)
-    states = killed_states(hankel_method, found, tmp_path)
+def test_a_kill_at_any_moment_leaves_one_of_the_runs(found, from_weights, tmp_path):
+    old, new = found.automaton(1), from_weights.automaton(2)
+    states = killed_states(from_weights, found, tmp_path)
     ranks = [open_run(state).best_rank() for state in states]
     assert ranks == sorted(ranks)
     assert set(ranks) == {1, 2}
     for state, rank in zip(states, ranks, strict=True):
         check_same(
-            *((found, open_run(state)) if rank == 1 else (hankel_method, open_run(state))), rank
+            *((found, open_run(state)) if rank == 1 else (from_weights, open_run(state))), rank
         )
         opened = seqray.open_black_box(f"wa:{state}")
         np.testing.assert_array_equal(opened.initial, (old if rank == 1 else new).initial)
 
 
-def test_a_save_after_a_kill_finishes_what_was_left(found, hankel_method, tmp_path):
-    for state in killed_states(hankel_method, found, tmp_path):
+def test_a_save_after_a_kill_finishes_what_was_left(found, from_weights, tmp_path):
+    for state in killed_states(from_weights, found, tmp_path):
         check_run_target(state)
-        save_run(hankel_method, state, rank=3)
-        check_same(hankel_method, open_run(state), rank=3)
+        save_run(from_weights, state, rank=3)
+        check_same(from_weights, open_run(state), rank=3)
         left = [name for name in names(state) if name not in FILES]
         assert all(name.startswith(".fresh.") for name in left)  # young: maybe of another process
         for name in left:
             os.utime(state / name, (0, 0))
-        save_run(hankel_method, state)
+        save_run(from_weights, state)
         assert names(state) == [name for name in FILES if name != "fitted.npz"]
 
 
@@ -443,13 +443,13 @@ def test_a_first_save_that_was_killed_is_no_obstacle(found, tmp_path):
     check_same(found, open_run(tmp_path / "run"))
 
 
-def test_a_reader_beside_a_writer_sees_one_run(found, hankel_method, tmp_path):
+def test_a_reader_beside_a_writer_sees_one_run(found, from_weights, tmp_path):
     save_run(found, tmp_path / "run", rank=1)
     done = threading.Event()
 
     def write():
         for _ in range(10):
-            save_run(hankel_method, tmp_path / "run", rank=2)
+            save_run(from_weights, tmp_path / "run", rank=2)
             save_run(found, tmp_path / "run", rank=1)
         done.set()
 
@@ -457,7 +457,7 @@ def test_a_reader_beside_a_writer_sees_one_run(found, hankel_method, tmp_path):
     writer.start()
     while not done.is_set():
         opened = open_run(tmp_path / "run")
-        one = found if opened.best_rank() == 1 else hankel_method
+        one = found if opened.best_rank() == 1 else from_weights
         check_same(one, opened, rank=opened.best_rank())
     writer.join()
 
