@@ -16,6 +16,15 @@ from threadpoolctl import threadpool_limits
 from seqray.util.csv_table import plain_csv_bytes
 
 
+class Numbers:
+    """A box with states whose words have weights, and nothing else."""
+
+    def __init__(self, box: Any) -> None:
+        self.box, self.alphabet = box, box.alphabet
+        self.weights, self.state_weights = box.weights, box.state_weights
+        self.start, self.step = box.start, box.step
+
+
 def one_thread() -> Any:
     """Keep BLAS on one thread inside a ``with`` block."""
     return threadpool_limits(limits=1)

@@ -20,21 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import one_thread
+from common import Numbers, one_thread
 
 import seqray
 
 HERE = Path(__file__).resolve().parent
 NETWORKS = (1, 13, 24)
-
-
-class Numbers:
-    """A box with states whose words have weights, and nothing else."""
-
-    def __init__(self, box: Any) -> None:
-        self.box, self.alphabet = box, box.alphabet
-        self.weights, self.state_weights = box.weights, box.state_weights
-        self.start, self.step = box.start, box.step
 
 
 def main() -> None:

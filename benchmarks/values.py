@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import report, write_table
+from common import Numbers, report, write_table
 
 import seqray
 from seqray.automata.algebra import scale
@@ -25,15 +25,6 @@ from seqray.formats.pautomac import read_machine
 from seqray.util.csv_table import csv_dicts
 
 RANKS = (5, 10, 20, 30, 50, 70, 100)
-
-
-class Numbers:
-    """A box with states whose words have weights, and nothing else."""
-
-    def __init__(self, box: Any) -> None:
-        self.box, self.alphabet = box, box.alphabet
-        self.weights, self.state_weights = box.weights, box.state_weights
-        self.start, self.step = box.start, box.step
 
 
 def main() -> None:
