@@ -26,8 +26,8 @@ from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
-from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within
+from seqray.extraction.settings import HANKEL
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray

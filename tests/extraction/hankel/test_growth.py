@@ -15,7 +15,7 @@ from seqray.extraction.hankel.growth import (
     sizes_up_to,
 )
 from seqray.extraction.hankel.plan import Plan
-from seqray.extraction.hankel.settings import HANKEL
+from seqray.extraction.settings import HANKEL
 from told import rng
 
 

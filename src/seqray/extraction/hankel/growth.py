@@ -24,7 +24,7 @@ from seqray.automata.words import Alphabet, Word, Words
 from seqray.extraction.basis import Basis, basis_from, piece_lengths
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import WeightsOf, block_of, heavy_words, typical_words
-from seqray.extraction.hankel.settings import HANKEL
+from seqray.extraction.settings import HANKEL
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.random import Seed, random_generator
 

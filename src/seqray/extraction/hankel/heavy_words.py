@@ -14,7 +14,7 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.settings import HANKEL
+from seqray.extraction.settings import HANKEL
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.random import Seed, random_generator
 

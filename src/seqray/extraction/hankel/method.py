@@ -22,7 +22,6 @@ from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.growth import counterexamples, grown_basis
 from seqray.extraction.hankel.partial_fill import fill_within
 from seqray.extraction.hankel.rounds import HankelRound
-from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.hankel.sizes import (
     Size,
     affordable_size,
@@ -34,6 +33,7 @@ from seqray.extraction.hankel.sizes import (
 from seqray.extraction.job import Job, announce, note_unused, probe_noise
 from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
+from seqray.extraction.settings import HANKEL
 from seqray.extraction.validation import (
     ValidationWords,
     above_noise,

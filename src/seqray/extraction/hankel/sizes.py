@@ -9,8 +9,8 @@ import numpy as np
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.growth import sizes_up_to
-from seqray.extraction.hankel.settings import HANKEL
 from seqray.extraction.job import N_HELD_OUT, Job
+from seqray.extraction.settings import HANKEL
 
 Size = tuple[int, int]
 """The number of prefixes, and of suffixes."""
