@@ -24,8 +24,8 @@ def main() -> None:
         child = Path(__file__).with_name("cmd_child.py")
         # The same as seqray.open_black_box("cmd:python examples/cmd_child.py wa:machine.json").
         box = cmd_box([sys.executable, str(child), f"wa:{folder}/machine.json"])
-        found = seqray.extract(box, n_prefixes=40, n_suffixes=40)
-        wa = found.best()
+        extraction = seqray.extract(box, n_prefixes=40, n_suffixes=40)
+        wa = extraction.best()
         print(f"the child became {wa}")
         words = ["b", "ab", "abba", "bbbbbb"]
         for word, said, computed in zip(words, box.weights(words), wa.weights(words), strict=True):

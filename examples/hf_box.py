@@ -24,15 +24,15 @@ START, END, PADDING = 6, 7, 8
 
 def sentences(n: int, rng: np.random.Generator) -> list[list[int]]:
     """Return sentences such as 'the cat sees the dog and the dog sleeps', as numbers."""
-    found = []
+    drawn = []
     for _ in range(n):
         words = []
         while not words or rng.random() < 0.3:
             words += [5] if words else []
             words += [0, rng.integers(1, 3)]
             words += [3] if rng.random() < 0.5 else [4, 0, rng.integers(1, 3)]
-        found.append(words)
-    return found
+        drawn.append(words)
+    return drawn
 
 
 def trained(texts: list[list[int]], rng: np.random.Generator) -> transformers.GPT2LMHeadModel:
@@ -81,8 +81,8 @@ def main() -> None:
         model.save_pretrained(folder)
         tokenizer().save_pretrained(folder)
         box = seqray.open_black_box(f"hf:{folder}", alphabet=WORDS)
-    found = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=10, max_length=30)
-    wa = found.best()
+    extraction = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=10, max_length=30)
+    wa = extraction.best()
     print(f"the model became {wa}")
     print(f"{'next after':<24}" + "".join(f"{word:>16}" for word in [*WORDS, "the end"]))
     for text in ("", "the", "the cat", "the cat sees", "the dog sees the cat"):

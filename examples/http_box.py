@@ -21,8 +21,8 @@ def main() -> None:
     with Server(MACHINE, name="machine", deterministic=True) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         box = seqray.open_black_box(server.url)  # http_box(url, …) takes options
-        found = seqray.extract(box, n_prefixes=40, n_suffixes=40)
-        wa = found.best()
+        extraction = seqray.extract(box, n_prefixes=40, n_suffixes=40)
+        wa = extraction.best()
         print(f"{server.url} became {wa}")
         words = ["b", "ab", "abba", "bbbbbb"]
         for word, said, computed in zip(words, box.weights(words), wa.weights(words), strict=True):

@@ -88,8 +88,10 @@ def main() -> None:
         for name in ("whole", "step"):
             box = seqray.open_black_box(f"onnx:{folder}/{name}.onnx")
             began = time.perf_counter()
-            found = seqray.extract(box, n_prefixes=80, n_suffixes=80, max_rank=16, max_length=30)
-            wa, seconds = found.best(), time.perf_counter() - began
+            extraction = seqray.extract(
+                box, n_prefixes=80, n_suffixes=80, max_rank=16, max_length=30
+            )
+            wa, seconds = extraction.best(), time.perf_counter() - began
             words = seqray.sample(wa, 200, seed=np.random.default_rng(0), max_length=30)[0]
             fidelity = seqray.compare(box, wa, words)
             print(f"{name + '.onnx':>10}: {wa}, {seconds:.1f} s, NDCG5 {fidelity['ndcg5']:.5f}")

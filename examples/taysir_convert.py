@@ -109,7 +109,7 @@ def parts_of(module: nn.Module, name: str = "model") -> Iterator[tuple[str, nn.M
 
 def layers_of(name: str, part: Any) -> list[dict[str, Any]]:
     """Return the arrays of each layer of a recurrent module or cell."""
-    found = {key: plain(array) for key, array in part.named_parameters(recurse=False)}
+    arrays = {key: plain(array) for key, array in part.named_parameters(recurse=False)}
     if getattr(part, "nonlinearity", "tanh") != "tanh":
         raise SystemExit(f"{name}: expected an RNN with tanh, got {part.nonlinearity}")
     if getattr(part, "bidirectional", False) or getattr(part, "proj_size", 0):
@@ -117,8 +117,8 @@ def layers_of(name: str, part: Any) -> list[dict[str, Any]]:
     ends = [f"_l{i}" for i in range(part.num_layers)] if hasattr(part, "num_layers") else [""]
     layers = []
     for end in ends:
-        zeros = np.zeros(len(found[f"weight_ih{end}"]))
-        layers.append({array: found.get(f"{array}{end}", zeros) for array in ARRAYS})
+        zeros = np.zeros(len(arrays[f"weight_ih{end}"]))
+        layers.append({array: arrays.get(f"{array}{end}", zeros) for array in ARRAYS})
     return layers
 
 

@@ -34,7 +34,7 @@ def main() -> None:
         ALPHABET, numbered.initial, numbered.transitions, numbered.final
     )
     words = machine.sample(N_TRAIN + N_VALID, seed=rng).words
-    found = seqray.train(
+    training = seqray.train(
         words[:N_TRAIN],
         validation=words[N_TRAIN:],
         sizes=[32],
@@ -44,10 +44,10 @@ def main() -> None:
             f"epoch {row.epoch:2}: validation cross-entropy {row.validation:.5f}", flush=True
         ),
     )
-    found.model.save(output)
+    training.model.save(output)
     machine.save(output.with_name("machine.json"))
-    print(f"{output}: {output.stat().st_size:,} bytes; {found.model}")
-    print(seqray.compare(machine, found.model, words[N_TRAIN:]))
+    print(f"{output}: {output.stat().st_size:,} bytes; {training.model}")
+    print(seqray.compare(machine, training.model, words[N_TRAIN:]))
 
 
 if __name__ == "__main__":

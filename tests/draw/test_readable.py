@@ -178,7 +178,7 @@ def test_labels_without_room_are_counted() -> None:
     rng = np.random.default_rng(0)
     wa = WeightedAutomaton("ab", np.ones(14), rng.normal(size=(2, 14, 14)), np.ones(14))
     root = parse(wa, names=[str(q) for q in range(14)], threshold=0)
-    assert re.search(r"; \d+ of 210 labels found no room", caption(root))
+    assert re.search(r"; \d+ of 210 labels without room", caption(root))
 
 
 def test_the_picture_is_the_same_every_time() -> None:

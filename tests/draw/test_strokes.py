@@ -25,4 +25,4 @@ def test_the_legend_shows_the_thinnest_the_thickest_and_both_signs():
 
 def test_labels_without_room_are_counted_in_the_caption():
     assert count_missing("All", 3, 3) == "All"
-    assert count_missing("All", 3, 1) == "All; 2 of 3 labels found no room"
+    assert count_missing("All", 3, 1) == "All; 2 of 3 labels without room"

@@ -127,7 +127,7 @@ def test_labels_without_room_are_left_out_counted_and_kept_as_tooltips() -> None
     check_layout(root)
     missing = len(pairs(root, "edge")) - len(pairs(root, "label"))
     assert missing > 0
-    assert caption(root).endswith(f"{missing} of 196 labels found no room")
+    assert caption(root).endswith(f"{missing} of 196 labels without room")
     assert all(group.find(f"{SVG}title") is not None for group in groups(root, "edge"))
 
 

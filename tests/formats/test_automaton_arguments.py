@@ -23,7 +23,6 @@ FUNCTIONS = {
     "to_dot": seqray.to_dot,
     "save_drawing": lambda wa: seqray.save_drawing(wa, "wa.svg"),
     "compare": lambda wa: seqray.compare(BOX, wa, WORDS),
-    "compare with": lambda wa: seqray.compare(wa, BOX, WORDS),
     "disagreements": lambda wa: seqray.disagreements(BOX, wa, n_drawn=5, n_rounds=1),
     "clipped": seqray.clipped,
     "repair": lambda wa: seqray.repair(wa, n_words=20),
@@ -78,8 +77,33 @@ def test_functions_on_automata_take_what_holds_one(
 @pytest.mark.parametrize("function", OPENING.values(), ids=OPENING)
 def test_anything_else_is_refused_with_what_was_expected(function, given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ArgumentError, match=r"expected a WeightedAutomaton, an extraction, a name"):
+    with pytest.raises(ArgumentError, match=r"expected (a WeightedAutomaton, an ext|the path of)"):
         function(given)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda box: seqray.compare(box, WA, WORDS),
+        lambda box: seqray.disagreements(box, WA),
+        lambda box: seqray.explain_word(WA, "ab", box=box),
+        lambda box: seqray.to_html(WA, box=box),
+        seqray.check,
+        seqray.extract,
+    ],
+)
+def test_a_box_is_no_string_and_no_function(function):
+    with pytest.raises(ArgumentError, match=r"'demo': open it with open_black_box\('demo'\)"):
+        function("demo")
+    with pytest.raises(ArgumentError, match=r"make it one with black_box\(function, alphabet\)"):
+        function(len)
+    with pytest.raises(ArgumentError, match=r"expected `alphabet` and `weights\(words\)`, got 3"):
+        function(3)
+
+
+def test_what_holds_an_automaton_may_be_the_box(holders):
+    for name in ("named", "extraction"):
+        assert seqray.compare(holders[name], WA, WORDS)["relative_error"] < 1e-6
 
 
 def test_a_named_automaton_is_drawn_with_its_names(holders):
@@ -112,7 +136,7 @@ def test_the_same_words_are_drawn_from_an_automaton_and_what_holds_it(holders):
 def test_only_what_predicts_can_be_sampled():
     with pytest.raises(ArgumentError, match="stepper: expected something that predicts"):
         seqray.sample(3, 3, seed=0)
-    with pytest.raises(ArgumentError, match="stepper: expected a WeightedAutomaton"):
+    with pytest.raises(ArgumentError, match="stepper: there is no file or folder 'no such run'"):
         seqray.sample("no such run", 3, seed=0)
 
 

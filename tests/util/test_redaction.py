@@ -83,3 +83,10 @@ def test_secrets_of_the_environment_are_known(monkeypatch):
     monkeypatch.setenv("SOME_OTHER", "nothing special")
     assert KEY in environment_secrets()
     assert "nothing special" not in environment_secrets()
+
+
+def test_the_working_folder_is_no_secret(monkeypatch):
+    monkeypatch.setenv("PWD", "/home/somebody/models")
+    monkeypatch.setenv("MY_PASSWORD", "k93-models-xyz")
+    assert "/home/somebody/models" not in environment_secrets()
+    assert "k93-models-xyz" in environment_secrets()

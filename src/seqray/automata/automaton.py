@@ -301,7 +301,7 @@ class WeightedAutomaton:
         """
         return read_each(self, self.alphabet.words(words), self.state_next_symbol)
 
-    def sample(self, n_words: int, *, seed: Seed, max_length: int = 1000) -> Sample:
+    def sample(self, n_words: int, *, seed: Seed = 0, max_length: int = 1000) -> Sample:
         """Draw words symbol by symbol from `next_symbol`; see `seqray.sample`.
 
         >>> wa = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])

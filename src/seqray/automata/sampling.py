@@ -22,7 +22,7 @@ class Sample(NamedTuple):
 
 
 def sample(
-    stepper: PredictingStepper, n_words: int, *, seed: Seed, max_length: int = 1000
+    stepper: PredictingStepper, n_words: int, *, seed: Seed = 0, max_length: int = 1000
 ) -> Sample:
     """Draw words symbol by symbol; see `seqray.sample`, which also opens automata.
 

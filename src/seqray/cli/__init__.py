@@ -93,8 +93,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
     except Stopped as stopped:
         click.echo(
-            f"Stopped before there was enough for an automaton: {stopped}. Cached answers "
-            "(seqray store info) are not queried again.",
+            f"Stopped before there was enough for an automaton: {stopped}. Answers that "
+            "are cached (seqray store info) are not queried again.",
             err=True,
         )
         sys.exit(130 if stopped.reason is StopReason.INTERRUPTED else 1)

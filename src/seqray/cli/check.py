@@ -39,7 +39,7 @@ def _as_json(result: CheckResult) -> dict[str, Any]:
     return {
         "name": result.name,
         "ok": result.ok,
-        "found": result.observed,
+        "observed": result.observed,
         "therefore": result.advice,
     }
 

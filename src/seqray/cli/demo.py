@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -75,7 +73,7 @@ def command(output: Path, seed: int) -> None:
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
-    me = "seqray" if shutil.which("seqray") else os.path.relpath(sys.argv[0])
+    me = "seqray" if shutil.which("seqray") else "python -m seqray"
     page = to_html(extraction, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
     files = (

@@ -98,7 +98,7 @@ def line_entries(edges: Sequence[DrawnEdge]) -> list[LegendEntry]:
 
 
 def count_missing(caption: str, n_labels: int, n_placed: int) -> str:
-    """Add to a caption how many labels found no room."""
+    """Add to a caption how many labels have no room."""
     missing = n_labels - n_placed
     labels = counted(n_labels, "label")
-    return f"{caption}; {missing} of {labels} found no room" if missing else caption
+    return f"{caption}; {missing} of {labels} without room" if missing else caption

@@ -12,7 +12,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Word, Words
-from seqray.blackbox.protocol import BlackBox, max_length_of
+from seqray.blackbox.protocol import BlackBox, as_box, max_length_of
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, show_edit
 from seqray.explain.named_automaton import NamedAutomaton
@@ -171,6 +171,7 @@ def explain_word(
     whole_number("n_neighbours", n_neighbours, 0)
     wa = as_automaton(automaton)
     named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
+    box = None if box is None else as_box(box)
     if box is not None and box.alphabet != wa.alphabet:
         raise SymbolError(
             f"the box reads {box.alphabet}, the automaton {wa.alphabet}: expected the same symbols "

@@ -12,7 +12,7 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import PredictingStepper, read_each
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, as_box
 from seqray.fidelity.disagreements import Disagreement, disagreements
 from seqray.fidelity.reference import Reference, drawn_words
 from seqray.fidelity.table import Fidelity
@@ -137,7 +137,7 @@ def record_answers(
     >>> recorded.source, len(recorded.prefixes), recorded.fidelity[1]["disagreement"]
     ('2,000 words drawn from the box', 150, 0.0)
     """
-    automaton = automata(chosen)
+    box, automaton = as_box(box), automata(chosen)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the automaton reads {automaton.alphabet}, the box {box.alphabet}: "

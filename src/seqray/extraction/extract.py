@@ -12,8 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from seqray.automata.words import Alphabet
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, as_box
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
@@ -123,7 +122,7 @@ def extract(
     >>> extraction.max_rank, extraction.best().weights(["aab", "bb"]).round(9)
     (2, array([ 1., -1.]))
     """
-    _check_box(box)
+    box = as_box(box)
     new_names = {"n_prefixes": n_prefixes, "n_suffixes": n_suffixes, "time_limit": time_limit}
     renamed = _renamed(new_names, old_names)
     request = Request(
@@ -223,17 +222,3 @@ def _warn_of_low_score(fidelity: FidelityTable) -> None:
         else ", draw longer words (--max-length), or let the box answer otherwise, such as with "
         "its logit or with 0 and 1",
     )
-
-
-def _check_box(box: object) -> None:
-    """Refuse what is no black box, with what to write instead."""
-    if isinstance(box, str):
-        raise ArgumentError(f"box: got the string {box!r}: open it with open_black_box({box!r})")
-    if not isinstance(box, BlackBox):
-        hint = ": make it one with black_box(function, alphabet)" if callable(box) else ""
-        raise ArgumentError(f"box: expected `alphabet` and `weights(words)`, got {box!r}{hint}")
-    if not isinstance(box.alphabet, Alphabet):
-        raise ArgumentError(
-            f"box.alphabet: expected a seqray.Alphabet, got {type(box.alphabet).__name__}: "
-            "write Alphabet([...])"
-        )

@@ -149,7 +149,7 @@ class ExtractionSettings(Mapping[str, Any]):
         return {**self.about, **shown}
 
     def __getitem__(self, name: str) -> Any:
-        return self._document[name]
+        return self._document[EARLIER_NAMES.get(name, name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._document)
@@ -169,19 +169,19 @@ def _to_json(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[HankelRound | ConditionalRound]:
+def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> tuple[HankelRound | ConditionalRound, ...]:
     """Return the rounds of a run folder."""
     kinds = (HankelRound, ConditionalRound)
-    return [kinds["contexts" in each](**_renamed(each, "score", kinds)) for each in rounds]
+    return tuple(kinds["contexts" in each](**_renamed(each, "score", kinds)) for each in rounds)
 
 
-def _read_searches(searches: Sequence[Mapping[str, Any]]) -> list[CounterexampleSearch]:
+def _read_searches(searches: Sequence[Mapping[str, Any]]) -> tuple[CounterexampleSearch, ...]:
     """Return the searches for counterexamples of a run folder."""
     kinds = (CounterexampleSearch,)
     renamed = [_renamed(each, "distance", kinds) for each in searches]
-    return [
+    return tuple(
         CounterexampleSearch(**{**each, "then": SearchOutcome(each["then"])}) for each in renamed
-    ]
+    )
 
 
 def _renamed(record: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> dict[str, Any]:

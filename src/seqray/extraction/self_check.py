@@ -15,7 +15,7 @@ from seqray.automata.stepper import PredictingStepper, Stepper, collect, predict
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
 from seqray.blackbox.guarded import blamed
-from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
+from seqray.blackbox.protocol import BlackBox, allowed_length, as_box, checked_answers, name_of
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import query_mode
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
@@ -79,7 +79,7 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
     >>> [result.name for result in check(box) if result.ok is False]
     []
     """
-    rng = random_generator(seed)
+    box, rng = as_box(box), random_generator(seed)
     longest = allowed_length(box, None, MAX_WORD_LENGTH)
     drawn = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
     symbols = box.alphabet.symbols[:N_SHORT_SYMBOLS]
@@ -100,7 +100,7 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
 
 
 FAILS = "extraction would stop with this error"
-AGREEMENTS = ("batch = single", "padded = unpadded", "order kept", "states = words")
+AGREEMENTS = ("batch = single", "padded = unpadded", "same in any order", "states = words")
 """Checks that compare two answers, which a noisy box cannot pass."""
 
 Check: TypeAlias = Callable[[BlackBox, Words], CheckResult]
@@ -111,7 +111,7 @@ def _checks(box: BlackBox) -> dict[str, Check]:
     checks: dict[str, Check] = {
         "batch = single": _single,
         "padded = unpadded": _padded,
-        "order kept": _order,
+        "same in any order": _order,
     }
     if isinstance(box, Stepper):
         checks["states = words"] = _states
@@ -182,7 +182,7 @@ def _order(box: BlackBox, words: Words) -> CheckResult:
     forwards = _weights(box, words)
     backwards = _weights(box, words[::-1])[::-1]
     remedy = "answers do not come in the order of the words"
-    return _agreement("order kept", forwards, backwards, remedy)
+    return _agreement("same in any order", forwards, backwards, remedy)
 
 
 def _deterministic(box: BlackBox, words: Words) -> CheckResult:

@@ -19,7 +19,7 @@ from seqray.automata.stepper import PredictingStepper, collect, predicts, read_e
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.native.clipped import clipped
-from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
+from seqray.blackbox.protocol import BlackBox, allowed_length, as_box, query_weights
 from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, whole_number
@@ -104,8 +104,8 @@ def disagreements(
         whole_number(name, number, least)
     if max_length is not None:
         whole_number("max_length", max_length, 1)
+    box, automaton = as_box(box), as_automaton(automaton)
     max_length = allowed_length(box, max_length, DEFAULT_MAX_LENGTH)
-    automaton = as_automaton(automaton)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "

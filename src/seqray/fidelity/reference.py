@@ -16,6 +16,7 @@ from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import (
     BlackBox,
     allowed_length,
+    as_box,
     check_lengths,
     checked_answers,
     max_length_of,
@@ -88,8 +89,8 @@ class Reference:
         target: BlackBox | None = None,
     ) -> Reference:
         """Query a box, and a target if there is one, on words."""
-        if not isinstance(box, BlackBox | Stepper):
-            box = as_automaton(box, "box")
+        if not isinstance(box, Stepper):
+            box = as_box(box)
         words = box.alphabet.words(words)
         if not len(words):
             raise ArgumentError("a comparison needs at least one word, got none")

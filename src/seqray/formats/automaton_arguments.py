@@ -58,7 +58,7 @@ def sample(
     stepper: PredictingStepper | AutomatonLike,
     n_words: int,
     *,
-    seed: Seed,
+    seed: Seed = 0,
     max_length: int = 1000,
 ) -> Sample:
     """Draw words symbol by symbol from next-symbol probabilities.

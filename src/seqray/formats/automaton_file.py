@@ -87,9 +87,13 @@ def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutom
         path = os.fspath(given).removeprefix("wa:")
         if os.path.exists(path):
             return open_wa(path)
-    elif isinstance(given, HasNames):
+        raise MissingFileError(
+            f"{name}: there is no file or folder {path!r}: expected the path of a run folder or of "
+            "an automaton's file"
+        )
+    if isinstance(given, HasNames):
         return given.automaton
-    elif isinstance(given, HasBest):
+    if isinstance(given, HasBest):
         return given.best()
     raise ArgumentError(
         f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "

@@ -22,6 +22,9 @@ MIN_SECRET_LENGTH = 4
 MIN_VARIABLE_LENGTH = 8
 """The same for values of the environment, of which most have nothing to do with the box."""
 
+FOLDER_VARIABLES = frozenset({"PWD", "OLDPWD"})
+"""Environment variables that hold a folder, though their names look like a password's."""
+
 SECRET_NAME = re.compile(
     "key|token|auth|sig|pwd|pass|bearer|jwt|cookie|sessionid"
     "|.*(api|access|secret|private|subscription|account|auth|signing|master|shared|license)key"
@@ -109,7 +112,9 @@ def environment_secrets() -> list[str]:
     return [
         value.strip()
         for name, value in os.environ.items()
-        if len(value.strip()) >= MIN_VARIABLE_LENGTH and is_secret_name(name)
+        if len(value.strip()) >= MIN_VARIABLE_LENGTH
+        and name not in FOLDER_VARIABLES
+        and is_secret_name(name)
     ]
 
 

@@ -23,7 +23,7 @@ def store(tmp_path):
 
 
 def test_a_box_without_a_name_cannot_be_cached_in_a_file(store):
-    with pytest.raises(ArgumentError, match=r"no name to be kept under.*name='my model 1'"):
+    with pytest.raises(ArgumentError, match=r"no name to be cached under.*name='my model 1'"):
         open_oracle(black_box(len, "ab"), cache=store)
 
 

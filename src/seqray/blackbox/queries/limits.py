@@ -48,8 +48,11 @@ class Limits:
     def __post_init__(self) -> None:
         if self.budget is not None:
             object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ArgumentError(f"time_limit: expected more than 0 seconds, got {self.time_limit}")
+        limit = self.time_limit
+        if limit is not None and (not isinstance(limit, int | float) or not limit > 0):
+            raise ArgumentError(f"time_limit: expected more than 0 seconds, got {limit!r}")
+        if self.stop is not None and not isinstance(self.stop, threading.Event):
+            raise ArgumentError(f"stop: expected a threading.Event, got {self.stop!r}")
 
     def __bool__(self) -> bool:
         return not (self.budget is None and self.time_limit is None and self.stop is None)

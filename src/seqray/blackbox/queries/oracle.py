@@ -73,7 +73,7 @@ def fingerprint_of(box: object) -> str:
     fingerprint: str | None = getattr(getattr(box, "backend", box), "fingerprint", None)
     if fingerprint is None:
         raise ArgumentError(
-            "store: the answers of this box have no name to be kept under: give it one, as in "
+            "store: the answers of this box have no name to be cached under: give it one, as in "
             "black_box(function, alphabet, name='my model 1')"
         )
     return fingerprint
