@@ -98,7 +98,7 @@ def test_records_come_back_typed_from_old_and_new_run_folders():
     settings = ExtractionSettings.from_json(
         {"rounds": rounds, "counterexamples": [search], "stop_reason": "budget"}
     )
-    assert settings.rounds == [HankelRound(5, 2, 3, 0.5), ConditionalRound(9, 4, 7, 0.25)]
+    assert settings.rounds == (HankelRound(5, 2, 3, 0.5), ConditionalRound(9, 4, 7, 0.25))
     assert settings.counterexamples[0].distance == 0.5
     assert settings.stop_reason is StopReason.BUDGET
     again = ExtractionSettings.from_json(json.loads(json.dumps(dict(settings))))
