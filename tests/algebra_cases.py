@@ -1,7 +1,5 @@
 """Random automata and brute force that the tests of the algebra share."""
 
-from itertools import product
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -17,11 +15,6 @@ def random_automaton(seed, n_states, n_symbols, radius=1.0):
     return WeightedAutomaton(
         range(n_symbols), rng.normal(size=n_states), transitions, rng.normal(size=n_states)
     )
-
-
-def short_words(automaton, length):
-    symbols = automaton.alphabet.symbols
-    return [word for n in range(length + 1) for word in product(symbols, repeat=n)]
 
 
 def random_basis(seed, n):

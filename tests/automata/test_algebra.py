@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algebra_cases import automata, pairs, random_automaton, random_basis, short_words
+from algebra_cases import automata, pairs, random_automaton, random_basis
+from automata import short_words
 from seqray.automata.algebra import add, change_basis, multiply, reverse, scale
 from seqray.automata.balanced import distance, inner_product
 from seqray.automata.minimal import equivalent

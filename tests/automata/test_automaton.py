@@ -1,30 +1,14 @@
 import math
 import pickle
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automata import FIGURE_1
+from automata import FIGURE_1, random_automaton, short_words
 from seqray import Alphabet, WeightedAutomaton
 from seqray.util.errors import ArgumentError, RankError, SymbolError
-
-
-def random_automaton(seed, n_states=3, n_symbols=2, size=0.5):
-    rng = np.random.default_rng(seed)
-    return WeightedAutomaton(
-        range(n_symbols),
-        rng.normal(size=n_states),
-        size * rng.normal(size=(n_symbols, n_states, n_states)) / n_states,
-        rng.normal(size=n_states),
-    )
-
-
-def short_words(automaton, length):
-    symbols = automaton.alphabet.symbols
-    return [word for n in range(length + 1) for word in product(symbols, repeat=n)]
 
 
 def same_numbers(a, b):

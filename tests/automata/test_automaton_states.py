@@ -3,18 +3,8 @@
 import numpy as np
 import pytest
 
-from automata import FIGURE_1
+from automata import FIGURE_1, random_automaton
 from seqray import WeightedAutomaton
-
-
-def random_automaton(seed, n_states=3, n_symbols=2, size=0.5):
-    rng = np.random.default_rng(seed)
-    return WeightedAutomaton(
-        range(n_symbols),
-        rng.normal(size=n_states),
-        size * rng.normal(size=(n_symbols, n_states, n_states)) / n_states,
-        rng.normal(size=n_states),
-    )
 
 
 def test_a_dead_state_is_left_alone():

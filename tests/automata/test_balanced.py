@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from algebra_cases import hankel, random_automaton, random_basis, redundant, short_words
-from automata import contraction
+from algebra_cases import hankel, random_automaton, random_basis, redundant
+from automata import contraction, short_words
 from seqray import WeightedAutomaton
 from seqray.automata.algebra import add, change_basis, scale
 from seqray.automata.balanced import approximate, distance, gramians, inner_product, singular_values

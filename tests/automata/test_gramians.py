@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from algebra_cases import random_automaton, short_words
-from automata import contraction
+from algebra_cases import random_automaton
+from automata import contraction, short_words
 from seqray import WeightedAutomaton
 from seqray.automata.algebra import reverse
 from seqray.automata.balanced import approximate, gramians, singular_values

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algebra_cases import automata, hankel, random_automaton, random_basis, redundant, short_words
+from algebra_cases import automata, hankel, random_automaton, random_basis, redundant
+from automata import short_words
 from seqray import WeightedAutomaton
 from seqray.automata.algebra import add, change_basis, scale
 from seqray.automata.balanced import approximate, singular_values

@@ -5,33 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from automata import FIGURE_1
+from automata import FIGURE_1, Endless
 from seqray import WeightedAutomaton
 from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.words import Alphabet
 from seqray.util.errors import ArgumentError
-
-
-class Endless:
-    """A stepper that never stops, and counts its steps."""
-
-    alphabet = FIGURE_1.alphabet
-
-    def __init__(self):
-        self.n_steps = 0
-
-    def start(self):
-        return np.zeros(1)
-
-    def step(self, states, parents, symbols):
-        self.n_steps += len(parents)
-        return states[parents]
-
-    def state_weights(self, states):
-        return states
-
-    def state_next_symbol(self, states):
-        return np.tile([1.0, 0.0, 0.0], (len(states), 1))
 
 
 def test_words_are_drawn_as_often_as_they_weigh():

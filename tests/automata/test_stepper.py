@@ -3,32 +3,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from automata import FIGURE_1
+from automata import FIGURE_1, Endless
 from seqray import WeightedAutomaton
 from seqray.automata.stepper import PredictingStepper, Stepper, collect, predicts
 from seqray.automata.tree import PrefixTree
-
-
-class Endless:
-    """A stepper that never stops, and counts its steps."""
-
-    alphabet = FIGURE_1.alphabet
-
-    def __init__(self):
-        self.n_steps = 0
-
-    def start(self):
-        return np.zeros(1)
-
-    def step(self, states, parents, symbols):
-        self.n_steps += len(parents)
-        return states[parents]
-
-    def state_weights(self, states):
-        return states
-
-    def state_next_symbol(self, states):
-        return np.tile([1.0, 0.0, 0.0], (len(states), 1))
 
 
 def test_an_automaton_is_a_stepper_that_predicts():

@@ -1,17 +1,11 @@
 """Sums over all words, and over all that can follow a state."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
+from automata import short_words
 from seqray import WeightedAutomaton
 from seqray.automata.totals import continuation_weights, short_words_sum
-
-
-def short_words(automaton, length):
-    symbols = automaton.alphabet.symbols
-    return [word for n in range(length + 1) for word in product(symbols, repeat=n)]
 
 
 def never_stopping():

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
+from plain_states import boxes
 from seqray.draw import labels
 from seqray.draw.geometry import Curve, Rims
 from seqray.draw.labels import arrange
 from seqray.draw.routing import Link
-
-
-def boxes(n: int) -> Rims:
-    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
 
 
 def straight(length: float) -> Curve:

@@ -5,22 +5,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seqray.draw.geometry import Rims
+from plain_states import boxes, crosses, first
 from seqray.draw.layout import circle_order, on_circle, spread, turned
-
-
-def boxes(n: int) -> Rims:
-    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
 
 
 def ring(order: list[int]) -> np.ndarray:
     pull = np.zeros((len(order), len(order)))
     pull[order, order[1:] + order[:1]] = 1
     return pull
-
-
-def first(n: int) -> np.ndarray:
-    return np.eye(n)[0]
 
 
 def test_states_with_a_heavy_edge_become_neighbours_on_a_circle() -> None:
@@ -72,16 +64,6 @@ def test_the_same_graph_gives_the_same_places() -> None:
     pull = np.random.default_rng(1).random((8, 8)) > 0.6
     once, again = (spread(pull * 1.0, boxes(8), first(8), 50) for _ in range(2))
     assert (once == again).all()
-
-
-def crosses(points: np.ndarray, one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two segments cross, by solving for where."""
-    if set(one) & set(other):
-        return False
-    (a, b), (c, d) = points[list(one)], points[list(other)]
-    matrix = np.array([[(b - a).real, (c - d).real], [(b - a).imag, (c - d).imag]])
-    along = np.linalg.solve(matrix, [(c - a).real, (c - a).imag])
-    return bool(((along > 0) & (along < 1)).all())
 
 
 def test_a_start_in_the_middle_is_not_turned() -> None:

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from plain_states import boxes
 from seqray.draw import routing
 from seqray.draw.geometry import Rims
 from seqray.draw.routing import OUTSIDE, Link, route
-
-
-def boxes(n: int) -> Rims:
-    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
 
 
 def test_an_edge_goes_around_a_state_between_its_ends() -> None:

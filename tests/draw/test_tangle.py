@@ -4,16 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from seqray.draw.geometry import Rims
+from plain_states import boxes, crosses, first
 from seqray.draw.tangle import Tangle, count_crossings
-
-
-def boxes(n: int) -> Rims:
-    return Rims(np.full(n, 40.0), np.full(n, 20.0), np.full(n, 8.0))
-
-
-def first(n: int) -> np.ndarray:
-    return np.eye(n)[0]
 
 
 def test_states_that_coincide_are_separated() -> None:
@@ -26,16 +18,6 @@ def test_states_that_coincide_are_separated() -> None:
     tangle.part()
     for a, b in combinations(tangle.points, 2):
         assert abs((a - b).real) >= 80 + 29 or abs((a - b).imag) >= 40 + 29
-
-
-def crosses(points: np.ndarray, one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two segments cross, by solving for where."""
-    if set(one) & set(other):
-        return False
-    (a, b), (c, d) = points[list(one)], points[list(other)]
-    matrix = np.array([[(b - a).real, (c - d).real], [(b - a).imag, (c - d).imag]])
-    along = np.linalg.solve(matrix, [(c - a).real, (c - a).imag])
-    return bool(((along > 0) & (along < 1)).all())
 
 
 def test_crossings_are_counted_as_by_hand() -> None:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from automata import near
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.generators import random_machine
 
 
 def stochastic_machine(n_states: int, seed: int) -> WeightedAutomaton:
@@ -27,3 +29,11 @@ def box() -> WeightedAutomaton:
 @pytest.fixture
 def words(box):
     return box.sample(300, seed=np.random.default_rng(1), max_length=30).words
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """A machine, another that is near to it, and words of the first."""
+    machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(1))
+    words = machine.sample(150, seed=np.random.default_rng(2)).words
+    return machine, near(machine, 0.5), words

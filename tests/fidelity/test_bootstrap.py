@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import seqray
-from automata import FIGURE_1
-from seqray.automata.generators import random_machine
+from automata import FIGURE_1, near
 from seqray.fidelity.bootstrap import (
     N_SAMPLES,
     IntervalKind,
@@ -12,20 +11,6 @@ from seqray.fidelity.bootstrap import (
     wilson,
 )
 from seqray.fidelity.reference import Reference
-
-
-def near(machine, size=0.02):
-    """The same machine, a little off."""
-    rng = np.random.default_rng(3)
-    moved = machine.transitions * rng.uniform(1 - size, 1 + size, machine.transitions.shape)
-    return seqray.WeightedAutomaton(machine.alphabet, machine.initial, moved, machine.final)
-
-
-@pytest.fixture(scope="module")
-def pair():
-    machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(1))
-    words = machine.sample(150, seed=np.random.default_rng(2)).words
-    return machine, near(machine, 0.5), words
 
 
 def test_intervals_hold_the_value_of_new_words_about_as_often_as_they_say(pair):

@@ -4,23 +4,8 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray.automata.generators import random_machine
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity.estimates import along_words, next_estimates, word_estimates
-
-
-def near(machine, size=0.02):
-    """The same machine, a little off."""
-    rng = np.random.default_rng(3)
-    moved = machine.transitions * rng.uniform(1 - size, 1 + size, machine.transitions.shape)
-    return seqray.WeightedAutomaton(machine.alphabet, machine.initial, moved, machine.final)
-
-
-@pytest.fixture(scope="module")
-def pair():
-    machine = random_machine("pfa", 5, 3, seed=np.random.default_rng(1))
-    words = machine.sample(150, seed=np.random.default_rng(2)).words
-    return machine, near(machine, 0.5), words
 
 
 def test_every_estimate_is_the_metric_itself_for_words_drawn_as_they_are_and_for_any_others(pair):

@@ -8,6 +8,7 @@ from seqray.blackbox.native.rnn import RecurrentLanguageModel
 ALPHABET, N_HIDDEN, N_EMBEDDED = "abc", 8, 4
 START, END = 3, 3
 """The input id of the start marker, and the output column of the end."""
+WORDS = ["", "a", "c", "ab", "bca", "abcabcabcabccbaabcab"]
 
 
 def arrays():
@@ -32,3 +33,9 @@ def native():
     layer = RecurrentLayer("gru", *(w[f"recurrent.{name}"] for name in names))
     head = DenseLayer(w["output.weight"], w["output.bias"])
     return RecurrentLanguageModel(ALPHABET, [layer], [head], w["embedding.weight"], start_id=START)
+
+
+def assert_same_as_native(box, words=WORDS):
+    """Check that a box says what the network says that seqray runs itself."""
+    np.testing.assert_allclose(box.next_symbol(words), native().next_symbol(words), atol=1e-5)
+    np.testing.assert_allclose(box.weights(words), native().weights(words), rtol=1e-5)

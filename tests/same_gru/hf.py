@@ -1,7 +1,9 @@
 """Tiny transformers in the form of Hugging Face: of another kind than the GRU, but as small."""
 
+import json
 import os
 
+import numpy as np
 import pytest
 
 from seqray.automata.words import Alphabet
@@ -15,6 +17,22 @@ IDS, START, END, N_IDS = (4, 2, 7), 1, 5, 9
 CARD = Card(ALPHABET, "next", ids=IDS, columns=IDS, start=START, end=END)
 VALUE = Card(ALPHABET, "value", ids=IDS, start=START, column=1)
 SIZE = {"n_layer": 2, "n_embd": 16, "n_head": 2, "n_positions": 40, "initializer_range": 0.3}
+SMALL = {
+    "vocab_size": N_IDS,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 40,
+    "initializer_range": 0.3,
+    "bos_token_id": START,
+    "eos_token_id": END,
+}
+"""Settings of a configuration that is not GPT-2's."""
+
+LETTERS = np.random.default_rng(0).choice(list("abc"), 30)
+WORDS = ["", "a", "c", "ab", "bca", "cabcab", "cabbbc", "".join(LETTERS), "".join(LETTERS[::-1])]
 
 
 def import_transformers():
@@ -82,3 +100,24 @@ def tokenizer(*, around=(), words=(), **special):
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=plain, unk_token="<unk>", **special
     )
+
+
+def ids_of(word, card=CARD):
+    """Return the ids of a word, as a batch of one."""
+    torch = pytest.importorskip("torch")
+    return torch.as_tensor(card.of_words(card.alphabet.words([word])))
+
+
+def next_of(model, word, over):
+    """Return a model's answer for one word, as its users compute it."""
+    torch = pytest.importorskip("torch")
+    with torch.inference_mode():
+        logits = model.eval()(ids_of(word)).logits[0, -1].double()
+    probabilities = logits.softmax(0)[[*IDS, END]].numpy()
+    return probabilities / probabilities.sum() if over == "symbols" else probabilities
+
+
+def edit(path, **changes):
+    """Change entries of a JSON file; ``...`` removes one."""
+    document = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))

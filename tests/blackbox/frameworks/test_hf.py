@@ -12,12 +12,15 @@ from same_gru.hf import (
     CARD,
     END,
     IDS,
-    N_IDS,
+    SMALL,
     START,
     VALUE,
+    WORDS,
     bert,
     gpt2,
+    ids_of,
     import_transformers,
+    next_of,
     saved,
     tokenizer,
 )
@@ -30,38 +33,6 @@ from seqray.util.errors import ArgumentError, BlackBoxError
 
 torch = pytest.importorskip("torch")
 transformers = import_transformers()
-
-LETTERS = np.random.default_rng(0).choice(list("abc"), 30)
-WORDS = ["", "a", "c", "ab", "bca", "cabcab", "cabbbc", "".join(LETTERS), "".join(LETTERS[::-1])]
-SMALL = {
-    "vocab_size": N_IDS,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 40,
-    "initializer_range": 0.3,
-    "bos_token_id": START,
-    "eos_token_id": END,
-}
-
-
-@pytest.fixture(scope="module")
-def model():
-    return gpt2()
-
-
-def ids_of(word, card=CARD):
-    return torch.as_tensor(card.of_words(card.alphabet.words([word])))
-
-
-def next_of(model, word, over):
-    """Return a model's answer for one word, as its users compute it."""
-    with torch.inference_mode():
-        logits = model.eval()(ids_of(word)).logits[0, -1].double()
-    probabilities = logits.softmax(0)[[*IDS, END]].numpy()
-    return probabilities / probabilities.sum() if over == "symbols" else probabilities
 
 
 # Language models ------------------------------------------------------------------------------

@@ -9,12 +9,11 @@ import seqray
 from same_gru.hf import (
     ALPHABET,
     CARD,
-    END,
-    IDS,
     N_IDS,
-    START,
-    gpt2,
+    SMALL,
+    WORDS,
     import_transformers,
+    next_of,
 )
 from seqray.automata.tree import PrefixTree, walk
 from seqray.blackbox.frameworks.hf import hf_box
@@ -23,38 +22,6 @@ from seqray.blackbox.queried import QueriedModel
 
 torch = pytest.importorskip("torch")
 transformers = import_transformers()
-
-LETTERS = np.random.default_rng(0).choice(list("abc"), 30)
-WORDS = ["", "a", "c", "ab", "bca", "cabcab", "cabbbc", "".join(LETTERS), "".join(LETTERS[::-1])]
-SMALL = {
-    "vocab_size": N_IDS,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 40,
-    "initializer_range": 0.3,
-    "bos_token_id": START,
-    "eos_token_id": END,
-}
-
-
-@pytest.fixture(scope="module")
-def model():
-    return gpt2()
-
-
-def ids_of(word, card=CARD):
-    return torch.as_tensor(card.of_words(card.alphabet.words([word])))
-
-
-def next_of(model, word, over):
-    """Return a model's answer for one word, as its users compute it."""
-    with torch.inference_mode():
-        logits = model.eval()(ids_of(word)).logits[0, -1].double()
-    probabilities = logits.softmax(0)[[*IDS, END]].numpy()
-    return probabilities / probabilities.sum() if over == "symbols" else probabilities
 
 
 def test_the_cache_is_shared_unless_there_is_no_memory_for_it(model):

@@ -1,14 +1,13 @@
 """Which tokens of a Hugging Face model are symbols: cards, alphabets and tokenizers."""
 
 import json
-import shutil
 import socket
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from same_gru.hf import CARD, IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
+from same_gru.hf import IDS, VALUE, edit, import_transformers, tokenizer
 from seqray import open_black_box
 from seqray.blackbox.card import card_path
 from seqray.blackbox.frameworks.hf import open_hf
@@ -20,32 +19,6 @@ torch = pytest.importorskip("torch")
 transformers = import_transformers()
 
 WORDS = ["", "a", "cab", "abcabcab"]
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    """A folder with a model, its tokenizer and its card; not to be touched."""
-    folder = saved(gpt2(), tmp_path_factory.mktemp("gpt2"), CARD)
-    tokenizer().save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(original, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(original, tmp_path / "model")
-
-
-@pytest.fixture
-def classifier(tmp_path):
-    folder = saved(bert(), tmp_path / "bert")
-    tokenizer(around=("[CLS]", "</s>")).save_pretrained(folder)
-    return folder
-
-
-def edit(path, **changes):
-    document = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))
 
 
 def test_a_folder_is_opened_by_name_and_nothing_is_fetched(original, monkeypatch, capfd):

@@ -1,13 +1,20 @@
 """Folders of Hugging Face models that cannot be used."""
 
 import json
-import shutil
 import sys
 
 import numpy as np
 import pytest
 
-from same_gru.hf import CARD, IDS, N_IDS, VALUE, bert, gpt2, import_transformers, saved, tokenizer
+from same_gru.hf import (
+    IDS,
+    N_IDS,
+    VALUE,
+    edit,
+    gpt2,
+    import_transformers,
+    saved,
+)
 from seqray.blackbox.card import card_path
 from seqray.blackbox.frameworks.hf import open_hf
 from seqray.blackbox.frameworks.stepped import SteppedModel
@@ -17,32 +24,6 @@ torch = pytest.importorskip("torch")
 transformers = import_transformers()
 
 WORDS = ["", "a", "cab", "abcabcab"]
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    """A folder with a model, its tokenizer and its card; not to be touched."""
-    folder = saved(gpt2(), tmp_path_factory.mktemp("gpt2"), CARD)
-    tokenizer().save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(original, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(original, tmp_path / "model")
-
-
-@pytest.fixture
-def classifier(tmp_path):
-    folder = saved(bert(), tmp_path / "bert")
-    tokenizer(around=("[CLS]", "</s>")).save_pretrained(folder)
-    return folder
-
-
-def edit(path, **changes):
-    document = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pages import blocks, run_example
-from same_gru import native
+from same_gru import WORDS, assert_same_as_native, native
 from same_gru.onnx import export, onnx_sequences, onnx_steps, sequence_graph, step_graph
 from same_gru.torch import CARD, gru_module
 from seqray import open_black_box
@@ -16,13 +16,6 @@ from seqray.blackbox.frameworks.onnx import onnx_box, open_onnx
 from seqray.blackbox.frameworks.stepped import SteppedModel
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import ArgumentError, BlackBoxError, FileError, MissingFileError
-
-WORDS = ["", "a", "c", "ab", "bca", "abcabcabcabccbaabcab"]
-
-
-def assert_same_as_native(box):
-    np.testing.assert_allclose(box.next_symbol(WORDS), native().next_symbol(WORDS), atol=1e-5)
-    np.testing.assert_allclose(box.weights(WORDS), native().weights(WORDS), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

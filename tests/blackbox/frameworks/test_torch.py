@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pages import blocks, run_example
-from same_gru import native
+from same_gru import WORDS, assert_same_as_native, native
 from same_gru.torch import (
     CARD,
     gru_module,
@@ -29,12 +29,6 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 ABC = Alphabet("abc")
-WORDS = ["", "a", "c", "ab", "bca", "abcabcabcabccbaabcab"]
-
-
-def assert_same_as_native(box):
-    np.testing.assert_allclose(box.next_symbol(WORDS), native().next_symbol(WORDS), atol=1e-5)
-    np.testing.assert_allclose(box.weights(WORDS), native().weights(WORDS), rtol=1e-5)
 
 
 # Any module -----------------------------------------------------------------------------------

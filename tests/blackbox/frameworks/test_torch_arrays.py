@@ -4,33 +4,9 @@ import re
 
 import pytest
 
-from seqray.blackbox.frameworks.torch_stack import Dense, Stack, read_stack
+from seqray.blackbox.frameworks.torch_stack import Dense, read_stack
 from seqray.util.errors import ArgumentError
-
-GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
-
-
-def stack_of(cell="gru", **changes):
-    fields = {
-        "n_ids": 4,
-        "embedding": 3,
-        "hidden": 5,
-        "layers": 1,
-        "bidirectional": False,
-        "bias": True,
-        "dense": (Dense(4, "identity", True),),
-        "read": "last",
-    }
-    fields |= changes
-    sizes = (fields.pop("hidden"),) * fields.pop("layers")
-    return Stack(cell, **{"sizes": sizes, **fields})
-
-
-def card_fields_of(stack):
-    """Return all that a card can say of a network."""
-    dense = [{"outputs": d.outputs, "activation": d.activation} for d in stack.dense]
-    names = ("cell", "embedding", "hidden", "layers", "bidirectional", "read")
-    return {**{name: getattr(stack, name) for name in names}, "dense": dense}
+from torch_stacks import stack_of
 
 
 def test_names_may_be_those_of_any_module():

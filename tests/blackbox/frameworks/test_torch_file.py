@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from same_gru import arrays, native
+from same_gru import WORDS, arrays, assert_same_as_native
 from same_gru.torch import (
     BOTH_WAYS,
     CARD,
@@ -35,12 +35,6 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 ABC = Alphabet("abc")
-WORDS = ["", "a", "c", "ab", "bca", "abcabcabcabccbaabcab"]
-
-
-def assert_same_as_native(box):
-    np.testing.assert_allclose(box.next_symbol(WORDS), native().next_symbol(WORDS), atol=1e-5)
-    np.testing.assert_allclose(box.weights(WORDS), native().weights(WORDS), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gru.safetensors", "gru.pt", "gru.bin"])

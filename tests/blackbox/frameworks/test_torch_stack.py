@@ -3,26 +3,9 @@ import pytest
 
 from seqray.automata.words import Alphabet
 from seqray.blackbox.card import Card
-from seqray.blackbox.frameworks.torch_stack import Dense, Stack, check_fit, read_stack
+from seqray.blackbox.frameworks.torch_stack import Dense, check_fit, read_stack
 from seqray.util.errors import ArgumentError
-
-GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
-
-
-def stack_of(cell="gru", **changes):
-    fields = {
-        "n_ids": 4,
-        "embedding": 3,
-        "hidden": 5,
-        "layers": 1,
-        "bidirectional": False,
-        "bias": True,
-        "dense": (Dense(4, "identity", True),),
-        "read": "last",
-    }
-    fields |= changes
-    sizes = (fields.pop("hidden"),) * fields.pop("layers")
-    return Stack(cell, **{"sizes": sizes, **fields})
+from torch_stacks import stack_of
 
 
 def card_fields_of(stack):
