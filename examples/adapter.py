@@ -1,48 +1,29 @@
 """An adapter to copy: bigram models in JSON files, opened as ``bigram:PATH``.
 
-The file holds the symbols, and for each last symbol (``""`` at the start of a word) the probability
-of every next symbol and last of the end of the word:
+For each last symbol (``""`` at the start) the probability of every next symbol, the end last:
 
     {"alphabet": ["a", "b"], "next": {"": [0.5, 0.5, 0], "a": [0.1, 0.5, 0.4], "b": [0, 0, 1]}}
-
-To make it an adapter of seqray, put it into ``src/seqray/blackbox/native/bigram.py``, this
-entry into ``ADAPTERS`` of ``src/seqray/blackbox/registry.py``:
-
-    "bigram": Adapter("seqray.blackbox.native.bigram:open_bigram", "PATH", "a bigram model"),
-
-and the box into ``BOXES`` of ``tests/blackbox/test_contract.py``.
 """
 
-from __future__ import annotations
-
 import json
-import os
-from collections.abc import Sequence
 
-import seqray
+from seqray.automata.words import Alphabet
+from seqray.blackbox.native.function import language_model
 from seqray.blackbox.queried import QueriedModel
 from seqray.util.files import fingerprint, read_text, reading
 
 
-def open_bigram(path: str | os.PathLike[str], *, batch_size: int = 1024) -> QueriedModel:
-    """Open a bigram model.
-
-    Parameters
-    ----------
-    path
-        The JSON file: what follows ``bigram:`` in a specification.
-    batch_size
-        The most prefixes in one call. Keyword-only parameters are options: ``--option
-        batch_size=100`` on the command line.
-    """
-    text = read_text(path)  # a missing file is a seqray.FileError, and names the file
+def open_bigram(path: str, *, batch_size: int = 1024) -> QueriedModel:
+    """Open a bigram model; ``batch_size`` is the most prefixes in one call."""
+    text = read_text(path)  # a missing file is a FileError, and names the file
     with reading(path, "a bigram model"):  # so is a file with another content
         document = json.loads(text)
-        alphabet = seqray.Alphabet(document["alphabet"])
+        alphabet = Alphabet(document["alphabet"])
         rows = {last: [float(p) for p in row] for last, row in document["next"].items()}
-
-    def next_symbol(prefixes: Sequence[Sequence[str]]) -> list[list[float]]:
-        return [rows[prefix[-1] if prefix else ""] for prefix in prefixes]
-
     name = f"bigram {fingerprint(path)}"  # the key of its cached answers: changes with the file
-    return seqray.language_model(next_symbol, alphabet, name=name, batch_size=batch_size)
+    return language_model(
+        lambda prefixes: [rows[prefix[-1] if prefix else ""] for prefix in prefixes],
+        alphabet,
+        name=name,
+        batch_size=batch_size,
+    )

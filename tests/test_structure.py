@@ -48,6 +48,8 @@ EXTRA_TESTS = {
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
+    "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",
+    "examples/test_export.py": "examples/export.py, which newcomers copy",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
     "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
@@ -91,11 +93,25 @@ def test_the_root_has_few_entries():
     assert len(entries) <= MAX_ROOMS, f"{len(entries)} entries, put one into a room: {entries}"
 
 
-def test_the_import_contract_has_few_layers():
+@pytest.fixture(scope="module")
+def contract():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
     (contract,) = [each for each in settings["contracts"] if each["type"] == "layers"]
+    return contract
+
+
+def test_the_import_contract_has_few_layers(contract):
     assert contract["exhaustive"]
     assert len(contract["layers"]) <= MAX_LAYERS, f"too many layers: {contract['layers']}"
+
+
+@pytest.mark.parametrize(("name", "room"), [("adapter.py", "blackbox"), ("export.py", "formats")])
+def test_an_example_to_copy_could_stand_in_its_room(contract, name, room):
+    text = (ROOT / "examples" / name).read_text("utf-8")
+    imported = re.findall(r"^ *(?:from|import) (seqray\S*)", text, re.MULTILINE)
+    below = contract["layers"][contract["layers"].index(room) :]
+    assert imported
+    none([at for at in imported if at.split(".")[1:2] not in [[each] for each in below]], room)
 
 
 # --- Habits ---------------------------------------------------------------------------------------

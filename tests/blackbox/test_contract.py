@@ -97,15 +97,15 @@ BOXES = {
     "server with values": http_values,
     "child process": cmd_next,
     "python object": python_object,
-    "taysir": None,
 }
+"""Functions that take an empty folder, in which they may write files, and return a box."""
 
 
-@pytest.fixture(scope="module", params=BOXES)
+@pytest.fixture(scope="module", params=[*BOXES, "taysir"])
 def box(request, tmp_path_factory):
-    if request.param != "taysir":
+    if request.param in BOXES:
         return BOXES[request.param](tmp_path_factory.mktemp("box"))
-    folder = request.getfixturevalue("data") / "taysir" / "2.4"
+    folder = request.getfixturevalue("data") / "taysir" / "2.4"  # a model of the public data
     if not folder.is_dir():
         pytest.skip(f"no TAYSIR model at {folder}: SEQRAY_DATA names the folder that has them")
     return open_black_box(f"taysir:{folder}")

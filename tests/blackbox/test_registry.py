@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,49 +183,3 @@ def test_a_module_in_the_folder_is_proposed_as_one(tmp_path, monkeypatch):
 def test_a_python_file_is_proposed_as_a_module():
     with pytest.raises(ArgumentError, match="did you mean python:boxes:NAME"):
         open_black_box("my/boxes.py")
-
-
-# The adapter to copy: examples/adapter.py --------------------------------------------------------
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-MODEL = {"alphabet": ["a", "b"], "next": {"": [0.5, 0.5, 0], "a": [0.1, 0.5, 0.4], "b": [0, 0, 1]}}
-
-
-@pytest.fixture
-def model_path(monkeypatch, tmp_path):
-    """A model, and the registry with the example's adapter."""
-    monkeypatch.syspath_prepend(EXAMPLES)
-    entry = registry.Adapter("adapter:open_bigram", "PATH", "a bigram model in JSON")
-    monkeypatch.setitem(registry.ADAPTERS, "bigram", entry)
-    model_path = tmp_path / "model.json"
-    model_path.write_text(json.dumps(MODEL))
-    return model_path
-
-
-def test_the_example_opens_a_box_that_predicts(model_path):
-    box = open_black_box(f"bigram:{model_path}", batch_size=2)
-    assert box.next_symbol(["", "ba"]).tolist() == [[0.5, 0.5, 0], [0.1, 0.5, 0.4]]
-    assert box.weights(["b", "ab"]).tolist() == [0.5, 0.25]
-
-
-def test_its_box_can_be_extracted_and_cached(model_path, tmp_path):
-    box = open_black_box(f"bigram:{model_path}")
-    extraction = extract(box, seed=0, store=tmp_path / "answers.sqlite")
-    assert extraction.automaton(3).weights(["ab"]) == pytest.approx(0.25)
-    assert (tmp_path / "answers.sqlite").exists()
-
-
-def test_its_fingerprint_is_that_of_the_file(model_path):
-    first = open_black_box(f"bigram:{model_path}").backend.fingerprint
-    model_path.write_text(json.dumps({**MODEL, "next": {**MODEL["next"], "b": [0.5, 0, 0.5]}}))
-    assert open_black_box(f"bigram:{model_path}").backend.fingerprint != first
-
-
-def test_what_it_cannot_use_is_refused_as_of_every_adapter(model_path):
-    with pytest.raises(MissingFileError, match="nowhere"):
-        open_black_box("bigram:nowhere.json")
-    with pytest.raises(ArgumentError, match=r"no option 'threads': expected one of batch_size"):
-        open_black_box(f"bigram:{model_path}", threads=1)
-    model_path.write_text("{}")
-    with pytest.raises(FileError, match=r"model\.json: damaged: it has no .alphabet."):
-        open_black_box(f"bigram:{model_path}")

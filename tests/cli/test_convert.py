@@ -72,7 +72,7 @@ def test_what_is_repaired_can_be_written_as_a_machine(folder, run, fails, machin
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [
-        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz .fst .pautomac .dot"),
+        (2, ["machine.json", "wa.txt"], "wa.txt ends in none of .json .npz "),
         (2, ["machine.json", "missing/wa.npz"], "there is no folder missing to put it in"),
         (2, ["missing.json", "wa.npz"], "missing.json: there is no such file or folder"),
         (2, ["run", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),

@@ -93,18 +93,22 @@ def test_the_prepared_reference_gives_what_the_plain_functions_give(seed):
     values = metrics.NextSymbolReference.of(reference.T.copy(), counts.T.copy()).measure(
         probabilities.T.copy()
     )
-    lost = (visits[2] / visits.sum()) if seed == 3 else None  # all of its probability
-    assert values.pop("elsewhere", None) == (None if lost is None else pytest.approx(lost))
-    assert values == pytest.approx(
-        {
-            "ndcg1": metrics.ndcg(reference, probabilities, visits, 1),
-            "ndcg5": metrics.ndcg(reference, probabilities, visits, 5),
-            "wer": metrics.word_error_rate(probabilities, counts),
-            "wer_box": metrics.word_error_rate(reference, counts),
-            "disagreement": metrics.disagreement(reference, probabilities, visits),
-            "kl_per_symbol": metrics.kl_per_symbol(reference, probabilities, visits),
-        }
-    )
+    expected = {
+        "ndcg1": metrics.ndcg(reference, probabilities, visits, 1),
+        "ndcg5": metrics.ndcg(reference, probabilities, visits, 5),
+        "wer": metrics.word_error_rate(probabilities, counts),
+        "wer_box": metrics.word_error_rate(reference, counts),
+        "disagreement": metrics.disagreement(reference, probabilities, visits),
+        "kl_per_symbol": metrics.kl_per_symbol(reference, probabilities, visits),
+    }
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
+
+
+def test_elsewhere_is_the_mean_difference_of_the_leaks_and_only_of_boxes_that_leak():
+    predicted, visits = np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([3.0, 1.0])
+    whole, leaking = np.array([[0.5, 0.5], [1, 0]]), np.array([[0.5, 0.5], [0, 0]])
+    assert metrics.elsewhere(whole, predicted, visits) is None
+    assert metrics.elsewhere(leaking, predicted, visits) == pytest.approx(0.25)
 
 
 def test_ndcg_is_not_rounded_above_one():

@@ -5,6 +5,7 @@ import pytest
 from automata import FIGURE_1
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.exports import EXPORTS
+from seqray.util.errors import FileError
 
 
 @pytest.mark.parametrize("suffix", EXPORTS)
@@ -13,6 +14,15 @@ def test_every_format_writes_a_file_and_says_what_it_is(tmp_path, suffix):
     EXPORTS[suffix].write(FIGURE_1, path)
     assert path.stat().st_size
     assert EXPORTS[suffix].meaning
+
+
+@pytest.mark.parametrize("suffix", EXPORTS)
+def test_no_format_leaves_anything_where_it_cannot_write(tmp_path, suffix):
+    path = tmp_path / f"wa{suffix}"
+    path.mkdir()
+    with pytest.raises(FileError, match=f"wa{suffix}: cannot "):
+        EXPORTS[suffix].write(FIGURE_1, path)
+    assert [*tmp_path.rglob("*")] == [path]
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz", ".pautomac"])

@@ -18,7 +18,9 @@ To add an adapter for another kind of model:
 
    A box with a ``fingerprint`` has its answers cached. Import packages that seqray does not need
    itself with `seqray.blackbox.frameworks.extras.load_extra`.
-2. Add one entry to `ADAPTERS` below.
+   Options arrive as numbers or text: check them, whole numbers with
+   `seqray.util.arrays.whole_number`.
+2. Add one entry to `ADAPTERS` below; with ``is_cached=False`` if it answers as fast as a cache.
 3. Add the box to ``BOXES`` in tests/blackbox/test_contract.py, which tests what every box promises.
 
 No other module needs a change.
@@ -49,6 +51,8 @@ class Adapter(NamedTuple):
     """The name of that in help; empty if nothing follows."""
     description: str
     """One line for ``--help``."""
+    is_cached: bool = True
+    """Whether answers are cached unless the user says otherwise; not worth it for fast boxes."""
 
 
 ADAPTERS = {
@@ -58,7 +62,10 @@ ADAPTERS = {
         "a program that reads words and writes answers as lines of JSON (docs/boxes/cmd.md)",
     ),
     "demo": Adapter(
-        "seqray.blackbox.native.demo:open_demo", "", "the small trained GRU that ships with seqray"
+        "seqray.blackbox.native.demo:open_demo",
+        "",
+        "the small trained GRU that ships with seqray",
+        is_cached=False,
     ),
     "hf": Adapter(
         "seqray.blackbox.frameworks.hf:open_hf",
@@ -94,12 +101,14 @@ ADAPTERS = {
         "seqray.blackbox.native.rnn:RecurrentNetwork.load",
         "PATH",
         "a recurrent network in seqray's .safetensors form (docs/files.md)",
+        is_cached=False,
     ),
     "taysir": Adapter(
         "seqray.blackbox.native.taysir:load_taysir",
         "FOLDER",
         "a language model of the TAYSIR competition, converted to plain arrays by "
         "examples/taysir_convert.py (docs/files.md)",
+        is_cached=False,
     ),
     "torch": Adapter(
         "seqray.blackbox.frameworks.torch_file:open_torch",
@@ -111,11 +120,9 @@ ADAPTERS = {
         "seqray.formats.automaton_file:open_wa",
         "PATH",
         "a weighted automaton: .json, .npz, the folder of an extraction, or a PAutomaC machine",
+        is_cached=False,
     ),
 }
-
-NATIVE_KINDS = ("demo", "rnn", "taysir", "wa")
-"""The kinds that seqray computes itself, so fast that caching is not worth it."""
 
 KIND_OF_SUFFIX = {
     ".safetensors": "rnn",
@@ -189,9 +196,13 @@ def _option_names(opener: Any) -> list[str]:
     return names
 
 
-def is_native(spec: str) -> bool:
-    """Return whether seqray computes the box itself, so that caching is not worth it."""
-    return split_spec(spec)[0] in NATIVE_KINDS
+def is_cached(spec: str) -> bool:
+    """Return whether the answers of a box are cached unless the user says otherwise.
+
+    >>> is_cached("cmd:./model"), is_cached("wa:machine.json")
+    (True, False)
+    """
+    return ADAPTERS[split_spec(spec)[0]].is_cached
 
 
 def known_black_boxes() -> dict[str, str]:

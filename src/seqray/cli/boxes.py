@@ -19,7 +19,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
-from seqray.blackbox.registry import is_native, known_black_boxes
+from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
@@ -41,11 +41,13 @@ option_option = click.option(
     help="An option of the box, such as timeout=60; may be given again. docs/boxes/ lists them.",
 )
 
+*FAST, LAST_FAST = [kind for kind, adapter in ADAPTERS.items() if not adapter.is_cached]
+
 store_option = click.option(
     "--store",
     metavar="FILE|none",
     help="File of cached answers; no query is sent twice.  [default: SEQRAY_STORE, or a "
-    "file in the user's cache; none for demo, rnn, taysir and wa, which are fast]",
+    f"file in the user's cache; none for {', '.join(FAST)} and {LAST_FAST}, which are fast]",
 )
 
 
@@ -93,7 +95,7 @@ def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:
     """Return the file in which the answers of a box are cached, or None."""
     if store is not None:
         return None if store == "none" else Path(store)
-    if is_native(spec):
+    if not is_cached(spec):
         return None
     try:
         fingerprint_of(box)

@@ -20,7 +20,7 @@ from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.protocol import PredictingBox
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Problem, Source, load
-from seqray.experiments.table import AUTO, METRICS, PAPER, Result
+from seqray.experiments.table import AUTO, PAPER, TABLE_METRICS, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
 from seqray.extraction.hankel.decomposition import decompose
@@ -233,7 +233,7 @@ def _results(
 
 
 def _metrics(fidelity: Fidelity) -> list[float]:
-    return [fidelity.get(name, np.nan) for name in METRICS]
+    return [fidelity.get(name, np.nan) for name in TABLE_METRICS]
 
 
 def choice(table: FidelityTable) -> int:

@@ -26,7 +26,8 @@ PAPER, AUTO = "paper", "auto"
 """The methods: the paper's, and what `seqray.extract` takes by itself."""
 SETS = {"test": "S_test", "rnn": "S_RNN"}
 SELECTIONS = ("all", "best-ndcg", "best-ratio", "held-out")
-METRICS = ("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros")
+TABLE_METRICS = ("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros")
+"""The metrics that are columns of the table, in their order."""
 LESS_IS_BETTER = ("kl", "wer", "zeros")
 
 
@@ -158,8 +159,8 @@ def best(results: Iterable[Result], metric: str = "ndcg5") -> dict[str, Result]:
     >>> best(rows)["3"].rank
     2
     """
-    if metric not in METRICS:
-        raise ArgumentError(f"metric {metric!r} is not one of {', '.join(METRICS)}")
+    if metric not in TABLE_METRICS:
+        raise ArgumentError(f"metric {metric!r} is not one of {', '.join(TABLE_METRICS)}")
     sign = -1 if metric in LESS_IS_BETTER else 1
     rows: dict[str, Result] = {}
     tops: dict[str, float] = {}

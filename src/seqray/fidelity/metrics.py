@@ -1,6 +1,7 @@
 """Every metric of a comparison: its name, its meaning, and how it is measured.
 
-To add a metric, add one `Metric` to `METRICS`. Command line, page and tables show it by themselves.
+To add a metric, add one `Metric` to `METRICS`. ``seqray evaluate``, the ``repr`` of a fidelity and
+the page's full table show it by themselves; short lists of metrics are chosen by hand.
 The functions behind the metrics are in `seqray.fidelity.word_metrics` and
 `seqray.fidelity.next_symbol_metrics`, those behind their confidence intervals in
 `seqray.fidelity.estimates`.
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from seqray.automata.tree import PrefixTree
-from seqray.fidelity import word_metrics
+from seqray.fidelity import next_symbol_metrics, word_metrics
 from seqray.fidelity.answers import Answers
 from seqray.fidelity.bootstrap import Estimate, Interval, IntervalKind, confidence_intervals
 from seqray.fidelity.estimates import next_estimates, word_estimates
@@ -129,6 +130,25 @@ def _of_weights(
     return lambda both: function(both.box.weights, both.automaton.weights)
 
 
+def _of_next_symbols(
+    function: Callable[[FloatArray, FloatArray, FloatArray], float | None],
+) -> Callable[[Comparison], float | None]:
+    """Return a metric that is a function of both sides' next symbols; None where one has none.
+
+    The function takes the probabilities of the box and of the automaton, both of shape
+    ``(n_nodes, n_symbols + 1)`` with one row per distinct prefix and the end last, and how often
+    each row is a prefix, shape ``(n_nodes,)``, as a share of all prefixes.
+    """
+
+    def measured(both: Comparison) -> float | None:
+        box, predicted = both.next_reference, both.automaton.next_symbol
+        if box is None or predicted is None:
+            return None
+        return function(box.probabilities.T, predicted.T, box.visits)
+
+    return measured
+
+
 def _if_distribution(
     function: Callable[[Comparison, FloatArray], float],
 ) -> Callable[[Comparison], float | None]:
@@ -137,7 +157,7 @@ def _if_distribution(
 
 
 def _of_next(name: str) -> Callable[[Comparison], float | None]:
-    """Return a metric that `NextSymbolReference.measure` measures."""
+    """Return a metric that `NextSymbolReference.measure` measures, together with others: fast."""
     return lambda both: both.next_values.get(name)
 
 
@@ -258,7 +278,7 @@ METRICS = (
     Metric(
         "elsewhere",
         "difference of the probabilities to leave the alphabet, mean over prefixes",
-        _of_next("elsewhere"),
+        _of_next_symbols(next_symbol_metrics.elsewhere),
         IntervalKind.PERCENTILE,
     ),
     # Measured by extractions that search for counterexamples, on the words of that search.

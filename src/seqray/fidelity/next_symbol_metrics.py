@@ -174,6 +174,20 @@ def elsewhere_errors(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
     return np.asarray(np.abs(leak - (1 - probabilities.sum(axis=1))))
 
 
+def elsewhere(
+    reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
+) -> float | None:
+    """Return the mean of `elsewhere_errors` over prefixes; None if the reference does not leak.
+
+    >>> elsewhere(np.array([[0.25, 0.25]]), np.array([[0.25, 0.5]]), np.array([2.0]))
+    0.25
+    """
+    leak = leak_of(reference_next)
+    if not leak.any():
+        return None
+    return average(elsewhere_errors(leak, probabilities), counts)
+
+
 class NextSymbolReference(NamedTuple):
     """What the next-symbol metrics need of the box, prepared once for any number of automata.
 
@@ -225,7 +239,7 @@ class NextSymbolReference(NamedTuple):
         )
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
-        """Return the metrics of next symbols, by name."""
+        """Return the metrics that every extraction needs often, by name."""
         n_nodes = predicted.shape[1]
         cuts = range(0, n_nodes, NODES_PER_CHUNK)
         sums = sum(self._sums(predicted, slice(cut, cut + NODES_PER_CHUNK)) for cut in cuts)
@@ -241,7 +255,6 @@ class NextSymbolReference(NamedTuple):
         if self.leak.any():
             leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T))
             values["kl_per_symbol"] = max(0.0, values["kl_per_symbol"] + leaked)
-            values["elsewhere"] = average(elsewhere_errors(self.leak, predicted.T), self.visits)
         return values
 
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:

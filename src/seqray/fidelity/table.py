@@ -135,7 +135,7 @@ class FidelityTable(Mapping[int, Fidelity]):
     >>> wa = WeightedAutomaton("a", [1, 0], [[[0.5, 0], [0, 0]]], [0.5, 1])
     >>> table = compare_ranks(Reference.query(wa, ["", "a"]), wa, [1, 2])
     >>> table
-    FidelityTable(ranks 1 … 2, 17 metrics)
+    FidelityTable(ranks 1 … 2, ... metrics)
     >>> table["max_error"], table[2]["max_error"]
     (array([0., 0.]), 0.0)
     >>> [(rank, fidelity["max_error"]) for rank, fidelity in table.items()]

@@ -1,7 +1,7 @@
 """The formats that automata can be written in, by the ending of the file.
 
-To add one: write a function that takes an automaton and a path (`fst.write_fst` is one to copy),
-and add a line to `EXPORTS`. ``seqray convert`` reads the table. What needs a drawing goes into
+To add one: write a function that takes an automaton and a path (copy ``examples/export.py``), and
+add a line to `EXPORTS`. ``seqray convert`` reads the table. What needs a drawing goes into
 `seqray.draw.exports` instead.
 """
 

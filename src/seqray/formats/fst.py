@@ -22,7 +22,7 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.errors import FileError, SymbolError
-from seqray.util.files import MAX_NUMBERS, too_many_numbers, writing
+from seqray.util.files import MAX_NUMBERS, check_writable, too_many_numbers, writing
 
 EPSILON = "<eps>"
 
@@ -30,6 +30,7 @@ EPSILON = "<eps>"
 def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
     """Write an automaton in the AT&T format, and its symbols to a ``.syms`` file beside it."""
     text, symbols = to_fst_text(automaton)
+    check_writable(path)  # its symbols are moved to their place first
     with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
         fresh.write_text(text, "utf-8")
         table.write_text(symbols, "utf-8")

@@ -59,6 +59,8 @@ def write_rows(
 ) -> None:
     r"""Write a CSV file, whole or not at all; what is not a number is left empty.
 
+    Floats are rounded to nine digits. For exact numbers, write `plain_csv_bytes`.
+
     Parameters
     ----------
     path
