@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -73,7 +75,7 @@ def command(output: Path, seed: int) -> None:
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
-    me = "seqray" if shutil.which("seqray") else "python -m seqray"
+    me = _this_program()
     page = to_html(extraction, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
     files = (
@@ -91,6 +93,15 @@ def command(output: Path, seed: int) -> None:
 
 def _headline(head: str, text: str) -> Text:
     return Text.assemble((head, "bold"), f"  {text}")
+
+
+def _this_program() -> str:
+    """Return how to run another command of seqray from this folder."""
+    if shutil.which("seqray"):
+        return "seqray"
+    if Path(sys.argv[0]).name == "__main__.py":  # python -m seqray
+        return f"{os.path.relpath(sys.executable)} -m seqray"
+    return os.path.relpath(sys.argv[0])
 
 
 def _speed(box: RecurrentLanguageModel, wa: seqray.WeightedAutomaton, words: seqray.Words) -> str:
