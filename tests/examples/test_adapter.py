@@ -8,13 +8,11 @@ from seqray.blackbox import registry
 from seqray.blackbox.registry import open_black_box
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
-MODEL = (
-    '{"alphabet": ["a", "b"], "next": {"": [0.5, 0.5, 0], "a": [0.1, 0.5, 0.4], "b": [0, 0, 1]}}'
-)
+FILE = '{"alphabet": ["a", "b"], "next": {"": [0.5, 0.5, 0], "a": [0.1, 0.5, 0.4], "b": [0, 0, 1]}}'
 
 
 def test_a_model_predicts_what_is_in_its_file(tmp_path):
-    (tmp_path / "model.json").write_text(MODEL)
+    (tmp_path / "model.json").write_text(FILE)
     box = open_black_box(f"bigram:{tmp_path / 'model.json'}", batch_size=2)
     assert box.next_symbol(["", "ba"]).tolist() == [[0.5, 0.5, 0], [0.1, 0.5, 0.4]]
 
@@ -39,7 +37,7 @@ def _registered(monkeypatch):
 @pytest.fixture
 def model_path(tmp_path):
     path = tmp_path / "model.json"
-    path.write_text(MODEL)
+    path.write_text(FILE)
     return path
 
 
@@ -53,7 +51,7 @@ def test_its_box_can_be_extracted_and_cached(model_path, tmp_path):
 
 def test_its_fingerprint_is_that_of_the_file(model_path):
     first = open_black_box(f"bigram:{model_path}").backend.fingerprint
-    model_path.write_text(MODEL.replace("[0, 0, 1]", "[0.5, 0, 0.5]"))
+    model_path.write_text(FILE.replace("[0, 0, 1]", "[0.5, 0, 0.5]"))
     assert open_black_box(f"bigram:{model_path}").backend.fingerprint != first
 
 
