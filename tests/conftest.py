@@ -11,6 +11,7 @@ from seqray.extraction.settings import ConditionalSettings
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
 settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("fast", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("fast"):
+        settings.load_profile("fast")
         NoFrameworks().install()
         left_out = [ROOT / "src" / "seqray" / "training", *map(TESTS.joinpath, left_out_of_fast())]
         config.option.ignore = [*(config.option.ignore or []), *map(str, left_out)]

@@ -23,6 +23,9 @@ FRAMEWORKS = (
 )
 
 SLOW = {
+    "automata/test_algebra_scale.py::test_relative_distances_do_not_depend_on_the_scale": (
+        "solves equations at many scales"
+    ),
     "automata/test_balanced.py::test_distance_between_a_hundred_states_and_fifty_is_found": (
         "solves equations for 150 states"
     ),
@@ -31,20 +34,23 @@ SLOW = {
     ),
     "blackbox/remote/test_child.py": "starts processes, and waits until they count as hanging",
     "blackbox/remote/test_cmd.py": "starts a process for each test",
-    "blackbox/remote/test_http.py::test_extraction_through_a_chaotic_server_equals_the_calm_one": (
-        "waits between attempts, again and again"
-    ),
-    "blackbox/remote/test_http.py::test_the_example_extracts_through_a_server_of_its_own": (
-        "runs a program of examples/ and its server"
-    ),
+    "blackbox/remote/test_http.py": "talks to live servers",
+    "blackbox/remote/test_http_request.py": "waits for live servers",
     "blackbox/remote/test_kill.py": "kills a process again and again, at any moment",
-    "cli/test_boxes.py": "runs commands as processes and interrupts them",
+    "blackbox/test_contract.py": "tries every promise on every kind of box",
     "cli/test_bench.py": "runs sweeps in processes and interrupts them",
+    "cli/test_boxes.py": "runs commands as processes and interrupts them",
     "cli/test_demo.py": "runs the whole demo",
+    "cli/test_explore.py": "makes whole pages, starts servers",
+    "cli/test_extract.py": "whole extractions by command",
+    "cli/test_report.py": "makes a page of results with figures",
+    "cli/test_terminal.py": "runs commands as processes",
+    "draw/test_canvas.py": "draws with matplotlib",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
+    "experiments/test_boxes.py": "runs a sweep",
+    "experiments/test_catalogue.py": "reads large data sets",
     "experiments/test_cells.py": "extracts automata of every rank from generated problems",
     "experiments/test_distillation.py": "runs a sweep",
-    "experiments/test_boxes.py": "runs a sweep",
     "experiments/test_figures.py": "draws figures with matplotlib",
     "experiments/test_own_figures.py": "draws figures with matplotlib",
     "experiments/test_plots.py": "draws figures with matplotlib",
@@ -52,12 +58,35 @@ SLOW = {
     "experiments/test_report_gaps.py::test_a_whole_table_has_no_holes": (
         "makes up results of all problems, bases and ranks"
     ),
+    "experiments/test_statements.py": "makes up results of all problems, bases and ranks",
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "explore/test_page.py::test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks": (
+        "packs a hundred automata"
+    ),
+    "explore/test_page.py::test_larger_alphabets_get_as_many_ranks_as_fit": (
+        "packs large automata"
+    ),
+    "explore/test_page.py::test_what_is_least_useful_is_left_out_and_the_page_says_so": (
+        "packs large automata"
+    ),
+    "explore/test_page.py::test_where_the_best_rank_is_too_large_a_smaller_one_is_shown_first": (
+        "packs large automata"
+    ),
+    "explore/test_serve.py": "talks to live servers",
     "extraction/conditional/test_counterexamples.py": "searches for rare behaviour, many rounds",
     "extraction/conditional/test_learner.py": "fits automata, round after round",
     "extraction/conditional/test_method.py": "fits automata to what a box predicts",
     "extraction/hankel/test_growth.py": "grows bases on boxes of every kind",
+    "extraction/test_extract.py::test_a_box_is_never_asked_about_words_longer_than_it_reads": (
+        "extracts with every method"
+    ),
+    "extraction/test_extract.py::test_a_language_model_is_extracted": "fits automata",
+    "extraction/test_extract.py::test_the_same_seed_gives_the_same_automaton_to_the_bit": (
+        "extracts twice with every method"
+    ),
     "extraction/test_limits.py": "whole extractions under each limit",
+    "extraction/test_run_folder.py": "kills and races writers of run folders",
+    "fidelity/test_leaking.py": "whole extractions from boxes that leak",
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
 }
 

@@ -81,31 +81,6 @@ def test_anything_else_is_refused_with_what_was_expected(function, given, tmp_pa
         function(given)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda box: seqray.compare(box, WA, WORDS),
-        lambda box: seqray.disagreements(box, WA),
-        lambda box: seqray.explain_word(WA, "ab", box=box),
-        lambda box: seqray.to_html(WA, box=box),
-        seqray.check,
-        seqray.extract,
-    ],
-)
-def test_a_box_is_no_string_and_no_function(function):
-    with pytest.raises(ArgumentError, match=r"'demo': open it with open_black_box\('demo'\)"):
-        function("demo")
-    with pytest.raises(ArgumentError, match=r"make it one with black_box\(function, alphabet\)"):
-        function(len)
-    with pytest.raises(ArgumentError, match=r"expected `alphabet` and `weights\(words\)`, got 3"):
-        function(3)
-
-
-def test_what_holds_an_automaton_may_be_the_box(holders):
-    for name in ("named", "extraction"):
-        assert seqray.compare(holders[name], WA, WORDS)["relative_error"] < 1e-6
-
-
 def test_a_named_automaton_is_drawn_with_its_names(holders):
     named = holders["named"]
     for draw in (seqray.to_svg, seqray.to_dot):

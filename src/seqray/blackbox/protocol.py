@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.words import Alphabet, Words
-from seqray.formats.automaton_file import HasBest, HasNames, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -192,36 +190,3 @@ def query_weights(
         answers.append(checked_answers(box.weights(some), some, (len(some),), name_of(box)))
         answered(len(some))
     return np.concatenate(answers)
-
-
-def as_box(given: object) -> BlackBox:
-    """Return the black box that an argument is, or the automaton that it holds.
-
-    Parameters
-    ----------
-    given
-        A black box; or an extraction, a named automaton or a `pathlib.Path` of one, whose automaton
-        is the box. A string is refused: it may name a box or a folder.
-
-    Examples
-    --------
-    >>> as_box("demo")
-    Traceback (most recent call last):
-    ...
-    seqray.ArgumentError: box: got the string 'demo': open it with open_black_box('demo')
-    """
-    if isinstance(given, str):
-        raise ArgumentError(
-            f"box: got the string {given!r}: open it with open_black_box({given!r})"
-        )
-    if not isinstance(given, BlackBox):
-        if isinstance(given, HasNames | HasBest | os.PathLike):
-            return as_automaton(given, "box")
-        hint = ": make it one with black_box(function, alphabet)" if callable(given) else ""
-        raise ArgumentError(f"box: expected `alphabet` and `weights(words)`, got {given!r}{hint}")
-    if not isinstance(given.alphabet, Alphabet):
-        raise ArgumentError(
-            f"box.alphabet: expected a seqray.Alphabet, got {type(given.alphabet).__name__}: "
-            "write Alphabet([...])"
-        )
-    return given

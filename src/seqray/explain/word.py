@@ -12,7 +12,8 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.words import Alphabet, Symbol, Word, Words
-from seqray.blackbox.protocol import BlackBox, as_box, max_length_of
+from seqray.blackbox.arguments import as_box
+from seqray.blackbox.protocol import BlackBox, max_length_of
 from seqray.explain.background import Background
 from seqray.explain.edits import Edit, show_edit
 from seqray.explain.named_automaton import NamedAutomaton

@@ -12,7 +12,8 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import PredictingStepper, read_each
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import BlackBox, as_box
+from seqray.blackbox.arguments import as_box
+from seqray.blackbox.protocol import BlackBox
 from seqray.fidelity.disagreements import Disagreement, disagreements
 from seqray.fidelity.reference import Reference, drawn_words
 from seqray.fidelity.table import Fidelity

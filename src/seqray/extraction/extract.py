@@ -12,7 +12,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from seqray.blackbox.protocol import BlackBox, as_box
+from seqray.blackbox.arguments import as_box
+from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle

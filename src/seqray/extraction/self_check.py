@@ -14,8 +14,9 @@ from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, Stepper, collect, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
+from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guarded import blamed
-from seqray.blackbox.protocol import BlackBox, allowed_length, as_box, checked_answers, name_of
+from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import query_mode
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost

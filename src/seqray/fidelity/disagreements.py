@@ -18,8 +18,9 @@ from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, collect, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
+from seqray.blackbox.arguments import as_box
 from seqray.blackbox.native.clipped import clipped
-from seqray.blackbox.protocol import BlackBox, allowed_length, as_box, query_weights
+from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
 from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, whole_number

@@ -13,10 +13,10 @@ from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, Stepper, predicts
 from seqray.automata.tree import PrefixTree, States
 from seqray.automata.words import Word, Words
+from seqray.blackbox.arguments import as_box
 from seqray.blackbox.protocol import (
     BlackBox,
     allowed_length,
-    as_box,
     check_lengths,
     checked_answers,
     max_length_of,
