@@ -363,7 +363,7 @@ def test_a_box_of_ones_own_is_kept_counted_and_stopped_like_any_other(tmp_path):
     limited = Own()
     extract(limited, **SIZES, budget=1000)
     assert len(set(limited.asked)) <= 1000
-    with pytest.raises(ArgumentError, match="no name to be kept under"):
+    with pytest.raises(ArgumentError, match="no name to be cached under"):
         extract(nameless := Own(), **SIZES, store=store)
     assert nameless.asked == []
 
