@@ -103,7 +103,7 @@ def spread(pull: FloatArray, rims: Rims, start: FloatArray, edge_length: float) 
     others = [
         lengths.max() * rng.normal(size=(n, 2)) @ [1, 1j] for _ in range(N_RANDOM_STARTS // n)
     ]
-    for begin in (_plane(lengths), circle, *others):
+    for begin in (_plane(lengths), circle, *others[:MAX_RANDOM_STARTS]):
         points = turned(_stress(begin, lengths, trust), first)
         points = points.real + 1j * points.imag / FLATNESS
         tangle = Tangle(points, ends, lengths, trust, gaps, rims, start)

@@ -23,7 +23,7 @@ from seqray.util.files import writing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
 STYLE = {
     "font.size": 9,
     "axes.titlesize": 9.5,
