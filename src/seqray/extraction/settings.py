@@ -134,3 +134,66 @@ class HankelSettings:
 
 HANKEL = HankelSettings()
 """The settings that `seqray.extract` uses."""
+
+
+@dataclass(frozen=True)
+class StructuredSettings:
+    """Settings of copies, which are structured automata; the defaults are what is used.
+
+    Parameters
+    ----------
+    max_states, word_factors
+        Copies of growing size: the most states of a context, and how many times as many words they
+        learn from as the automata of every rank do.
+    max_prefixes
+        No copy learns from more prefixes of words.
+    n_contexts, max_context
+        A context is visited at least once in this many prefixes, and has at most so many symbols.
+    visits_per_state
+        How often a context is visited for each state that it has.
+    min_flow
+        How often a symbol has to follow a context to have a matrix of its own.
+    min_position_bits
+        How much positions have to say about what comes next, in bits per symbol, to have classes.
+    exact_bits, min_gain
+        Copies do not grow any more where the divergence, in bits per symbol, is this small, or where
+        the last one was not smaller by this share.
+    n_epochs, min_steps
+        How often a fit reads all words, and how many steps it takes at least.
+    learning_rate
+        The largest learning rate of a fit.
+    batch_prefixes, max_batches, min_batches
+        About how many prefixes one step reads; more where there would be too many batches, fewer
+        where there would be too few.
+    n_checks, max_rise
+        How often the divergence on validation words is measured during a fit, and up to which
+        ratio to the best one it may rise.
+
+    Examples
+    --------
+    >>> StructuredSettings(max_states=(4, 8), word_factors=(1, 2)).n_contexts
+    1000
+    """
+
+    max_states: tuple[int, ...] = (12, 32, 48)
+    word_factors: tuple[float, ...] = (1, 4, 10)
+    max_prefixes: int = 2_500_000
+    n_contexts: int = 1000
+    max_context: int = 8
+    visits_per_state: float = 50
+    min_flow: float = 30
+    min_position_bits: float = 0.02
+    exact_bits: float = 1e-4
+    min_gain: float = 0.05
+    n_epochs: int = 5
+    min_steps: int = 150
+    learning_rate: float = 0.2
+    batch_prefixes: int = 16_000
+    max_batches: int = 60
+    min_batches: int = 8
+    n_checks: int = 5
+    max_rise: float = 1.1
+
+
+STRUCTURED = StructuredSettings()
+"""The settings that `seqray.extract` uses."""

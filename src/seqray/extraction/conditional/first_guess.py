@@ -21,7 +21,7 @@ def first_guess(
     """
     features, contexts, visits = blocks.features, blocks.contexts, blocks.visits
     centres = cluster(features[contexts], visits, n_states, rng)
-    state = _nearest(features, centres)
+    state = nearest_centre(features, centres)
     n, n_symbols = len(centres), len(blocks.rows.alphabet)
     origin = state[contexts]
     goes_on = np.zeros((n, n_symbols, n))
@@ -59,14 +59,14 @@ def cluster(
         another = rng.choice(len(points), p=probability / probability.sum())
         centres = np.concatenate([centres, points[another : another + 1]])
     for _ in range(20):
-        nearest = _nearest(points, centres)
+        nearest = nearest_centre(points, centres)
         members = (nearest == np.arange(len(centres))[:, None]) * weights
         size = members.sum(axis=1, keepdims=True)
         centres = np.where(size > 0, members @ points / np.maximum(size, 1e-300), centres)
-    return centres[np.unique(_nearest(points, centres))]
+    return centres[np.unique(nearest_centre(points, centres))]
 
 
-def _nearest(points: FloatArray, centres: FloatArray) -> IntArray:
+def nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:
     """Return the nearest centre of each point."""
     nearest: IntArray = ((centres**2).sum(axis=1) - points @ (2 * centres.T)).argmin(axis=1)
     return nearest

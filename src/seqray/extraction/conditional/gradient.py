@@ -138,7 +138,7 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
         by_matrix[symbol] += states[parents].T @ by_moved[children]
     by_moves = by_matrix.transpose(1, 0, 2).reshape(n, -1)
     by_goes_on = np.column_stack([by_moves, by_reader[:, n_symbols:]])
-    return loss, (_by_logarithm(begin, by_state[0]), _by_logarithm(goes_on, by_goes_on))
+    return loss, (by_logarithm(begin, by_state[0]), by_logarithm(goes_on, by_goes_on))
 
 
 def _moved(vectors: FloatArray, matrices: FloatArray, level: BatchLevel) -> FloatArray:
@@ -159,7 +159,7 @@ def softmax(logarithms: FloatArray) -> FloatArray:
     return probabilities
 
 
-def _by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
+def by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
     """Return the gradient by the logarithms, from that by the probabilities."""
     moved = probabilities * by_probability
     moved -= probabilities * moved.sum(axis=-1, keepdims=True)

@@ -1,0 +1,57 @@
+"""Adam: gradient steps scaled by how large gradients have been."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqray.util.arrays import FloatArray
+
+WARM_UP_STEPS = 20
+"""The learning rate rises over so many steps."""
+
+
+class Adam:
+    """Adam with a short warm-up and a learning rate that falls to 0 along a cosine.
+
+    Parameters
+    ----------
+    n_steps
+        How many steps there will be.
+    learning_rate
+        The largest learning rate.
+
+    Examples
+    --------
+    >>> numbers = np.array([1.0])
+    >>> adam = Adam(100, 0.1)
+    >>> for _ in range(100):
+    ...     adam.step([numbers], [2 * numbers])  # the gradient of a square
+    >>> bool(abs(numbers[0]) < 0.01)
+    True
+    """
+
+    def __init__(self, n_steps: int, learning_rate: float) -> None:
+        self.n_steps, self.n_done, self.learning_rate = n_steps, 0, learning_rate
+        self._means: list[FloatArray] = []
+        self._squares: list[FloatArray] = []
+
+    def step(self, parameters: Sequence[FloatArray], gradients: Sequence[FloatArray]) -> None:
+        """Move parameters, in place, against their gradients."""
+        if not self.n_done:
+            self._means = [np.zeros_like(each) for each in gradients]
+            self._squares = [np.zeros_like(each) for each in gradients]
+        self.n_done += 1
+        warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
+        rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
+        first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
+        all_of_them = zip(parameters, gradients, self._means, self._squares, strict=True)
+        for parameter, gradient, mean, square in all_of_them:
+            mean += 0.1 * (gradient - mean)
+            square += 0.01 * (gradient * gradient - square)
+            scale = np.sqrt(square / np.float32(second))
+            scale += 1e-8
+            move = np.float32(rate / first) * mean
+            move /= scale
+            parameter -= move

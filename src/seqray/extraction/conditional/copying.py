@@ -1,0 +1,162 @@
+"""Copies of a box that predicts: structured automata, as large as the box needs them to be."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+from seqray.blackbox.queries.oracle import QueryMode, query_mode
+from seqray.extraction.conditional.comparison import compare
+from seqray.extraction.conditional.learner import ConditionalLearner
+from seqray.extraction.conditional.parts import Learning
+from seqray.extraction.settings import STRUCTURED, StructuredSettings
+from seqray.extraction.structured.build import to_automaton
+from seqray.extraction.structured.copies import Copy
+from seqray.extraction.structured.family import Structure, choose_structure, layout_for
+from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
+from seqray.extraction.structured.layout import FitLayout
+from seqray.fidelity.reference import Reference
+from seqray.fidelity.table import Fidelity
+from seqray.util.errors import Stopped
+
+logger = logging.getLogger(__name__)
+
+SAFE_SHARE_OF_BUDGET = 0.9
+"""How much of the queries that are left more words may be expected to take."""
+
+
+def learn_copies(
+    learner: ConditionalLearner,
+    learning: Learning,
+    best: Fidelity,
+    settings: StructuredSettings = STRUCTURED,
+) -> tuple[tuple[Copy, ...], Learning]:
+    """Return structured automata of growing size that are nearer to the box than the best rank.
+
+    Parameters
+    ----------
+    learner
+        Queries the box.
+    learning
+        What was learnt so far.
+    best
+        The fidelity of the best of the automata of every rank.
+    settings
+        How large copies are, and when they stop growing.
+
+    Returns
+    -------
+    copies, learning
+        The copies, smaller ones first, and the learning with the limit that was met, if any.
+    """
+    copies: list[Copy] = []
+    try:
+        for fitted in _fits(learner, learning, settings):
+            copy = _copy(learner, learning, fitted)
+            if copy.fidelity.score > (copies[-1].fidelity if copies else best).score:
+                copies.append(copy)
+    except Stopped as stopped:
+        if learning.stopped is None:
+            logger.warning("%s: no larger copy was fitted", stopped)
+        learning = replace(learning, stopped=stopped)
+    return tuple(copies), learning
+
+
+def _fits(
+    learner: ConditionalLearner, learning: Learning, settings: StructuredSettings
+) -> Iterator[StructuredFit]:
+    """Yield fits of growing size, on growing numbers of words."""
+    reference = learning.part.reference
+    leaks = reference.leaks
+    validation = FitWords(learner.held_out, leaks)
+
+    def fit(structure: Structure, size: int) -> StructuredFit:
+        layout = layout_for(structure, words, size, settings)
+        return _fit(learner, layout, words, validation, settings)
+
+    words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
+    structure, fitted = choose_structure(words, fit, settings)
+    yield fitted
+    before = fitted.divergence
+    steps = list(zip(settings.max_states, settings.word_factors, strict=True))[1:]
+    for size, factor in steps:
+        if before < settings.exact_bits:
+            return
+        reference = _more_words(learner, learning, reference, factor, settings)
+        words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
+        fitted = fit(structure, size)
+        yield fitted
+        if fitted.divergence > (1 - settings.min_gain) * before:
+            return
+        before = fitted.divergence
+
+
+def _with_counterexamples(
+    learner: ConditionalLearner, learning: Learning, reference: Reference
+) -> Reference:
+    """Return words to learn from, and counterexamples, which count a share of all."""
+    extra = learning.part.counterexamples.to_learn
+    if extra is None:
+        return reference
+    share = learner.settings.counterexample_share
+    n_times = round(share * len(reference.weights) / len(extra.weights))
+    return Reference.joined([reference, *[extra] * max(1, n_times)])
+
+
+def _more_words(
+    learner: ConditionalLearner,
+    learning: Learning,
+    reference: Reference,
+    factor: float,
+    settings: StructuredSettings,
+) -> Reference:
+    """Return words to learn from, up to a factor times as many as the ranks learnt from.
+
+    A box that is queried over a network, a data set that was given, and a budget may not have as
+    many; then there are as many as there are.
+    """
+    n_known, length = len(reference.weights), learner.word_length
+    wanted = min(factor * len(learning.part.reference.weights), settings.max_prefixes / length)
+    wanted = min(wanted, learner.words_that_fit)
+    n_more = int(min(wanted - n_known, SAFE_SHARE_OF_BUDGET * learner.meter.left / length))
+    if n_more < 1 or learner.data_set is not None or not _is_fast(learner):
+        return reference
+    with learner.job.timing("fill"):
+        return learner.more_words(reference, n_more)
+
+
+def _is_fast(learner: ConditionalLearner) -> bool:
+    """Whether a query costs little: the box runs in this process and has states."""
+    return query_mode(learner.oracle.box) in (QueryMode.AUTOMATON, QueryMode.STATES)
+
+
+def _fit(
+    learner: ConditionalLearner,
+    layout: FitLayout,
+    words: FitWords,
+    validation: FitWords,
+    settings: StructuredSettings,
+) -> StructuredFit:
+    """Fit a structured automaton; raise `Stopped` at a limit."""
+    job = learner.job
+    job.begin(f"fitting a copy of {layout.offsets[-1]:,} states", "steps")
+
+    def step(done: int, total: int) -> None:
+        if job.progress is not None:
+            job.progress(done, total)
+        learner.meter.check()
+
+    learner.meter.check()
+    with job.timing("fit"):
+        return fit_structured(
+            layout, words, validation, seed=job.request.seed, progress=step, settings=settings
+        )
+
+
+def _copy(learner: ConditionalLearner, learning: Learning, fitted: StructuredFit) -> Copy:
+    """Return the automaton of a fit, and its fidelity."""
+    automaton = to_automaton(learner.box.alphabet, fitted.layout, fitted.logarithms)
+    with learner.job.timing("choose"):
+        counterexamples = learning.part.counterexamples.to_validate
+        return Copy(automaton, compare(automaton, learner.held_out, counterexamples))

@@ -1,0 +1,119 @@
+"""The family of copies: structured automata of growing size, on growing numbers of words.
+
+The first ones show which structure fits the box: contexts of several symbols or the last symbol
+alone, with position classes or without. The next ones have more states and learn from more words,
+until nothing more is to be gained or a limit is reached.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seqray.extraction.settings import STRUCTURED, StructuredSettings
+from seqray.extraction.structured.contexts import Contexts, frequent_contexts
+from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
+from seqray.extraction.structured.layout import FitLayout, remembering_pairs
+from seqray.extraction.structured.positions import position_classes
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.progress import Progress
+
+logger = logging.getLogger(__name__)
+
+NO_POSITIONS: IntArray = np.empty(0, np.int64)
+"""One class of all positions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What decides on the groups of a copy.
+
+    Parameters
+    ----------
+    max_context
+        The longest context, in symbols.
+    position_begins
+        Where position classes after the first begin.
+    """
+
+    max_context: int
+    position_begins: IntArray
+
+
+def layout_for(
+    structure: Structure, words: FitWords, max_states: int, settings: StructuredSettings
+) -> FitLayout:
+    """Return groups, states and matrices for some words.
+
+    A context has the more states the more often it is visited, up to ``max_states``.
+    """
+    followed = words.followed
+    n_visits = float(followed.visits.sum())
+    min_visits = n_visits / settings.n_contexts
+    contexts = frequent_contexts(
+        followed.tree, followed.visits, min_visits, structure.max_context
+    )
+    current = contexts.of_nodes(followed.tree)
+    flow = followed.flow(current, len(contexts))
+    n_prefixes = np.bincount(current, followed.visits > 0, len(contexts))
+    sizes = np.minimum(n_prefixes, flow.sum(axis=1) / settings.visits_per_state)
+    sizes = np.clip(sizes, 1, max_states).astype(np.int64)
+    n_outcomes = followed.rows.shape[1]
+    n_symbols = contexts.next_context.shape[1]
+    pairs = remembering_pairs(contexts, sizes, flow[:, :n_symbols], settings.min_flow)
+    return FitLayout(contexts, structure.position_begins, sizes, pairs, n_outcomes)
+
+
+def choose_structure(
+    words: FitWords, fit: Callable[[Structure, int], StructuredFit], settings: StructuredSettings
+) -> tuple[Structure, StructuredFit]:
+    """Return the structure that is nearest to the box on validation words, and its fit.
+
+    ``fit`` fits an automaton of a structure with so many states per context at most.
+    """
+    size = settings.max_states[0]
+    best = Structure(settings.max_context, NO_POSITIONS)
+    nearest = fit(best, size)
+    begins = _informative_positions(words, nearest, settings)
+    candidates = [Structure(1, begins)]
+    if len(begins):
+        candidates.insert(0, Structure(settings.max_context, begins))
+    for structure in candidates:
+        if nearest.divergence < settings.exact_bits:
+            break
+        another = fit(structure, size)
+        if another.divergence < nearest.divergence:
+            best, nearest = structure, another
+    return best, nearest
+
+
+def _informative_positions(
+    words: FitWords, fitted: StructuredFit, settings: StructuredSettings
+) -> IntArray:
+    """Return position classes where a fit without them is wrong at some positions.
+
+    There the mean of what it predicts differs from the box's.
+    """
+    followed, depth = words.followed, words.followed.tree.depth
+    predicted = words.predicted_at(fitted.layout, fitted.logarithms)
+    weights = followed.visits[:, None]
+    box, automaton = (_by_position(depth, rows * weights) for rows in (followed.rows, predicted))
+    n_visits = box.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.where(box > 0, box * np.log2(box / np.maximum(automaton, 1e-300)), 0)
+    if bits.sum() < settings.min_position_bits * n_visits.sum():
+        return NO_POSITIONS
+    contexts = fitted.layout.contexts.of_nodes(followed.tree)
+    return position_classes(
+        depth, contexts, followed.rows, followed.visits, settings.min_position_bits / 2
+    )
+
+
+def _by_position(depth: IntArray, rows: FloatArray) -> FloatArray:
+    """Return the sums of rows by position."""
+    sums = np.zeros((int(depth.max()) + 1, rows.shape[1]))
+    np.add.at(sums, depth, rows)
+    return sums

@@ -1,0 +1,170 @@
+"""Structured automata fitted to a box that predicts, along drawn words, batch by batch (Adam)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from seqray.automata.probabilities import with_elsewhere
+from seqray.automata.tree_batches import Corpus
+from seqray.extraction.adam import Adam
+from seqray.extraction.conditional.gradient import reachable
+from seqray.extraction.settings import STRUCTURED, StructuredSettings
+from seqray.extraction.structured.batches import GroupBatch, GroupedCorpus
+from seqray.extraction.structured.gradient import FitNumbers, gradient, predictions, tables
+from seqray.extraction.structured.guess import Followed, first_guess
+from seqray.extraction.structured.layout import FitLayout
+from seqray.fidelity.reference import Reference
+from seqray.util.arrays import FloatArray
+from seqray.util.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class FitWords:
+    """Words, and what a box predicts at each of their prefixes, prepared for fits.
+
+    Parameters
+    ----------
+    reference
+        What the box predicts.
+    leaks
+        Whether going elsewhere is an outcome, too.
+    """
+
+    reference: Reference
+    leaks: bool
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The words."""
+        return Corpus(self.reference.words)
+
+    @cached_property
+    def followed(self) -> Followed:
+        """What comes next at each node of their tree; nothing after what is impossible."""
+        reference = self.reference
+        assert reference.next_symbol is not None
+        rows = reference.next_symbol.T
+        rows = with_elsewhere(rows) if self.leaks else rows
+        visits = reference.tree.counts().sum(axis=1) * reachable(reference)
+        return Followed(reference.tree, rows.astype(np.float32), visits)
+
+    @cached_property
+    def entropy(self) -> float:
+        """The mean entropy of what comes next, in nats per symbol."""
+        rows, visits = self.followed.rows, self.followed.visits
+        each = np.einsum("ij,ij->i", rows, np.log(np.maximum(rows, np.float32(1e-30))))
+        return -float(visits @ each) / float(visits.sum())
+
+    def divergence(self, layout: FitLayout, logarithms: FitNumbers) -> float:
+        """Return the mean divergence of what an automaton predicts, in bits per symbol."""
+        predicted, batch = self._predicted(layout, logarithms)
+        rows, visits = self.followed.rows[batch.nodes], self.followed.visits[batch.nodes]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(rows > 0, rows * np.log2(rows / np.maximum(predicted, 1e-30)), 0)
+        return float(visits @ each.sum(axis=1)) / float(visits.sum())
+
+    def _predicted(
+        self, layout: FitLayout, logarithms: FitNumbers
+    ) -> tuple[FloatArray, GroupBatch]:
+        grouped = GroupedCorpus(layout, self.corpus)
+        batch = grouped.batch(np.arange(len(self.corpus)))
+        known = tables(layout, logarithms, grouped.table.columns(layout))
+        return predictions(layout, known, batch), batch
+
+    def predicted_at(self, layout: FitLayout, logarithms: FitNumbers) -> FloatArray:
+        """Return what an automaton predicts at each node, ``(n_nodes, n_outcomes)``."""
+        predicted, batch = self._predicted(layout, logarithms)
+        rows = np.empty_like(predicted)
+        rows[batch.nodes] = predicted
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredFit:
+    """What a fit found: the logarithms of probabilities, and how near to the box they are.
+
+    Parameters
+    ----------
+    layout
+        Groups, states and matrices.
+    logarithms
+        Logarithms of probabilities.
+    divergence
+        From the box, on validation words, in bits per symbol.
+    """
+
+    layout: FitLayout
+    logarithms: FitNumbers
+    divergence: float
+
+
+def fit_structured(
+    layout: FitLayout,
+    words: FitWords,
+    validation: FitWords,
+    *,
+    seed: int,
+    progress: Progress | None = None,
+    settings: StructuredSettings = STRUCTURED,
+) -> StructuredFit:
+    """Fit a structured automaton to what a box predicts.
+
+    Parameters
+    ----------
+    layout
+        Groups, states and matrices.
+    words
+        The words to fit to.
+    validation
+        The words on which the best epoch is chosen.
+    seed
+        Random seed of the first guess, and of the order of batches.
+    progress
+        Called after every step with the number of steps done, and of all; may raise to end it.
+    settings
+        How many steps there are, and how large.
+    """
+    rng = np.random.default_rng(seed)
+    logarithms = first_guess(layout, words.followed, rng)
+    grouped = GroupedCorpus(layout, words.corpus)
+    batches = _batches(grouped, words, rng, settings)
+    columns = grouped.table.columns(layout)
+    n_epochs = max(settings.n_epochs, -(-settings.min_steps // len(batches)))
+    adam = Adam(n_epochs * len(batches), settings.learning_rate)
+    rows = words.followed.rows * (words.followed.visits > 0)[:, None]
+    best = StructuredFit(layout, _copied(logarithms), validation.divergence(layout, logarithms))
+    for epoch in range(n_epochs):
+        for at in rng.permutation(len(batches)):
+            batch = batches[at]
+            known = tables(layout, logarithms, columns)
+            follows = rows[batch.nodes] * batch.visits
+            adam.step(logarithms, gradient(layout, known, columns, batch, follows)[1])
+            if progress is not None:
+                progress(adam.n_done, adam.n_steps)
+        if (epoch + 1) % max(1, n_epochs // settings.n_checks) and epoch + 1 < n_epochs:
+            continue
+        divergence = validation.divergence(layout, logarithms)
+        if divergence < best.divergence:
+            best = StructuredFit(layout, _copied(logarithms), divergence)
+        elif divergence > settings.max_rise * best.divergence:
+            break
+    return best
+
+
+def _batches(
+    grouped: GroupedCorpus, words: FitWords, rng: np.random.Generator, settings: StructuredSettings
+) -> list[GroupBatch]:
+    """Cut the words into batches of about equally many prefixes."""
+    n_words, n_prefixes = len(words.corpus), words.reference.n_prefixes
+    n_batches = min(n_prefixes / settings.batch_prefixes, settings.max_batches)
+    size = max(1, int(n_words / max(n_batches, settings.min_batches)))
+    order = rng.permutation(n_words)
+    return [grouped.batch(order[at : at + size]) for at in range(0, n_words, size)]
+
+
+def _copied(numbers: FitNumbers) -> FitNumbers:
+    return FitNumbers(*(each.copy() for each in numbers))
