@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,17 +22,14 @@ from seqray.automata.automaton_content import (
     to_npz,
     write_automaton,
 )
-from seqray.automata.automaton_states import (
-    AutomatonStates,
-    max_age,
-    start_states,
-    step_states,
-)
+from seqray.automata.automaton_states import max_age, start_states, step_states
 from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts, word_products
 from seqray.automata.stepper import read_each
 from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
+from seqray.automata.transitions import EdgeBlock, Transitions, listed
+from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, RankError
@@ -40,22 +37,6 @@ from seqray.util.files import reading
 from seqray.util.random import Seed
 
 Edge: TypeAlias = tuple[int, Symbol, int, float]
-
-
-class EdgeBlock(NamedTuple):
-    """A block of the matrix of symbol ``code``; its first row and column are states."""
-
-    code: int
-    origin: int
-    target: int
-    numbers: FloatArray
-
-    def edges(self, threshold: float = 0.0) -> Iterator[tuple[int, int, float]]:
-        """Yield ``(from, to, weight)`` where ``|weight| > threshold``, row by row."""
-        rows, columns = np.nonzero(np.abs(self.numbers) > threshold)
-        weights = self.numbers[rows, columns].tolist()
-        origins, targets = (rows + self.origin).tolist(), (columns + self.target).tolist()
-        return zip(origins, targets, weights, strict=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -166,11 +147,12 @@ class WeightedAutomaton:
 
     def edges(self, threshold: float = 0.0) -> list[Edge]:
         """Return the graph's edges ``(from, symbol, to, weight)`` with ``|weight| > threshold``."""
-        return [
-            (origin, self.alphabet.symbols[block.code], target, weight)
-            for block in self.edge_blocks()
-            for origin, target, weight in block.edges(threshold)
-        ]
+        symbols = self.alphabet.symbols
+        return [(q, symbols[c], r, w) for c, q, r, w in self.listed(threshold).edges()]
+
+    def listed(self, threshold: float = 0.0) -> Transitions:
+        """Return the transitions with ``|weight| > threshold`` as arrays, one entry for each."""
+        return listed(self.edge_blocks(), threshold)
 
     def edge_blocks(self) -> Iterator[EdgeBlock]:
         """Yield the transitions in blocks, by symbol; what is outside every block is 0."""
@@ -348,13 +330,11 @@ class WeightedAutomaton:
 
     # The stepper --------------------------------------------------------------------------------
 
-    def start(self) -> AutomatonStates:
+    def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
         return start_states(self.initial)
 
-    def step(
-        self, states: AutomatonStates, parents: IntArray, symbols: IntArray
-    ) -> AutomatonStates:
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         return step_states(self.transitions, states, parents, symbols, self._max_age)
 
@@ -362,14 +342,19 @@ class WeightedAutomaton:
     def _max_age(self) -> int:
         return max_age(self.transitions)
 
-    def state_vectors(self, states: AutomatonStates) -> FloatArray:
+    def state_vectors(self, states: States) -> FloatArray:
         """Return the states themselves, shape ``(n, n_states)``."""
-        vectors = states.vectors * np.exp(states.log_scale)[:, None]
-        return vectors[states.rows]
+        vectors, log_scales = self.split_states(states)
+        return np.asarray(vectors * np.exp(log_scales)[:, None])
 
-    def state_weights(self, states: AutomatonStates) -> FloatArray:
+    def split_states(self, states: States) -> tuple[FloatArray, FloatArray]:
+        """Return the states without their scales, and the logarithms of these."""
+        return states.vectors[states.rows], states.log_scale[states.rows]
+
+    def state_weights(self, states: States) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        return scaled(states.vectors @ self.final, states.log_scale)[states.rows]
+        weights = scaled(states.vectors @ self.final, states.log_scale)
+        return np.asarray(weights[states.rows])
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -378,11 +363,11 @@ class WeightedAutomaton:
         total = readers.sum(axis=0)
         return np.concatenate([readers, [total if self.elsewhere is None else self.prefix_final]])
 
-    def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
+    def state_next_symbol(self, states: States) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
         return self.read_states(states)[1].T
 
-    def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
+    def read_states(self, states: States) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""
         read: FloatArray = (self._readers @ states.vectors.T).take(states.rows, axis=1)
         return self._answers(read, states.log_scale.take(states.rows))

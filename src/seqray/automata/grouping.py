@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError
 
+MAX_GROUP_SIZE = 2**31 - 1
+"""The most states in a group: sums and products of such numbers fit into 64 bits."""
+
 
 class PairMatrices(NamedTuple):
     """The matrices of remembering transitions, one after the other.
@@ -73,6 +76,11 @@ class Grouping:
         if each.min() < 1:
             at = int(each.argmin())
             raise ArgumentError(f"group_sizes: expected 1 or more, got {each[at]} at group {at}")
+        if each.max() > MAX_GROUP_SIZE:
+            raise ArgumentError(
+                f"group_sizes: expected at most {MAX_GROUP_SIZE}, got {each.max()} at group "
+                f"{each.argmax()}"
+            )
         check_below("next_group", table, n_groups)
         check_below("start_group", np.asarray(start), n_groups)
         object.__setattr__(self, "next_group", table)
@@ -101,7 +109,7 @@ class Grouping:
     @property
     def n_symbols(self) -> int:
         """The number of symbols."""
-        return self.next_group.shape[1]
+        return int(self.next_group.shape[1])
 
     @property
     def n_states(self) -> int:
@@ -169,7 +177,7 @@ class Remembering:
     (Remembering(2 matrices, 5 numbers), array([[-1,  0],
            [ 1, -1],
            [-1, -1]]))
-    >>> kept.matrix(1)
+    >>> kept.all[1]
     array([[0.5 , 0.25],
            [0.  , 0.5 ]])
     """
@@ -200,22 +208,20 @@ class Remembering:
             )
         targets = grouping.next_group[groups, symbols]
         shapes = np.stack([grouping.sizes[groups], grouping.sizes[targets]], axis=1)
+        n_numbers = sum(shapes.prod(axis=1).tolist())
+        values = real_array("values", flat.values, (n_numbers,))
         offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))])
         index = np.full(grouping.next_group.shape, -1, np.int64)
         index[groups, symbols] = np.arange(len(groups))
         object.__setattr__(self, "groups", groups)
         object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "values", real_array("values", flat.values, (int(offsets[-1]),)))
+        object.__setattr__(self, "values", values)
         object.__setattr__(self, "shapes", read_only(shapes))
         object.__setattr__(self, "offsets", read_only(offsets))
         object.__setattr__(self, "index", read_only(index))
 
     def __len__(self) -> int:
         return len(self.groups)
-
-    def matrix(self, number: int) -> FloatArray:
-        """Return a matrix by its number; see ``index``."""
-        return self.all[number]
 
     @cached_property
     def all(self) -> list[FloatArray]:

@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seqray.automata.automaton import EdgeBlock, WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.grouping import GivenMatrices, Grouping, PairMatrices, Remembering
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts
+from seqray.automata.structured_blocks import BlockMatrices
 from seqray.automata.structured_scoring import structured_products
-from seqray.automata.structured_states import StepTables, StructuredStates
-from seqray.automata.structured_totals import SUM_TOLERANCE, StepSum
+from seqray.automata.structured_states import StructuredStates, StructuredSteps
+from seqray.automata.structured_totals import (
+    step_sum,
+    structured_continuations,
+    structured_radius,
+)
+from seqray.automata.transitions import EdgeBlock
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, SeqrayError
@@ -24,6 +30,9 @@ from seqray.util.files import MAX_NUMBERS
 
 MAX_DENSE_NUMBERS = 2 * MAX_NUMBERS
 """The most numbers, 1 GiB, of a structured automaton that is written out as a dense one."""
+
+SUM_TOLERANCE = 1e-12
+"""How far from 1 the probabilities of what follows a state may sum."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -144,14 +153,10 @@ class StructuredAutomaton(WeightedAutomaton):
         """Where each group begins: group g has the states ``offsets[g]`` to ``offsets[g + 1]``."""
         return self.grouping.offsets
 
-    def block(self, group: int, code: int) -> FloatArray:
-        """Return the matrix of a symbol from a group to the next one."""
-        number = int(self.remembering.index[group, code])
-        if number >= 0:
-            return self.remembering.matrix(number)
-        target = self.grouping.states(int(self.next_group[group, code]))
-        column = self.emission[self.grouping.states(group), code]
-        return np.multiply.outer(column, self.entry[target])
+    @cached_property
+    def blocks(self) -> BlockMatrices:
+        """The matrices, block by block."""
+        return BlockMatrices(self.grouping, self.emission, self.entry, self.remembering)
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -187,29 +192,32 @@ class StructuredAutomaton(WeightedAutomaton):
 
     def edge_blocks(self) -> Iterator[EdgeBlock]:
         """Yield the transitions in blocks, by symbol, then by group."""
-        offsets = self.offsets.tolist()
-        for code in range(len(self.alphabet)):
-            for group, target in enumerate(self.next_group[:, code].tolist()):
-                yield EdgeBlock(code, offsets[group], offsets[target], self.block(group, code))
+        return self.blocks.blocks()
 
     # The dense form -----------------------------------------------------------------------------
 
-    @cached_property
-    def transitions(self) -> FloatArray:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]  # a field of the base, made when it is needed
+    def transitions(self) -> FloatArray:
         """Mσ written out, shape ``(n_symbols, n_states, n_states)``; refused above 1 GiB."""
         n, k = self.n_states, len(self.alphabet)
-        if k * n * n > MAX_DENSE_NUMBERS:
-            raise SeqrayError(
-                f"this automaton has {n:,} states in {self.grouping.n_groups:,} groups: as a dense "
-                f"array its {k:,} matrices would take {8e-9 * k * n * n:,.1f} GB, more than "
-                f"{8e-9 * MAX_DENSE_NUMBERS:.1f} GB: use step, next_symbol, edge_blocks or block "
-                "instead, or an automaton of fewer states"
-            )
+        self._check_dense(k)
         matrices = np.zeros((k, n, n))
         for code, origin, target, block in self.edge_blocks():
             n_rows, n_columns = block.shape
             matrices[code, origin : origin + n_rows, target : target + n_columns] = block
         return read_only(matrices)
+
+    def _check_dense(self, n_matrices: int) -> None:
+        """Refuse to write out matrices of all states where they would take too much memory."""
+        n_numbers = n_matrices * self.n_states**2
+        if n_numbers > MAX_DENSE_NUMBERS:
+            here, most = (f"{8e-9 * n:,.1f} GB" for n in (n_numbers, MAX_DENSE_NUMBERS))
+            raise SeqrayError(
+                f"this automaton has {self.n_states:,} states: dense matrices of them would take "
+                f"{here}, expected at most {most}. Drawings, names of states and the algebra need "
+                "them: use an automaton of fewer states there. Weights, next symbols, samples, "
+                "comparisons and exports do not need them"
+            )
 
     def to_dense(self) -> WeightedAutomaton:
         """Return the same automaton without structure; refused above 1 GiB."""
@@ -235,17 +243,14 @@ class StructuredAutomaton(WeightedAutomaton):
     # Facts --------------------------------------------------------------------------------------
 
     @cached_property
-    def _tables(self) -> StepTables:
-        return StepTables(self.grouping, self.emission, self.entry, self.remembering)
-
-    @cached_property
-    def _step_sum(self) -> StepSum:
-        return StepSum(self.grouping, self.emission, self.entry, self.remembering)
+    def _steps(self) -> StructuredSteps:
+        return StructuredSteps(self.blocks)
 
     @cached_property
     def step_sum(self) -> FloatArray:
         """ΣMσ, shape ``(n_states, n_states)``."""
-        return read_only(self._step_sum.dense())
+        self._check_dense(1)
+        return read_only(step_sum(self.blocks))
 
     @cached_property
     def is_probabilistic(self) -> bool:
@@ -271,18 +276,18 @@ class StructuredAutomaton(WeightedAutomaton):
         Where all numbers are probabilities, and every state can stop, it is 1 everywhere.
         """
         final = self.final if self.elsewhere is None else self.final + self.elsewhere
-        if self.is_probabilistic and (final.all() or self._step_sum.able(final).all()):
+        if self.is_probabilistic and self.blocks.able(final).all():
             return read_only(np.ones(self.n_states))
-        return read_only(self._step_sum.solve(final))
+        return read_only(structured_continuations(self.blocks, final))
 
     @cached_property
     def spectral_radius(self) -> float:
         """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""
-        return self._step_sum.spectral_radius()
+        return structured_radius(self.blocks)
 
     def advance(self, state: FloatArray) -> FloatArray:
         """Return a state multiplied by ΣMσ: the sum of the states after one more symbol."""
-        return self._step_sum.left_times(state)
+        return self.blocks.advance(state)
 
     @property
     def is_nonnegative(self) -> bool:
@@ -292,24 +297,26 @@ class StructuredAutomaton(WeightedAutomaton):
             return False
         if min(self.emission.min(), self.entry.min()) >= 0:
             return True
-        return all(block.numbers.min() >= 0 for block in self.edge_blocks())
+        return bool(all(block.numbers.min() >= 0 for block in self.edge_blocks()))
 
     # Scoring ------------------------------------------------------------------------------------
 
     def word_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
-        return structured_products(self._tables, self.initial_vector, self.final, words)
+        return structured_products(self._steps, self.initial_vector, self.final, words)
 
     def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the summed weight of all words that begin with each word, ``(n_words,)``."""
-        read = self._tables, self.initial_vector, self.prefix_final
+        read = self._steps, self.initial_vector, self.prefix_final
         products = structured_products(*read, self.alphabet.words(words))
         return scaled(products.products, products.log_scale)
 
     def precise_log_weight(self, codes: IntArray) -> tuple[float, float]:
         """Return sign and logarithm of a word's weight; slow, but exact for states too wide."""
         path = self.grouping.path(codes.tolist())
-        blocks = (self.block(group, int(code)) for group, code in zip(path, codes, strict=False))
+        blocks = (
+            self.blocks.block(group, int(code)) for group, code in zip(path, codes, strict=False)
+        )
         final = self.final[self.grouping.states(path[-1])]
         return precise_log_weight(self.initial_vector, blocks, final)
 
@@ -318,45 +325,48 @@ class StructuredAutomaton(WeightedAutomaton):
         codes = self.alphabet.encode(word)
         path, state = self.grouping.path(codes), self.initial_vector
         for group, code in zip(path, codes, strict=False):
-            state = state @ self.block(group, code)
-        whole = np.zeros(self.n_states)
+            state = state @ self.blocks.block(group, code)
+        whole: FloatArray = np.zeros(self.n_states)
         whole[self.grouping.states(path[-1])] = state
         return whole
 
     # The stepper --------------------------------------------------------------------------------
 
-    def start(self) -> StructuredStates:  # type: ignore[override]
-        """Return a batch of one: the state before the first symbol."""
-        return self._tables.start(self.initial_vector)
+    @property
+    def max_states(self) -> int:
+        """How many states may be stepped at once, so that memory is bounded."""
+        return self._steps.max_states
 
-    def step(  # type: ignore[override]
+    def start(self) -> StructuredStates:
+        """Return a batch of one: the state before the first symbol."""
+        return self._steps.start(self.initial_vector)
+
+    def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
     ) -> StructuredStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        return self._tables.step(states, parents, symbols)
+        return self._steps.step(states, parents, symbols)
 
-    def state_vectors(self, states: StructuredStates) -> FloatArray:  # type: ignore[override]
-        """Return the states themselves, shape ``(n, n_states)``."""
-        vectors = states.vectors * np.exp(states.log_scale)[:, None]
-        return self._tables.spread(vectors, states.groups)[states.rows]
+    def split_states(self, states: StructuredStates) -> tuple[FloatArray, FloatArray]:
+        """Return the states without their scales, and the logarithms of these."""
+        vectors = self._steps.spread(states.vectors, states.groups)
+        return vectors[states.rows], states.log_scale[states.rows]
 
-    def state_weights(self, states: StructuredStates) -> FloatArray:  # type: ignore[override]
+    def state_weights(self, states: StructuredStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        read = self._tables.read(states, self.final[:, None])[:, 0]
+        read = self._steps.read(states, self.final[:, None])[:, 0]
         return scaled(read, states.log_scale)[states.rows]
 
     @cached_property
     def _readers(self) -> FloatArray:
         """Columns that read a state: one per symbol, the end, and all these together."""
-        readers = self._tables.readers(self.prefix_final)
+        readers = np.column_stack([self.blocks.times(self.prefix_final), self.final])
         total = readers.sum(axis=1) if self.elsewhere is None else self.prefix_final
         return np.column_stack([readers, total])
 
-    def read_states(  # type: ignore[override]
-        self, states: StructuredStates
-    ) -> tuple[FloatArray, FloatArray]:
+    def read_states(self, states: StructuredStates) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""
-        read = self._tables.read(states, self._readers)
+        read = self._steps.read(states, self._readers)
         return self._answers(read.T.take(states.rows, axis=1), states.log_scale.take(states.rows))
 
     def __repr__(self) -> str:

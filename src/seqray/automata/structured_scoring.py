@@ -1,27 +1,29 @@
-"""Weights of many words at once by a structured automaton."""
+"""Weights of many words at once by a structured automaton.
+
+Words are read forwards along their prefix tree. To read them from both ends, as `word_products`
+does, saves few products here: a suffix is shared only by words that come to it in the same group.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from seqray.automata.scoring import WordProducts
-from seqray.automata.structured_states import StepTables
+from seqray.automata.scoring import BATCH_WORDS, WordProducts
+from seqray.automata.structured_states import StructuredSteps
 from seqray.automata.tree import grow
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray
 
-_BATCH_WORDS = 2**16  # words scored at once, so that memory is bounded
-
 
 def structured_products(
-    tables: StepTables, initial: FloatArray, final: FloatArray, words: Words
+    steps: StructuredSteps, initial: FloatArray, final: FloatArray, words: Words
 ) -> WordProducts:
     """Return the weights of words as products.
 
     Parameters
     ----------
-    tables
-        What the steps look up.
+    steps
+        The steps of the automaton.
     initial
         The vector of the start group.
     final
@@ -31,22 +33,14 @@ def structured_products(
     """
     products, log_scale = np.empty(len(words)), np.empty(len(words))
     wide = np.empty(len(words), bool)
-    for begin in range(0, len(words), _BATCH_WORDS):
-        here = slice(begin, begin + _BATCH_WORDS)
-        products[here], log_scale[here], wide[here] = _products(tables, initial, final, words[here])
-    return WordProducts(products, log_scale, wide)
-
-
-def _products(
-    tables: StepTables, initial: FloatArray, final: FloatArray, words: Words
-) -> WordProducts:
-    products, log_scale = np.empty(len(words)), np.empty(len(words))
-    wide = np.empty(len(words), bool)
-    states = tables.start(initial)
-    for level in grow(words, words.offsets[:-1], words.lengths, by="symbol"):
-        if level.symbols[0] >= 0:  # not at the root
-            states = tables.step(states, level.origins, level.symbols)
-        rows = states.rows[level.ended_at]
-        products[level.ended] = tables.read(states, final[:, None])[rows, 0]
-        log_scale[level.ended], wide[level.ended] = states.log_scale[rows], states.wide[rows]
+    n_together = min(BATCH_WORDS, steps.max_states)
+    for begin in range(0, len(words), n_together):
+        here = slice(begin, begin + n_together)
+        some, states = words[here], steps.start(initial)
+        for level in grow(some, some.offsets[:-1], some.lengths, by="symbol"):
+            if level.symbols[0] >= 0:  # not at the root
+                states = steps.step(states, level.origins, level.symbols)
+            rows, ended = states.rows.take(level.ended_at), begin + level.ended
+            products[ended] = steps.read_rows(states, rows, final)
+            log_scale[ended], wide[ended] = states.log_scale.take(rows), states.wide.take(rows)
     return WordProducts(products, log_scale, wide)
