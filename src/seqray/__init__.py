@@ -11,8 +11,10 @@ from seqray.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
+    from seqray.automata.grouping import Grouping, PairMatrices
     from seqray.automata.sampling import Sample
     from seqray.automata.stepper import PredictingStepper, Stepper
+    from seqray.automata.structured import StructuredAutomaton
     from seqray.automata.words import Alphabet, Words
     from seqray.blackbox.card import Card
     from seqray.blackbox.frameworks.hf import hf_box
@@ -98,12 +100,14 @@ _ROOMS = {
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
+    "Grouping": "automata.grouping",
     "HankelBlocks": "extraction.hankel.blocks",
     "MissingExtraError": "util.errors",
     "MissingFileError": "util.errors",
     "MissingMetricError": "util.errors",
     "MissingRankError": "util.errors",
     "NamedAutomaton": "explain.named_automaton",
+    "PairMatrices": "automata.grouping",
     "PredictingStepper": "automata.stepper",
     "RankError": "util.errors",
     "Reference": "fidelity.reference",
@@ -112,6 +116,7 @@ _ROOMS = {
     "Stepper": "automata.stepper",
     "StopReason": "util.errors",
     "Stopped": "util.errors",
+    "StructuredAutomaton": "automata.structured",
     "SymbolError": "util.errors",
     "WeightedAutomaton": "automata.automaton",
     "Words": "automata.words",
@@ -178,12 +183,14 @@ __all__ = [
     "Fidelity",
     "FidelityTable",
     "FileError",
+    "Grouping",
     "HankelBlocks",
     "MissingExtraError",
     "MissingFileError",
     "MissingMetricError",
     "MissingRankError",
     "NamedAutomaton",
+    "PairMatrices",
     "PredictingStepper",
     "RankError",
     "Reference",
@@ -192,6 +199,7 @@ __all__ = [
     "Stepper",
     "StopReason",
     "Stopped",
+    "StructuredAutomaton",
     "SymbolError",
     "WeightedAutomaton",
     "Words",

@@ -59,7 +59,7 @@ def document(**changes):
         (b"[" * 100_000, "damaged"),
         (b"[]", "expected a file in format 'seqray.automaton', got 'list'"),
         (b'{"format": "else"}', "expected a file in format .* got 'else'"),
-        (document(version=2), "written by a newer seqray"),
+        (document(version=3), "written by a newer seqray"),
         (document(version=None), "not a version number"),
         (document(final=...), "it has no 'final'"),
         (document(alphabet=...), "it has no 'alphabet'"),

@@ -59,8 +59,8 @@ def test_a_defective_machine_still_predicts():
     [(0.5, 0.5, True), (0.5, 2, False), (3, -2, False), (-0.5, 1.5, False)],
 )
 def test_short_words_show_whether_weights_are_a_distribution(loop, final, expected):
-    arrays = np.ones(1), np.full((1, 1), float(loop)), np.full(1, float(final))
-    assert short_words_sum(*arrays) is expected
+    ends = np.full(1, float(final))
+    assert short_words_sum(np.ones(1), lambda state: loop * state, ends) is expected
     assert WeightedAutomaton("a", [1], [[[loop]]], [final]).is_distribution is expected
 
 

@@ -7,7 +7,7 @@ The notation is that of Ayache, Eyraud and Goudian (2018), section 2.3: a word's
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -22,17 +22,14 @@ from seqray.automata.automaton_content import (
     to_npz,
     write_automaton,
 )
-from seqray.automata.automaton_states import (
-    AutomatonStates,
-    max_age,
-    start_states,
-    step_states,
-)
+from seqray.automata.automaton_states import max_age, start_states, step_states
 from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
-from seqray.automata.scoring import word_products
+from seqray.automata.scoring import WordProducts, word_products
 from seqray.automata.stepper import read_each
 from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
+from seqray.automata.transitions import EdgeBlock, Transitions, listed
+from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
 from seqray.util.errors import ArgumentError, RankError
@@ -118,9 +115,8 @@ class WeightedAutomaton:
 
     # The graph ⟨Σ, Q, T, γ, ρ⟩ ------------------------------------------------------------------
 
-    @classmethod
+    @staticmethod
     def from_edges(
-        cls,
         alphabet: Alphabet | Iterable[Symbol],
         n_states: int,
         initial: Mapping[int, float],
@@ -147,16 +143,21 @@ class WeightedAutomaton:
         for origin, symbol, target, weight in edges:
             code = alphabet.encode([symbol])[0]
             matrices[code, check(origin, "edges"), check(target, "edges")] += weight
-        return cls(alphabet, start, matrices, stop)
+        return WeightedAutomaton(alphabet, start, matrices, stop)
 
     def edges(self, threshold: float = 0.0) -> list[Edge]:
         """Return the graph's edges ``(from, symbol, to, weight)`` with ``|weight| > threshold``."""
-        codes, origins, targets = np.nonzero(np.abs(self.transitions) > threshold)
-        weights = self.transitions[codes, origins, targets]
-        return [
-            (int(q), self.alphabet.symbols[c], int(r), float(w))
-            for c, q, r, w in zip(codes, origins, targets, weights, strict=True)
-        ]
+        symbols = self.alphabet.symbols
+        return [(q, symbols[c], r, w) for c, q, r, w in self.listed(threshold).edges()]
+
+    def listed(self, threshold: float = 0.0) -> Transitions:
+        """Return the transitions with ``|weight| > threshold`` as arrays, one entry for each."""
+        return listed(self.edge_blocks(), threshold)
+
+    def edge_blocks(self) -> Iterator[EdgeBlock]:
+        """Yield the transitions in blocks, by symbol; what is outside every block is 0."""
+        for code, matrix in enumerate(self.transitions):
+            yield EdgeBlock(code, 0, 0, matrix)
 
     # Facts --------------------------------------------------------------------------------------
 
@@ -168,7 +169,12 @@ class WeightedAutomaton:
     @cached_property
     def spectral_radius(self) -> float:
         """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""
-        return float(np.abs(np.linalg.eigvals(self.transitions.sum(axis=0))).max())
+        return float(np.abs(np.linalg.eigvals(self.step_sum)).max())
+
+    @cached_property
+    def step_sum(self) -> FloatArray:
+        """ΣMσ, shape ``(n_states, n_states)``."""
+        return read_only(self.transitions.sum(axis=0))
 
     @cached_property
     def prefix_final(self) -> FloatArray:
@@ -178,7 +184,7 @@ class WeightedAutomaton:
         analytic continuation; see `continuation_weights`.
         """
         final = self.final if self.elsewhere is None else self.final + self.elsewhere
-        return read_only(continuation_weights(self.transitions.sum(axis=0), final))
+        return read_only(continuation_weights(self.step_sum, final))
 
     @cached_property
     def total(self) -> float:
@@ -219,7 +225,11 @@ class WeightedAutomaton:
         """
         if not abs(float(self.initial @ self.prefix_final) - 1) < TOTAL_TOLERANCE:
             return False
-        return short_words_sum(self.initial, self.transitions.sum(axis=0), self.final)
+        return short_words_sum(self.initial, self.advance, self.final)
+
+    def advance(self, state: FloatArray) -> FloatArray:
+        """Return a state multiplied by ΣMσ: the sum of the states after one more symbol."""
+        return state @ self.step_sum
 
     @property
     def is_nonnegative(self) -> bool:
@@ -243,7 +253,7 @@ class WeightedAutomaton:
         array([2., 1.])
         """
         words = self.alphabet.words(words)
-        products, log_scale, _ = word_products(self, self.mirror, words)
+        products, log_scale, _ = self.word_products(words)
         return scaled(products, log_scale)
 
     def log_weights(self, words: Words | Iterable[Word]) -> tuple[FloatArray, FloatArray]:
@@ -256,13 +266,21 @@ class WeightedAutomaton:
         (-1.0, 9999.0)
         """
         words = self.alphabet.words(words)
-        products, log_scale, wide = word_products(self, self.mirror, words)
+        products, log_scale, wide = self.word_products(words)
         with np.errstate(divide="ignore"):
             sign, log = np.sign(products), np.log(np.abs(products)) + log_scale
         for i in np.flatnonzero(wide):
             codes = words.codes[words.offsets[i] : words.offsets[i + 1]]
-            sign[i], log[i] = precise_log_weight(self.initial, self.transitions, self.final, codes)
+            sign[i], log[i] = self.precise_log_weight(codes)
         return sign, log
+
+    def word_products(self, words: Words) -> WordProducts:
+        """Return the weights of words as products that neither overflow nor underflow."""
+        return word_products(self, self.mirror, words)
+
+    def precise_log_weight(self, codes: IntArray) -> tuple[float, float]:
+        """Return sign and logarithm of a word's weight; slow, but exact for states too wide."""
+        return precise_log_weight(self.initial, (self.transitions[c] for c in codes), self.final)
 
     def prefix_weight(self, word: Word) -> float:
         """Return the summed weight of all words that begin with ``word``; see `prefix_final`."""
@@ -312,13 +330,11 @@ class WeightedAutomaton:
 
     # The stepper --------------------------------------------------------------------------------
 
-    def start(self) -> AutomatonStates:
+    def start(self) -> States:
         """Return a batch of one: the state before the first symbol."""
         return start_states(self.initial)
 
-    def step(
-        self, states: AutomatonStates, parents: IntArray, symbols: IntArray
-    ) -> AutomatonStates:
+    def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         return step_states(self.transitions, states, parents, symbols, self._max_age)
 
@@ -326,14 +342,19 @@ class WeightedAutomaton:
     def _max_age(self) -> int:
         return max_age(self.transitions)
 
-    def state_vectors(self, states: AutomatonStates) -> FloatArray:
+    def state_vectors(self, states: States) -> FloatArray:
         """Return the states themselves, shape ``(n, n_states)``."""
-        vectors = states.vectors * np.exp(states.log_scale)[:, None]
-        return vectors[states.rows]
+        vectors, log_scales = self.split_states(states)
+        return np.asarray(vectors * np.exp(log_scales)[:, None])
 
-    def state_weights(self, states: AutomatonStates) -> FloatArray:
+    def split_states(self, states: States) -> tuple[FloatArray, FloatArray]:
+        """Return the states without their scales, and the logarithms of these."""
+        return states.vectors[states.rows], states.log_scale[states.rows]
+
+    def state_weights(self, states: States) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        return scaled(states.vectors @ self.final, states.log_scale)[states.rows]
+        weights = scaled(states.vectors @ self.final, states.log_scale)
+        return np.asarray(weights[states.rows])
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -342,14 +363,19 @@ class WeightedAutomaton:
         total = readers.sum(axis=0)
         return np.concatenate([readers, [total if self.elsewhere is None else self.prefix_final]])
 
-    def state_next_symbol(self, states: AutomatonStates) -> FloatArray:
+    def state_next_symbol(self, states: States) -> FloatArray:
         """Return what follows each state, the end last; see `next_symbol`."""
         return self.read_states(states)[1].T
 
-    def read_states(self, states: AutomatonStates) -> tuple[FloatArray, FloatArray]:
+    def read_states(self, states: States) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""
         read: FloatArray = (self._readers @ states.vectors.T).take(states.rows, axis=1)
-        weights = scaled(read[-2].copy(), states.log_scale.take(states.rows))
+        return self._answers(read, states.log_scale.take(states.rows))
+
+    @staticmethod
+    def _answers(read: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights and next symbols of states that were read with the readers."""
+        weights = scaled(read[-2].copy(), log_scale)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             read = read[:-1] / read[-1]
         if not np.isfinite(read.sum()):
@@ -400,12 +426,20 @@ class WeightedAutomaton:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
-        alphabet, arrays = read_automaton(path)
+        content = read_automaton(path)
         with reading(path, "a seqray automaton"):
-            return WeightedAutomaton(alphabet, **arrays)
+            return _of_content(content)
 
     @staticmethod
     def from_npz(content: bytes) -> WeightedAutomaton:
         """Return the automaton that `to_npz` wrote."""
-        alphabet, arrays = from_npz(content)
-        return WeightedAutomaton(alphabet, **arrays)
+        return _of_content(from_npz(content))
+
+
+def _of_content(content: AutomatonContent) -> WeightedAutomaton:
+    """Return the automaton of a file's content, of the class that it was."""
+    if content.is_structured:
+        from seqray.automata.structured import StructuredAutomaton  # noqa: PLC0415 - it is one
+
+        return StructuredAutomaton.from_arrays(content.alphabet, content.arrays)
+    return WeightedAutomaton(content.alphabet, **content.arrays)

@@ -11,19 +11,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.words import Alphabet
-from seqray.util.arrays import FloatArray
-from seqray.util.errors import ArgumentError
+from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
 
-FORMAT, VERSION = "seqray.automaton", 1
+FORMAT, VERSION = "seqray.automaton", 2
+DENSE_VERSION = 1  # of files that every seqray reads
+
+STRUCTURED = "structured"
+
+DENSE_ARRAYS = "initial", "transitions", "final"
+STRUCTURED_ARRAYS = (
+    *("next_group", "group_sizes", "start_group", "initial_vector"),
+    *("emission", "entry", "pair_groups", "pair_symbols", "values"),
+)
 
 
 class AutomatonContent(NamedTuple):
-    """An alphabet, and the arrays of an automaton as `WeightedAutomaton` takes them."""
+    """An alphabet, and the arrays of an automaton by name.
+
+    They are what `WeightedAutomaton` takes, or what `StructuredAutomaton.from_arrays` takes.
+    """
 
     alphabet: Alphabet
     arrays: Mapping[str, Any]
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether these are the arrays of a structured automaton."""
+        return "next_group" in self.arrays
 
 
 def write_automaton(path: str | os.PathLike[str], content: AutomatonContent) -> None:
@@ -60,13 +76,19 @@ def _to_json(content: AutomatonContent) -> bytes:
 
 
 def _header(content: AutomatonContent) -> dict[str, object]:
-    return {"format": FORMAT, "version": VERSION, "alphabet": content.alphabet.to_json()}
+    alphabet = content.alphabet.to_json()
+    if content.is_structured:
+        return {"format": FORMAT, "version": VERSION, "kind": STRUCTURED, "alphabet": alphabet}
+    return {"format": FORMAT, "version": DENSE_VERSION, "alphabet": alphabet}
 
 
 def _read(header: Any, arrays: Mapping[str, Any] | NpzArrays) -> AutomatonContent:
     check_header(header, FORMAT, VERSION)
-    names = "initial", "transitions", "final"
-    parts: dict[str, FloatArray | None] = {name: arrays[name] for name in names}
+    kind = header.get("kind")
+    if kind not in (None, STRUCTURED):
+        raise FileError(f"expected an automaton of kind {STRUCTURED!r} or none, got {kind!r}")
+    names = DENSE_ARRAYS if kind is None else STRUCTURED_ARRAYS
+    parts: dict[str, Any] = {name: arrays[name] for name in names}
     parts["elsewhere"] = arrays.get("elsewhere")
     return AutomatonContent(Alphabet(header["alphabet"]), parts)
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.automaton_states import AutomatonStates
 from seqray.automata.stepper import read_each
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray
@@ -43,7 +42,7 @@ def scaled_states(a: WeightedAutomaton, words: Words) -> ScaledStates:
     array([[1.  ],
            [0.25]])
     """
-    read = read_each(a, words, _vectors_and_scales)
+    read = read_each(a, words, lambda states: np.column_stack(a.split_states(states)))
     return ScaledStates(read[:, :-1], read[:, -1])
 
 
@@ -57,9 +56,3 @@ def prediction_states(a: WeightedAutomaton, vectors: FloatArray) -> FloatArray:
     """
     total = (vectors @ a.prefix_final)[:, None]
     return np.asarray(np.divide(vectors, total, out=np.zeros_like(vectors), where=total != 0))
-
-
-def _vectors_and_scales(states: AutomatonStates) -> FloatArray:
-    """Read states without their scales, and last the logarithms of these."""
-    read: FloatArray = np.column_stack([states.vectors, states.log_scale])[states.rows]
-    return read

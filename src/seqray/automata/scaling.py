@@ -9,6 +9,8 @@ few words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
@@ -48,19 +50,19 @@ def rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
 
 
 def precise_log_weight(
-    initial: FloatArray, transitions: FloatArray, final: FloatArray, codes: IntArray
+    initial: FloatArray, matrices: Iterable[FloatArray], final: FloatArray
 ) -> tuple[float, float]:
-    """Return the sign and the natural logarithm of one word's weight.
+    """Return the sign and the natural logarithm of the weight of one word, given its matrices.
 
     >>> halves = np.array([0.5, 0.5])
     >>> models = np.array([np.diag([0.9, 0.1]), np.diag([0.1, 0.9])])
-    >>> sign, log = precise_log_weight(halves, models, np.ones(2), np.repeat([0, 1], 5000))
+    >>> sign, log = precise_log_weight(halves, np.repeat(models, 5000, axis=0), np.ones(2))
     >>> sign, round(float(log / (5000 * np.log(0.9 * 0.1))), 12)
     (1.0, 1.0)
     """
     mantissas, exponents = _normal(initial, np.zeros(len(initial), np.int64))
-    for code in codes:
-        mantissas, exponents = _multiply(mantissas, exponents, transitions[code])
+    for matrix in matrices:
+        mantissas, exponents = _multiply(mantissas, exponents, matrix)
     mantissas, exponents = _multiply(mantissas, exponents, final[:, None])
     mantissa, exponent = float(mantissas[0]), int(exponents[0])
     if mantissa == 0:

@@ -12,7 +12,8 @@ from seqray.automata.tree import grow
 from seqray.automata.words import Words
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
-_BATCH_WORDS = 2**16  # words scored at once, so that memory is bounded
+BATCH_WORDS = 2**16
+"""Words scored at once, so that memory is bounded."""
 
 
 class WordProducts(NamedTuple):
@@ -48,8 +49,8 @@ def word_products(forward: Stepper, backward: Stepper, words: Words) -> WordProd
     """
     products, log_scale = np.empty(len(words)), np.empty(len(words))
     wide = np.empty(len(words), bool)
-    for begin in range(0, len(words), _BATCH_WORDS):
-        here = slice(begin, begin + _BATCH_WORDS)
+    for begin in range(0, len(words), BATCH_WORDS):
+        here = slice(begin, begin + BATCH_WORDS)
         some = words[here]
         half = some.lengths // 2
         left = _end_states(forward, some, some.offsets[:-1], half, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from seqray.util.arrays import FloatArray
@@ -51,13 +53,16 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
     return weights
 
 
-def short_words_sum(initial: FloatArray, step: FloatArray, final: FloatArray) -> bool:
+def short_words_sum(
+    initial: FloatArray, step: Callable[[FloatArray], FloatArray], final: FloatArray
+) -> bool:
     """Whether words up to every short length weigh, together, between about 0 and about 1.
 
-    >>> halves = np.array([[0.5]])
-    >>> short_words_sum(np.ones(1), halves, np.full(1, 0.5))
+    ``step`` multiplies a state by ΣMσ.
+
+    >>> short_words_sum(np.ones(1), lambda state: state / 2, np.full(1, 0.5))
     True
-    >>> short_words_sum(np.ones(1), halves, np.full(1, 2.0))
+    >>> short_words_sum(np.ones(1), lambda state: state / 2, np.full(1, 2.0))
     False
     """
     state, total = initial, 0.0
@@ -65,5 +70,5 @@ def short_words_sum(initial: FloatArray, step: FloatArray, final: FloatArray) ->
         total += float(state @ final)
         if not -TOTAL_TOLERANCE < total < 1 + TOTAL_TOLERANCE:
             return False
-        state = state @ step
+        state = step(state)
     return True

@@ -1,0 +1,282 @@
+"""States in groups: which group a word leads to, and the matrices from one group to the next.
+
+After any word exactly one group of states is active, and a table says which: reading symbol σ in
+group g leads to group ``next_group[g, σ]``. So the state after a word is a vector over one group
+alone, however many states there are in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
+from seqray.util.errors import ArgumentError
+
+MAX_GROUP_SIZE = 2**31 - 1
+"""The most states in a group: sums and products of such numbers fit into 64 bits."""
+
+
+class PairMatrices(NamedTuple):
+    """The matrices of remembering transitions, one after the other.
+
+    Matrix ``i`` belongs to the pair ``groups[i], symbols[i]``. Pairs rise, by group and then by
+    symbol. ``values`` holds the numbers of all matrices, row by row.
+    """
+
+    groups: ArrayLike
+    symbols: ArrayLike
+    values: ArrayLike
+
+
+GivenMatrices: TypeAlias = Mapping[tuple[int, int], ArrayLike] | PairMatrices
+"""Matrices by ``(group, symbol code)``, or the same in flat arrays."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Grouping:
+    """Groups of states, and a table that says which group is active after a word.
+
+    Parameters
+    ----------
+    next_group
+        The group after reading each symbol in each group, shape ``(n_groups, n_symbols)``.
+    sizes
+        How many states each group has, one or more, shape ``(n_groups,)``.
+    start
+        The group that is active before the first symbol.
+
+    Examples
+    --------
+    Over the symbols a and b: three states after an a, two after a b, one before the first symbol.
+
+    >>> grouping = Grouping([[1, 2], [1, 2], [1, 2]], sizes=[1, 3, 2], start=0)
+    >>> grouping, grouping.offsets
+    (Grouping(3 groups, 6 states), array([0, 1, 4, 6]))
+    """
+
+    next_group: IntArray
+    sizes: IntArray
+    start: int
+
+    def __init__(self, next_group: ArrayLike, sizes: ArrayLike, start: int = 0) -> None:
+        table = whole_array("next_group", next_group, 2)
+        each = whole_array("group_sizes", sizes, 1)
+        n_groups = len(table)
+        if n_groups == 0 or len(each) != n_groups:
+            raise ArgumentError(
+                f"group_sizes: expected one size for each of {n_groups} groups, one or more, "
+                f"got {len(each)} sizes"
+            )
+        if each.min() < 1:
+            at = int(each.argmin())
+            raise ArgumentError(f"group_sizes: expected 1 or more, got {each[at]} at group {at}")
+        if each.max() > MAX_GROUP_SIZE:
+            raise ArgumentError(
+                f"group_sizes: expected at most {MAX_GROUP_SIZE}, got {each.max()} at group "
+                f"{each.argmax()}"
+            )
+        check_below("next_group", table, n_groups)
+        check_below("start_group", np.asarray(start), n_groups)
+        object.__setattr__(self, "next_group", table)
+        object.__setattr__(self, "sizes", each)
+        object.__setattr__(self, "start", int(start))
+
+    @classmethod
+    def by_last_symbol(cls, sizes: Iterable[int], start_size: int = 1) -> Grouping:
+        """Group states by the last symbol read; group 0 is active before the first.
+
+        ``sizes`` says how many states there are after each symbol.
+
+        >>> Grouping.by_last_symbol([3, 2]).next_group
+        array([[1, 2],
+               [1, 2],
+               [1, 2]])
+        """
+        each = [start_size, *sizes]
+        return cls(np.tile(np.arange(1, len(each)), (len(each), 1)), each, 0)
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return len(self.sizes)
+
+    @property
+    def n_symbols(self) -> int:
+        """The number of symbols."""
+        return int(self.next_group.shape[1])
+
+    @property
+    def n_states(self) -> int:
+        """The number of states in all groups."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def max_size(self) -> int:
+        """The size of the largest group."""
+        return int(self.sizes.max())
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where each group begins: group g has the states ``offsets[g]`` to ``offsets[g + 1]``."""
+        return read_only(np.concatenate([[0], np.cumsum(self.sizes)]))
+
+    @cached_property
+    def group_of_state(self) -> IntArray:
+        """The group of each state, shape ``(n_states,)``."""
+        return read_only(np.repeat(np.arange(self.n_groups), self.sizes))
+
+    def states(self, group: int) -> slice:
+        """Return the states of a group."""
+        return slice(int(self.offsets[group]), int(self.offsets[group + 1]))
+
+    def path(self, codes: Iterable[int]) -> list[int]:
+        """Return the groups that are active before and after each symbol of a word.
+
+        >>> Grouping.by_last_symbol([3, 2]).path([1, 1, 0])
+        [0, 2, 2, 1]
+        """
+        groups = [self.start]
+        for code in codes:
+            groups.append(int(self.next_group[groups[-1], code]))
+        return groups
+
+    def same_as(self, other: Grouping) -> bool:
+        """Whether both have the same groups of the same sizes."""
+        return (
+            self.start == other.start
+            and np.array_equal(self.sizes, other.sizes)
+            and np.array_equal(self.next_group, other.next_group)
+        )
+
+    def __repr__(self) -> str:
+        return f"Grouping({self.n_groups} groups, {self.n_states} states)"
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Remembering:
+    """The matrices of those transitions that remember more than the group.
+
+    Parameters
+    ----------
+    grouping
+        The groups.
+    matrices
+        By pair of a group and a symbol's code, the matrix from the group to the next one.
+
+    Examples
+    --------
+    >>> grouping = Grouping.by_last_symbol([2, 1])
+    >>> kept = Remembering(grouping, {(1, 0): [[0.5, 0.25], [0, 0.5]], (0, 1): [[0.25]]})
+    >>> kept, kept.index
+    (Remembering(2 matrices, 5 numbers), array([[-1,  0],
+           [ 1, -1],
+           [-1, -1]]))
+    >>> kept.all[1]
+    array([[0.5 , 0.25],
+           [0.  , 0.5 ]])
+    """
+
+    groups: IntArray
+    symbols: IntArray
+    values: FloatArray
+    shapes: IntArray
+    offsets: IntArray
+    index: IntArray
+
+    def __init__(self, grouping: Grouping, matrices: GivenMatrices) -> None:
+        flat = matrices if isinstance(matrices, PairMatrices) else _flat(grouping, matrices)
+        groups = whole_array("pair_groups", flat.groups, 1)
+        symbols = whole_array("pair_symbols", flat.symbols, 1)
+        check_below("pair_groups", groups, grouping.n_groups)
+        check_below("pair_symbols", symbols, grouping.n_symbols)
+        if len(groups) != len(symbols):
+            raise ArgumentError(
+                f"pair_symbols: expected one for each of {len(groups)} pairs, got {len(symbols)}"
+            )
+        codes = groups * grouping.n_symbols + symbols
+        if (codes[1:] <= codes[:-1]).any():
+            at = int((codes[1:] <= codes[:-1]).argmax()) + 1
+            raise ArgumentError(
+                "pair_groups: expected pairs that rise, by group and then by symbol, got "
+                f"({groups[at]}, {symbols[at]}) after ({groups[at - 1]}, {symbols[at - 1]})"
+            )
+        targets = grouping.next_group[groups, symbols]
+        shapes = np.stack([grouping.sizes[groups], grouping.sizes[targets]], axis=1)
+        n_numbers = sum(shapes.prod(axis=1).tolist())
+        values = real_array("values", flat.values, (n_numbers,))
+        offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))])
+        index = np.full(grouping.next_group.shape, -1, np.int64)
+        index[groups, symbols] = np.arange(len(groups))
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "symbols", symbols)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "shapes", read_only(shapes))
+        object.__setattr__(self, "offsets", read_only(offsets))
+        object.__setattr__(self, "index", read_only(index))
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @cached_property
+    def all(self) -> list[FloatArray]:
+        """Every matrix, as a view of the numbers."""
+        begins, shapes = self.offsets.tolist(), self.shapes.tolist()
+        return [
+            self.values[begin : begin + rows * columns].reshape(rows, columns)
+            for begin, (rows, columns) in zip(begins[:-1], shapes, strict=True)
+        ]
+
+    @property
+    def arrays(self) -> dict[str, FloatArray | IntArray]:
+        """The numbers, by the names that they have in files."""
+        return {"pair_groups": self.groups, "pair_symbols": self.symbols, "values": self.values}
+
+    def __repr__(self) -> str:
+        return f"Remembering({len(self)} matrices, {len(self.values)} numbers)"
+
+
+def _flat(grouping: Grouping, matrices: Mapping[tuple[int, int], ArrayLike]) -> PairMatrices:
+    """Return matrices that were given one by one in flat arrays."""
+    pairs = sorted(matrices)
+    flat = []
+    for group, symbol in pairs:
+        check_below("matrices: group", np.asarray(group), grouping.n_groups)
+        check_below("matrices: symbol", np.asarray(symbol), grouping.n_symbols)
+        target = grouping.next_group[group, symbol]
+        shape = int(grouping.sizes[group]), int(grouping.sizes[target])
+        matrix = real_array(f"matrices[{group}, {symbol}]", matrices[group, symbol], shape)
+        flat.append(matrix.ravel())
+    values = np.concatenate(flat) if flat else np.empty(0)
+    return PairMatrices(
+        np.array([group for group, _ in pairs], np.int64),
+        np.array([symbol for _, symbol in pairs], np.int64),
+        values,
+    )
+
+
+def whole_array(name: str, values: ArrayLike, n_dimensions: int) -> IntArray:
+    """Return ``values`` as a read-only int64 copy, or say what is wrong."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ArgumentError(f"{name}: expected rows of equal lengths: {error}") from error
+    if array.ndim != n_dimensions:
+        raise ArgumentError(f"{name}: expected {n_dimensions} dimensions, got {array.ndim}")
+    if array.dtype.kind not in "iu" and array.size:
+        raise ArgumentError(f"{name}: expected whole numbers, got dtype {array.dtype}")
+    return read_only(np.array(array, dtype=np.int64, order="C"))
+
+
+def check_below(name: str, numbers: IntArray, n: int) -> None:
+    """Raise an `ArgumentError` unless all numbers are from 0 to ``n`` - 1."""
+    if numbers.dtype.kind not in "iu" and numbers.size:
+        raise ArgumentError(f"{name}: expected a whole number, got {numbers!r}")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise ArgumentError(f"{name}: expected 0 … {n - 1}, got {wrong}")

@@ -1,0 +1,213 @@
+"""Batches of states of a structured automaton, and the steps from one to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from seqray.automata.grouping import Grouping
+from seqray.automata.scaling import rescale, too_wide
+from seqray.automata.structured_blocks import BlockMatrices
+from seqray.automata.tree import sort_codes
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
+
+MAX_BATCH_NUMBERS = 2**24
+"""The most numbers, 128 MiB, in the vectors of states that are stepped at once."""
+
+
+class StructuredStates(NamedTuple):
+    """A batch of states: state ``i`` is row ``rows[i]`` of what follows.
+
+    Row ``r`` is ``vectors[r] * exp(log_scale[r])`` over the states of the group ``groups[r]``;
+    beyond the size of that group the vector is 0. Rows are sorted by group. ``wide`` and ``age``
+    are those of `AutomatonStates`.
+    """
+
+    vectors: FloatArray
+    groups: IntArray
+    log_scale: FloatArray
+    wide: BoolArray
+    rows: IntArray
+    age: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredSteps:
+    """The steps of a structured automaton, and what they look up.
+
+    Parameters
+    ----------
+    blocks
+        The matrices.
+    """
+
+    blocks: BlockMatrices
+
+    @property
+    def grouping(self) -> Grouping:
+        """The groups."""
+        return self.blocks.grouping
+
+    @cached_property
+    def max_states(self) -> int:
+        """How many states may be stepped at once, so that memory is bounded."""
+        return max(1, MAX_BATCH_NUMBERS // self.grouping.max_size)
+
+    def _fills(self, groups: IntArray) -> bool:
+        """Whether each of these groups is as large as the largest."""
+        return bool((self.grouping.sizes.take(groups) == self.grouping.max_size).all())
+
+    @cached_property
+    def targets(self) -> IntArray:
+        """The group that each pair leads to; a pair's code is ``group * n_symbols + symbol``."""
+        return self.grouping.next_group.ravel()
+
+    @cached_property
+    def matrix_of_pair(self) -> IntArray:
+        """The number of each pair's matrix, -1 where it has none."""
+        return self.blocks.remembering.index.ravel()
+
+    @cached_property
+    def place_of_pair(self) -> IntArray:
+        """Numbers that sort pairs by the group that they lead to."""
+        places = np.empty(len(self.targets), np.int64)
+        places[np.argsort(self.targets, kind="stable")] = np.arange(len(places))
+        return places
+
+    @cached_property
+    def max_age(self) -> int:
+        """How many steps a vector in the safe range can make without leaving float64's."""
+        parts = self.blocks.remembering.values, self.blocks.emission[:, :-1], self.blocks.entry
+        sizes = [np.abs(part) for part in parts]
+        least = [float(each.min(where=each > 0, initial=1)) for each in sizes]
+        most = [float(each.max(initial=0)) for each in sizes]
+        smallest = max(min(least[0], least[1] * least[2]), np.finfo(float).tiny)
+        largest = self.grouping.max_size * max(most[0], most[1] * most[2])
+        return int(np.clip(150 / (1e-9 + np.log10(max(1, largest) / smallest)), 1, 16))
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        """Windows into the emission, one column after the other."""
+        return self._windows(self.blocks.emission.T.ravel())
+
+    @cached_property
+    def _entries(self) -> FloatArray:
+        return self._windows(self.blocks.entry)
+
+    def _windows(self, numbers: FloatArray) -> FloatArray:
+        """Return windows of the largest group's size, one from each number on.
+
+        One that reaches beyond its group is harmless where it meets a state: that is 0 there.
+        """
+        size = self.grouping.max_size
+        windows: FloatArray = sliding_window_view(np.append(numbers, np.zeros(size)), size)
+        return windows
+
+    def start(self, initial: FloatArray) -> StructuredStates:
+        """Return a batch of one: the state before the first symbol."""
+        vectors, log_scale = np.zeros((1, self.grouping.max_size)), np.zeros(1)
+        vectors[0, : len(initial)] = initial
+        rescale(vectors, log_scale)
+        groups, rows = np.full(1, self.grouping.start), np.zeros(1, np.int64)
+        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
+
+    def step(
+        self, states: StructuredStates, parents: IntArray, symbols: IntArray
+    ) -> StructuredStates:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
+        origins = states.rows.take(parents)
+        pairs = states.groups.take(origins) * self.grouping.n_symbols + symbols
+        places = self.place_of_pair.take(pairs)
+        rows = np.arange(len(parents))
+        if (places[1:] < places[:-1]).any():
+            order = sort_codes(places)
+            origins, pairs = origins.take(order), pairs.take(order)
+            rows[order] = np.arange(len(parents))
+        vectors = self._moved(states.vectors, origins, pairs)
+        log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
+        groups = self.targets.take(pairs)
+        if states.age + 1 < self.max_age:
+            return StructuredStates(vectors, groups, log_scale, wide, rows, states.age + 1)
+        rescale(vectors, log_scale)
+        return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
+
+    def _moved(self, before: FloatArray, origins: IntArray, pairs: IntArray) -> FloatArray:
+        """Return the vectors after reading; equal pairs are neighbours."""
+        before = before.take(origins, axis=0)
+        runs = runs_of(pairs)
+        firsts = pairs.take([begin for begin, _ in runs])
+        numbers = self.matrix_of_pair.take(firsts)
+        if (numbers < 0).all():
+            return self._entered(before, pairs)
+        fills = self._fills(self.targets.take(firsts))
+        vectors = np.empty_like(before) if fills else np.zeros_like(before)
+        if (numbers < 0).any():
+            forgets = self.matrix_of_pair.take(pairs) < 0
+            vectors[forgets] = self._entered(before[forgets], pairs[forgets])
+        for (begin, end), number in zip(runs, numbers.tolist(), strict=True):
+            if number >= 0:
+                self._remember(number, before[begin:end], vectors[begin:end])
+        return vectors
+
+    def _remember(self, number: int, before: FloatArray, vectors: FloatArray) -> None:
+        """Multiply rows by a matrix, into ``vectors``."""
+        matrix = self.blocks.remembering.all[number]
+        n_rows, n_columns = matrix.shape
+        if n_rows == n_columns == vectors.shape[1]:  # whole rows: the faster call
+            before.dot(matrix, vectors)
+        else:
+            np.matmul(before[:, :n_rows], matrix, out=vectors[:, :n_columns])
+
+    def _entered(self, before: FloatArray, pairs: IntArray) -> FloatArray:
+        """Return the vectors after forgetful transitions."""
+        grouping = self.grouping
+        groups, symbols = np.divmod(pairs, grouping.n_symbols)
+        targets = self.targets.take(pairs)
+        columns = self._columns[symbols * grouping.n_states + grouping.offsets.take(groups)]
+        weights = np.einsum("ij,ij->i", before, columns)
+        vectors: FloatArray = weights[:, None] * self._entries[grouping.offsets.take(targets)]
+        if not self._fills(targets):
+            vectors[np.arange(grouping.max_size) >= grouping.sizes.take(targets)[:, None]] = 0
+        return vectors
+
+    def read(self, states: StructuredStates, readers: FloatArray) -> FloatArray:
+        """Return the products of rows and readers, which have one row for each state.
+
+        Rows are read as they are stored, without their scales.
+        """
+        values = np.empty((len(states.groups), readers.shape[1]))
+        for begin, end in runs_of(states.groups):
+            here = self.grouping.states(int(states.groups[begin]))
+            size = here.stop - here.start
+            np.matmul(states.vectors[begin:end, :size], readers[here], out=values[begin:end])
+        return values
+
+    def read_rows(self, states: StructuredStates, rows: IntArray, reader: FloatArray) -> FloatArray:
+        """Return the products of some rows and one reader, a number for each state."""
+        windows = self._windows(reader)[self.grouping.offsets.take(states.groups.take(rows))]
+        return np.asarray(np.einsum("ij,ij->i", states.vectors.take(rows, axis=0), windows))
+
+    def spread(self, vectors: FloatArray, groups: IntArray) -> FloatArray:
+        """Return vectors over all states, of vectors over one group each."""
+        whole = np.zeros((len(vectors), self.grouping.n_states))
+        for begin, end in runs_of(groups):
+            here = self.grouping.states(int(groups[begin]))
+            whole[begin:end, here] = vectors[begin:end, : here.stop - here.start]
+        return whole
+
+
+def runs_of(codes: IntArray) -> list[tuple[int, int]]:
+    """Return where runs of equal numbers begin and end.
+
+    >>> runs_of(np.array([3, 3, 5, 4]))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    if not len(codes):
+        return []
+    inner = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    return list(pairwise([0, *inner.tolist(), len(codes)]))

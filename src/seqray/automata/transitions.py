@@ -1,0 +1,56 @@
+"""The transitions of an automaton without those of weight 0: in blocks, or one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from seqray.util.arrays import FloatArray, IntArray
+
+
+class EdgeBlock(NamedTuple):
+    """A block of the matrix of symbol ``code``.
+
+    Its rows are the states from ``origin`` on, its columns those from ``target`` on.
+    """
+
+    code: int
+    origin: int
+    target: int
+    numbers: FloatArray
+
+
+class Transitions(NamedTuple):
+    """Transitions one by one, by symbol, origin and target; each array has one entry for each."""
+
+    codes: IntArray
+    origins: IntArray
+    targets: IntArray
+    weights: FloatArray
+
+    def edges(self) -> Iterator[tuple[int, int, int, float]]:
+        """Yield ``(code, from, to, weight)``."""
+        parts = (each.tolist() for each in self)
+        return zip(*parts, strict=True)
+
+
+def listed(blocks: Iterable[EdgeBlock], threshold: float = 0.0) -> Transitions:
+    """Return the transitions of blocks with ``|weight| > threshold``.
+
+    >>> listed([EdgeBlock(1, 0, 3, np.array([[0.5, 0.0], [0.0, -2.0]]))])._asdict()
+    {'codes': array([1, 1]), 'origins': array([0, 1]), 'targets': array([3, 4]), 'weights': ...}
+    """
+    parts = [_of_block(block, threshold) for block in blocks]
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Transitions(none, none, none, np.empty(0))
+    return Transitions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _of_block(block: EdgeBlock, threshold: float) -> Transitions:
+    rows, columns = np.nonzero(np.abs(block.numbers) > threshold)
+    weights = block.numbers[rows, columns]
+    codes = np.full(len(rows), block.code)
+    return Transitions(codes, rows + block.origin, columns + block.target, weights)
