@@ -166,6 +166,16 @@ class WeightedAutomaton:
         """The number of states."""
         return len(self.initial)
 
+    @property
+    def cost_per_symbol(self) -> int:
+        """The most multiplications that it takes to read one symbol."""
+        return self.n_states**2
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all numbers, in bytes."""
+        return sum(int(np.asarray(each).nbytes) for each in self.arrays.values())
+
     @cached_property
     def spectral_radius(self) -> float:
         """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""

@@ -90,6 +90,8 @@ def _read(header: Any, arrays: Mapping[str, Any] | NpzArrays) -> AutomatonConten
     names = DENSE_ARRAYS if kind is None else STRUCTURED_ARRAYS
     parts: dict[str, Any] = {name: arrays[name] for name in names}
     parts["elsewhere"] = arrays.get("elsewhere")
+    if kind == STRUCTURED:
+        parts["pair_matrices"] = arrays.get("pair_matrices")
     return AutomatonContent(Alphabet(header["alphabet"]), parts)
 
 

@@ -25,13 +25,15 @@ MAX_GROUP_SIZE = 2**31 - 1
 class PairMatrices(NamedTuple):
     """The matrices of remembering transitions, one after the other.
 
-    Matrix ``i`` belongs to the pair ``groups[i], symbols[i]``. Pairs rise, by group and then by
-    symbol. ``values`` holds the numbers of all matrices, row by row.
+    The pair ``groups[i], symbols[i]`` has the matrix ``numbers[i]``, or matrix ``i`` where
+    ``numbers`` is None. Pairs rise, by group and then by symbol. Several pairs may share a matrix.
+    ``values`` holds the numbers of all matrices, row by row.
     """
 
     groups: ArrayLike
     symbols: ArrayLike
     values: ArrayLike
+    numbers: ArrayLike | None = None
 
 
 GivenMatrices: TypeAlias = Mapping[tuple[int, int], ArrayLike] | PairMatrices
@@ -185,9 +187,10 @@ class Remembering:
     groups: IntArray
     symbols: IntArray
     values: FloatArray
-    shapes: IntArray
-    offsets: IntArray
-    index: IntArray
+    numbers: IntArray  # the matrix of each pair
+    shapes: IntArray  # its shape
+    begins: IntArray  # where it begins among the values
+    index: IntArray  # the pair of each group and symbol, -1 where there is none
 
     def __init__(self, grouping: Grouping, matrices: GivenMatrices) -> None:
         flat = matrices if isinstance(matrices, PairMatrices) else _flat(grouping, matrices)
@@ -208,37 +211,75 @@ class Remembering:
             )
         targets = grouping.next_group[groups, symbols]
         shapes = np.stack([grouping.sizes[groups], grouping.sizes[targets]], axis=1)
-        n_numbers = sum(shapes.prod(axis=1).tolist())
-        values = real_array("values", flat.values, (n_numbers,))
-        offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))])
+        numbers = _matrix_numbers(flat.numbers, shapes)
+        sizes = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+        sizes[numbers] = shapes.prod(axis=1)
+        begins = np.cumsum(sizes) - sizes
         index = np.full(grouping.next_group.shape, -1, np.int64)
         index[groups, symbols] = np.arange(len(groups))
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "symbols", symbols)
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "shapes", read_only(shapes))
-        object.__setattr__(self, "offsets", read_only(offsets))
-        object.__setattr__(self, "index", read_only(index))
+        parts = {
+            "groups": groups,
+            "symbols": symbols,
+            "values": real_array("values", flat.values, (sum(sizes.tolist()),)),
+            "numbers": numbers,
+            "shapes": read_only(shapes),
+            "begins": read_only(begins[numbers]),
+            "index": read_only(index),
+        }
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
 
     def __len__(self) -> int:
         return len(self.groups)
 
     @cached_property
     def all(self) -> list[FloatArray]:
-        """Every matrix, as a view of the numbers."""
-        begins, shapes = self.offsets.tolist(), self.shapes.tolist()
+        """The matrix of every pair, as a view of the numbers."""
+        begins, shapes = self.begins.tolist(), self.shapes.tolist()
         return [
             self.values[begin : begin + rows * columns].reshape(rows, columns)
-            for begin, (rows, columns) in zip(begins[:-1], shapes, strict=True)
+            for begin, (rows, columns) in zip(begins, shapes, strict=True)
         ]
+
+    @cached_property
+    def places(self) -> IntArray:
+        """Where the numbers of every pair's matrix lie among the values, one pair after another."""
+        sizes = self.shapes.prod(axis=1)
+        return np.repeat(self.begins - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
     @property
     def arrays(self) -> dict[str, FloatArray | IntArray]:
         """The numbers, by the names that they have in files."""
-        return {"pair_groups": self.groups, "pair_symbols": self.symbols, "values": self.values}
+        arrays = {"pair_groups": self.groups, "pair_symbols": self.symbols, "values": self.values}
+        is_shared = not np.array_equal(self.numbers, np.arange(len(self)))
+        return {**arrays, "pair_matrices": self.numbers} if is_shared else arrays
 
     def __repr__(self) -> str:
         return f"Remembering({len(self)} matrices, {len(self.values)} numbers)"
+
+
+def _matrix_numbers(given: ArrayLike | None, shapes: IntArray) -> IntArray:
+    """Return the number of each pair's matrix; pairs that share one have to be of one shape."""
+    if given is None:
+        return read_only(np.arange(len(shapes)))
+    numbers = whole_array("pair_matrices", given, 1)
+    if len(numbers) != len(shapes):
+        raise ArgumentError(
+            f"pair_matrices: expected one for each of {len(shapes)} pairs, got {len(numbers)}"
+        )
+    distinct, first = np.unique(numbers, return_index=True)
+    if not np.array_equal(distinct, np.arange(len(distinct))):
+        raise ArgumentError(
+            f"pair_matrices: expected each of 0 … {len(distinct) - 1}, got {distinct.tolist()[:9]}"
+        )
+    wrong = (shapes != shapes[first[numbers]]).any(axis=1)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ArgumentError(
+            f"pair_matrices: pair {at} shares matrix {numbers[at]} with a pair of another shape: "
+            f"expected {tuple(shapes[at].tolist())} for both"
+        )
+    return numbers
 
 
 def _flat(grouping: Grouping, matrices: Mapping[tuple[int, int], ArrayLike]) -> PairMatrices:

@@ -179,14 +179,14 @@ class StructuredAutomaton(WeightedAutomaton):
         """Return the automaton of what `arrays` returned."""
         start = np.asarray(arrays["start_group"]).item()
         grouping = Grouping(arrays["next_group"], arrays["group_sizes"], start)
-        names = "pair_groups", "pair_symbols", "values"
+        names = "pair_groups", "pair_symbols", "values", "pair_matrices"
         return cls(
             alphabet,
             grouping,
             arrays["initial_vector"],
             arrays["emission"],
             arrays["entry"],
-            PairMatrices(*(arrays[name] for name in names)),
+            PairMatrices(*(arrays.get(name) for name in names)),
             arrays.get("elsewhere"),
         )
 
@@ -381,12 +381,14 @@ def _completed(given: FloatArray, grouping: Grouping, remembering: Remembering) 
     if not len(remembering):
         return given
     emission = np.array(given)
-    n_rows = remembering.shapes[:, 0]
-    begins = np.repeat(remembering.offsets[:-1], n_rows)
+    n_rows, n_columns = remembering.shapes.T
     within = np.arange(n_rows.sum()) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    sums = np.add.reduceat(
-        remembering.values, begins + within * np.repeat(remembering.shapes[:, 1], n_rows)
-    )
+    numbers = remembering.values[remembering.places]
+    sums = np.add.reduceat(numbers, _row_begins(np.repeat(n_columns, n_rows)))
     states = np.repeat(grouping.offsets[remembering.groups], n_rows) + within
     emission[states, np.repeat(remembering.symbols, n_rows)] = sums
     return read_only(emission)
+
+
+def _row_begins(lengths: IntArray) -> IntArray:
+    return np.cumsum(lengths) - lengths

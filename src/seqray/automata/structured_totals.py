@@ -90,9 +90,9 @@ def _remembered(blocks: BlockMatrices) -> csr_array:
     grouping, kept = blocks.grouping, blocks.remembering
     targets = grouping.next_group[kept.groups, kept.symbols]
     n_columns, sizes = kept.shapes[:, 1], kept.shapes.prod(axis=1)
-    within = np.arange(len(kept.values)) - np.repeat(kept.offsets[:-1], sizes)
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rows, columns = np.divmod(within, np.repeat(n_columns, sizes))
     rows += np.repeat(grouping.offsets[kept.groups], sizes)
     columns += np.repeat(grouping.offsets[targets], sizes)
     shape = grouping.n_states, grouping.n_states
-    return coo_array((kept.values, (rows, columns)), shape=shape).tocsr()
+    return coo_array((kept.values[kept.places], (rows, columns)), shape=shape).tocsr()

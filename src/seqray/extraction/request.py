@@ -24,6 +24,15 @@ class Method(enum.StrEnum):
     CONDITIONAL = "conditional"
 
 
+class Purpose(enum.StrEnum):
+    """What automata are for."""
+
+    READING = "reading"
+    """Small ones that a person reads."""
+    COPYING = "copying"
+    """Those that are as faithful as can be."""
+
+
 METHODS = {
     Method.AUTO.value: "conditional where the box predicts next symbols, weighted where not",
     Method.PAPER.value: "raw blocks over a uniform basis, as in the paper",
@@ -63,6 +72,7 @@ class Request:
     counterexamples: int = 0
     repeat: int = 1
     seed: int = 0
+    purpose: Purpose = Purpose.COPYING
 
     def __post_init__(self) -> None:
         optional = ("n_prefixes", "n_suffixes", "max_length")
@@ -112,6 +122,17 @@ def named_method(name: str) -> Method:
     if name not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {name!r}")
     return Method(name)
+
+
+def named_purpose(name: str) -> Purpose:
+    """Return the purpose of a name.
+
+    >>> named_purpose("reading")
+    <Purpose.READING: 'reading'>
+    """
+    if name not in [*Purpose]:
+        raise ArgumentError(f"purpose: expected one of {', '.join(Purpose)}, got {name!r}")
+    return Purpose(name)
 
 
 def _chosen_method(request: Request, box_predicts: bool) -> Method:

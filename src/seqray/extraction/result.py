@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -19,9 +20,11 @@ from seqray.extraction.conditional.parts import (
     SearchOutcome,
 )
 from seqray.extraction.hankel.rounds import HankelRound
+from seqray.extraction.request import Purpose, named_purpose
+from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray
-from seqray.util.errors import StopReason
+from seqray.util.errors import RankError, StopReason
 
 EARLIER_NAMES = {"asked": "query_mode"}
 """Settings of old run folders that have another name now."""
@@ -214,6 +217,9 @@ class Extraction:
         By rank, on words that were held out.
     settings
         How it was made: method, sizes, seed, queries, seconds, versions.
+    copies
+        Larger, structured automata that are nearer to the box than that of any rank, smaller ones
+        first.
 
     Examples
     --------
@@ -230,6 +236,7 @@ class Extraction:
     basis: Basis
     fidelity: FidelityTable
     settings: ExtractionSettings
+    copies: tuple[Copy, ...] = ()
 
     @property
     def singular_values(self) -> FloatArray:
@@ -260,9 +267,50 @@ class Extraction:
             return self.settings.rank
         return self.fidelity.best_rank(TOLERANCE if tolerance is None else tolerance)
 
-    def best(self, *, tolerance: float | None = None) -> WeightedAutomaton:
-        """Return the automaton of the `best_rank`."""
-        return self.automaton(self.best_rank(tolerance=tolerance))
+    def best(
+        self,
+        *,
+        purpose: str = Purpose.COPYING,
+        max_cost: int | None = None,
+        max_states: int | None = None,
+        tolerance: float | None = None,
+    ) -> WeightedAutomaton:
+        """Return the most faithful automaton within limits.
+
+        Parameters
+        ----------
+        purpose
+            ``"copying"``: any automaton, the largest copy included. ``"reading"``: that of the
+            `best_rank`.
+        max_cost
+            The most multiplications to read one symbol; n dense states need n².
+        max_states
+            The most states.
+        tolerance
+            See `best_rank`.
+
+        Examples
+        --------
+        >>> import seqray
+        >>> box = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+        >>> seqray.extract(box, n_prefixes=30, n_suffixes=30).best(max_states=5)
+        WeightedAutomaton(1 states, 2 symbols)
+        """
+        if named_purpose(purpose) is Purpose.COPYING and tolerance is None:
+            for copy in reversed(self.copies):
+                if copy.is_within(max_cost, max_states):
+                    return copy.automaton
+        most = min(max_states or self.max_rank, math.isqrt(max_cost or self.max_rank**2))
+        rank = self.best_rank(tolerance=tolerance)
+        return self.automaton(rank if rank <= most else self._best_of_ranks(most, tolerance))
+
+    def _best_of_ranks(self, most: int, tolerance: float | None) -> int:
+        """Return the best of the ranks up to one."""
+        ranks = [rank for rank in self.fidelity.ranks if rank <= most]
+        if not ranks:
+            raise RankError(f"no automaton has at most {most} states: expected 1 or more")
+        some = FidelityTable(tuple(ranks), tuple(self.fidelity[rank] for rank in ranks))
+        return some.best_rank(TOLERANCE if tolerance is None else tolerance)
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -275,4 +323,5 @@ class Extraction:
         return "ndcg5" in self.fidelity.fidelities[0]
 
     def __repr__(self) -> str:
-        return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()})"
+        copies = f", {len(self.copies)} copies" if self.copies else ""
+        return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()}{copies})"

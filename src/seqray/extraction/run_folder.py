@@ -9,6 +9,8 @@
       fidelity.csv           every metric on held-out words, one row per rank
       automaton.npz          the automaton of the largest rank; smaller ranks are its leading blocks
       fitted.npz             method conditional only: see `seqray.automata.ranks`
+      copies.csv             every metric of each copy, where there are copies
+      copy-1.npz, …          the copies, structured automata, smaller ones first
 """
 
 from __future__ import annotations
@@ -16,22 +18,27 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import FITTED, RankedAutomata
 from seqray.automata.words import Alphabet
 from seqray.extraction.basis import Basis
 from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
+from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.run_files import check_run_target, opened_run, write_run
 from seqray.util.csv_table import csv_dicts, plain_csv_bytes
 from seqray.util.errors import FileError, SeqrayError
+from seqray.util.files import reading
+
+COPIES = "copies.csv"
 
 __all__ = ["check_run_target", "open_run", "save_run"]
 
@@ -92,6 +99,7 @@ def save_run(
         "singular_values.csv": plain_csv_bytes(["rank", "value"], values),
         "fidelity.csv": plain_csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
         **extraction.automata.to_files(),
+        **_copies_to_files(extraction.copies),
     }
     try:
         write_run(folder, config, contents)
@@ -128,7 +136,33 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         automata = replace(automata, singular_values=np.array(values))
         basis = _read_basis(contents["basis.json"])
         known = {k: v for k, v in config.items() if k not in ("format", "version")}
-        return Extraction(automata, basis, table, ExtractionSettings.from_json(known))
+        settings = ExtractionSettings.from_json(known)
+        copies = _read_copies(contents, config["words"], config["word_prefixes"])
+        return Extraction(automata, basis, table, settings, copies)
+
+
+def _copies_to_files(copies: Sequence[Copy]) -> dict[str, bytes]:
+    """Return the content of the files of copies, by name; none where there is no copy."""
+    if not copies:
+        return {}
+    names = list(copies[0].fidelity)
+    rows = [[i, *(copy.fidelity[name] for name in names)] for i, copy in enumerate(copies, 1)]
+    automata = {f"copy-{i}.npz": copy.automaton.to_npz() for i, copy in enumerate(copies, 1)}
+    return {COPIES: plain_csv_bytes(["copy", *names], rows), **automata}
+
+
+def _read_copies(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> tuple[Copy, ...]:
+    """Return the copies that a run folder holds."""
+    copies = []
+    for row in _read_csv(COPIES, contents) if COPIES in contents else ():
+        name = f"copy-{int(row['copy'])}.npz"
+        if name not in contents:
+            raise FileError(f"damaged: {name} is missing, which {COPIES} names")
+        values = {metric: float(value) for metric, value in row.items() if metric != "copy"}
+        fidelity = Fidelity.from_saved(values, n_words, n_prefixes)
+        with reading(name, "a seqray automaton"):
+            copies.append(Copy(WeightedAutomaton.from_npz(contents[name]), fidelity))
+    return tuple(copies)
 
 
 def _read_basis(content: bytes) -> Basis:

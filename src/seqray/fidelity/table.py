@@ -163,6 +163,11 @@ class FidelityTable(Mapping[int, Fidelity]):
             raise MissingRankError(f"rank {rank} was not compared: expected one of {self.ranks}")
         return self.fidelities[self.ranks.index(rank)]
 
+    @property
+    def best(self) -> Fidelity:
+        """The fidelity with the largest score."""
+        return max(self.fidelities, key=lambda each: each.score)
+
     def best_rank(self, tolerance: float = TOLERANCE) -> int:
         """Return the smallest rank whose score is within a tolerance of the best."""
         loss = np.array([1 - each.score for each in self.fidelities])

@@ -32,6 +32,7 @@ FORMAT, VERSION = "seqray.run", 2
 CONFIG = "config.json"
 RUN_FILES = (
     *("basis.json", "singular_values.csv", "fidelity.csv", "automaton.npz", "fitted.npz"),
+    *("copies.csv", "copy-1.npz", "copy-2.npz", "copy-3.npz", "copy-4.npz"),
     CONFIG,
 )
 """The files of a run, in the order in which they are moved; all else is the user's."""

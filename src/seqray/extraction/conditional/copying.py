@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seqray.blackbox.queries.oracle import QueryMode, query_mode
+from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.conditional.comparison import compare
 from seqray.extraction.conditional.learner import ConditionalLearner
 from seqray.extraction.conditional.parts import Learning
@@ -128,7 +128,7 @@ def _more_words(
 
 def _is_fast(learner: ConditionalLearner) -> bool:
     """Whether a query costs little: the box runs in this process and has states."""
-    return query_mode(learner.oracle.box) in (QueryMode.AUTOMATON, QueryMode.STATES)
+    return learner.job.oracle.mode in (QueryMode.AUTOMATON, QueryMode.STATES)
 
 
 def _fit(

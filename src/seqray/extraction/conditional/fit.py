@@ -14,12 +14,12 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import MIN_ENDING
 from seqray.automata.words import Alphabet
+from seqray.extraction.adam import Adam
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.first_guess import first_guess
 from seqray.extraction.conditional.gradient import LogParameters, fit_batches, gradient, softmax
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.fidelity.reference import Reference
-from seqray.util.arrays import FloatArray
 from seqray.util.progress import Progress
 
 
@@ -81,10 +81,10 @@ def fit(
         n_repeats = round(settings.counterexample_share * len(batches) / len(more))
         batches += more * max(1, n_repeats)
     n_epochs = max(settings.n_epochs, -(-settings.min_steps // len(batches)))
-    adam = _Adam(len(batches) * n_epochs, settings.learning_rate)
+    adam = Adam(len(batches) * n_epochs, settings.learning_rate)
     for _ in range(n_epochs):
         for at in rng.permutation(len(batches)):
-            parameters = adam.step(parameters, gradient(parameters, batches[at])[1])
+            adam.step(parameters, gradient(parameters, batches[at])[1])
             if progress is not None:
                 progress(adam.n_done, adam.n_steps)
     return to_automaton(blocks.rows.alphabet, parameters, max_stay=max_stay)
@@ -108,29 +108,3 @@ def to_automaton(
     return WeightedAutomaton(
         alphabet, begin, max_stay * transitions, max_stay * goes_on[:, end], elsewhere
     )
-
-
-class _Adam:
-    """Adam with a short warm-up and a learning rate that falls to 0 along a cosine."""
-
-    def __init__(self, n_steps: int, learning_rate: float) -> None:
-        self.n_steps, self.n_done, self.learning_rate = n_steps, 0, learning_rate
-        self.means: list[FloatArray] = []
-        self.squares: list[FloatArray] = []
-
-    def step(self, parameters: LogParameters, gradients: LogParameters) -> LogParameters:
-        if not self.n_done:
-            self.means = [np.zeros_like(each) for each in gradients]
-            self.squares = [np.zeros_like(each) for each in gradients]
-        self.n_done += 1
-        warm, done = min(1, self.n_done / 20), self.n_done / self.n_steps
-        rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
-        for i, each in enumerate(gradients):
-            self.means[i] += 0.1 * (each - self.means[i])
-            self.squares[i] += 0.01 * (each * each - self.squares[i])
-        first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
-        moved = [
-            each - np.float32(rate / first) * mean / (np.sqrt(square / np.float32(second)) + 1e-8)
-            for each, mean, square in zip(parameters, self.means, self.squares, strict=True)
-        ]
-        return moved[0], moved[1]

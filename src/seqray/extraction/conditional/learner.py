@@ -26,7 +26,7 @@ from seqray.extraction.conditional.parts import (
     LearntPart,
     PartSizes,
 )
-from seqray.extraction.job import Job, note_unused
+from seqray.extraction.job import Job, note_unused, words_that_fit
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
@@ -173,6 +173,17 @@ class ConditionalLearner:
     ) -> tuple[WeightedAutomaton, Fidelity]:
         """Return the nearer of a part's two automata of the largest rank, and its fidelity."""
         return nearest(part, self.held_out, counterexamples)
+
+    @property
+    def words_that_fit(self) -> int:
+        """How many words the box's predictions fit into memory for."""
+        return words_that_fit(len(self.box.alphabet), self.word_length)
+
+    def more_words(self, reference: Reference, n_words: int) -> Reference:
+        """Draw more words from the box, and return them with those there are."""
+        n_known, total = len(reference.weights), int(n_words * self.word_length)
+        with counted_answers(self.job, self.meter, "drawing more words", total):
+            return joined(reference, self._new_words(n_known, n_known + n_words))
 
     def query(self, words: list[tuple[Symbol, ...]], before: Reference | None) -> Reference:
         """Query some more words."""

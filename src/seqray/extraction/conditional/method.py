@@ -20,6 +20,8 @@ from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
+from seqray.extraction.conditional.comparison import is_exact
+from seqray.extraction.conditional.copying import learn_copies
 from seqray.extraction.conditional.counterexamples import (
     learn_from_counterexamples,
     warn_of_unlearnt,
@@ -31,10 +33,12 @@ from seqray.extraction.conditional.learner import (
 )
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
 from seqray.extraction.conditional.parts import LearntPart
-from seqray.extraction.conditional.rank_table import rank_table
+from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
+from seqray.extraction.request import Purpose
 from seqray.extraction.settings import CONDITIONAL
+from seqray.extraction.structured.copies import Copy
 from seqray.util.errors import ArgumentError, Stopped
 
 logger = logging.getLogger(__name__)
@@ -65,6 +69,9 @@ def conditional_method(job: Job) -> Extraction:
     table, learning = rank_table(learner, learning)
     if job.request.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
+    copies: tuple[Copy, ...] = ()
+    if _wants_copies(job, table):
+        copies, learning = learn_copies(learner, learning, table.fidelity.best)
     part = learning.part
     stopped_early = learning.stopped
     settings = ExtractionSettings(
@@ -80,7 +87,14 @@ def conditional_method(job: Job) -> Extraction:
     )
     basis = _basis(job, part, is_drawn=data_set is None)
     automata = dataclasses.replace(part.svd, fitted=table.fitted)
-    return Extraction(automata, basis, table.fidelity, settings)
+    return Extraction(automata, basis, table.fidelity, settings, copies)
+
+
+def _wants_copies(job: Job, table: RankTable) -> bool:
+    """Whether larger automata are wanted: no rank is exact or reaches the target."""
+    best, target = table.fidelity.best, job.request.target
+    is_near = is_exact(best) or (target is not None and best.score >= target)
+    return job.request.purpose is Purpose.COPYING and not is_near
 
 
 def _with_advice(stopped: Stopped, meter: Meter, n_symbols: int, max_length: int) -> Stopped:

@@ -38,5 +38,11 @@ class Copy:
         """The size of all its numbers, in bytes."""
         return self.automaton.n_bytes
 
+    def is_within(self, max_cost: int | None, max_states: int | None) -> bool:
+        """Whether it is no larger than some limits."""
+        return self.cost <= (max_cost or self.cost) and self.n_states <= (
+            max_states or self.n_states
+        )
+
     def __repr__(self) -> str:
         return f"Copy({self.automaton!r}, score {self.fidelity.score:.6g})"
