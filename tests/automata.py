@@ -33,6 +33,19 @@ def random_automaton(seed, n_states=3, n_symbols=2, size=0.5):
     )
 
 
+def markov_chain(ends, seed=0):
+    """Return a chain with a state before the first symbol and one after each symbol.
+
+    ``ends`` are the probabilities that a word ends, state by state.
+    """
+    n_states, ends = len(ends), np.array(ends)
+    rows = np.random.default_rng(seed).dirichlet(np.full(n_states - 1, 0.4), n_states)
+    transitions = np.zeros((n_states - 1, n_states, n_states))
+    for symbol in range(n_states - 1):
+        transitions[symbol, :, symbol + 1] = (1 - ends) * rows[:, symbol]
+    return WeightedAutomaton("abcdefgh"[: n_states - 1], np.eye(n_states)[0], transitions, ends)
+
+
 def short_words(automaton, length):
     """Return all words of at most this length."""
     symbols = automaton.alphabet.symbols

@@ -7,6 +7,7 @@ import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.cli import common
+from seqray.fidelity.table import Fidelity, FidelityTable
 
 
 @pytest.mark.parametrize("wa", ["machine.json", "wa:machine.json"])
@@ -46,12 +47,49 @@ def test_a_line_of_json_has_null_for_what_is_no_number():
 
 def test_the_ranks_shown_include_the_best_and_the_largest():
     assert common.some_ranks(4, 4) == [1, 2, 3, 4]
-    assert common.some_ranks(100, 40) == [1, 2, 3, 5, 8, 13, 21, 34, 40, 55, 89, 100]
+    assert common.some_ranks(100, 40) == [1, 2, 3, 5, 10, 20, 30, 40, 50, 100]
     assert common.some_ranks(1, 1) == [1]
 
 
 def test_ranks_at_which_an_automaton_was_fitted_are_shown():
-    assert common.some_ranks(40, 12, [2, 3, 5, 10, 20, 30, 40]) == [1, 2, 3, 5, 10, 12, 20, 30, 40]
+    assert common.some_ranks(40, 12, [2, 3, 7, 10, 40]) == [1, 2, 3, 5, 7, 10, 12, 20, 30, 40]
+
+
+def shown_ranks(capsys, rows, best=1):
+    fidelities = [Fidelity(row, 20, 90) for row in rows]
+    ranks = tuple(range(1, len(rows) + 1))
+    common.show_ranks(FidelityTable(ranks, tuple(fidelities)), [*ranks], best, "held-out words")
+    return capsys.readouterr().out
+
+
+def test_ranks_are_shown_with_what_they_are_chosen_by_first(capsys):
+    row = {"perplexity_ratio": 0.9, "ndcg5": 0.875, "kl_per_symbol": 0.25, "kl_per_word": 1.0}
+    text = shown_ranks(capsys, [{**row, "entropy_per_symbol": 1.5}] * 2, best=2)
+    assert "Fidelity by rank, on 20 held-out words" in text
+    head = next(line for line in text.splitlines() if "states" in line)
+    assert head.replace("┃", "").split() == ["states", "kl_per_symbol", "ndcg5", "kl_per_word"]
+    assert "lost per symbol, of 1.5 that one has" in text
+    assert "→ 2" in text
+
+
+def test_ranks_of_a_box_that_does_not_predict_lead_with_the_agreement_of_weights(capsys):
+    text = shown_ranks(capsys, [{"relative_error": 0.5, "weight_agreement": 0.75}])
+    head = next(line for line in text.splitlines() if "states" in line)
+    assert head.replace("┃", "").split() == ["states", "weight_agreement", "relative_error"]
+    assert "per symbol" not in text
+
+
+@pytest.mark.parametrize("has_interval", [True, False])
+def test_a_fidelity_says_first_how_many_bits_are_lost(capsys, has_interval):
+    metrics = {"kl_per_symbol": 0.25, "kl_per_word": 1.125, "entropy_per_symbol": 1.5}
+    ends = {"kl_per_symbol": (0.2, 0.375), "kl_per_word": (1.0, 1.2)} if has_interval else {}
+    common.show_fidelity(Fidelity(metrics, 20, 90, ends), "A title", "20 words of words.txt")
+    title, symbol, word, *others = capsys.readouterr().out.splitlines()
+    assert title == "A title"
+    assert symbol == f"It loses 0.25{' ± 0.12' * has_interval} bits per symbol of 1.5,"
+    assert word == f"and 1.12{' ± 0.12' * has_interval} bits per word."
+    assert ("negative weights" in others[0]) != has_interval
+    assert others[-1].startswith("on 20 words of words.txt with 90 prefixes")
 
 
 def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):

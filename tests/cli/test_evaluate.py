@@ -16,7 +16,7 @@ def test_evaluate_shows_a_table(extracted, run):
     assert "against wa:machine.json" in text
     for name in ("ndcg5", "perplexity_ratio", "wer"):
         assert name in text
-    assert "on 50 words with" in text
+    assert "on 50 words of words.txt with" in text
     assert "± 95 % confidence interval" in " ".join(text.split())
 
 
@@ -36,6 +36,7 @@ def test_evaluate_prints_json_that_is_right(extracted, run, machine):
         "states": 2,
         "words": 50,
         "prefixes": fidelity.n_prefixes,
+        "source": "50 words of words.txt",
         "intervals": {name: list(ends) for name, ends in fidelity.intervals.items()},
     }
 

@@ -53,7 +53,14 @@ def n_of(opened, selector):
 
 def test_a_page_opens_from_the_disk_with_all_its_sections(opened):
     assert opened.text("h1") == "a machine, seen as five states"
-    assert n_of(opened, ".tile") == 3
+    assert n_of(opened, ".tile") == 4
+    lede = opened.text("#lede")
+    assert re.search(r": the automaton loses \S+.* bits per symbol of \S+\.$", lede)
+    assert "perplexity" not in lede + opened.text("#tiles")
+    options = opened.page.locator("#metric option").all_text_contents()
+    assert options[0] == "bits lost per symbol (divergence)"
+    assert not any("perplexity" in option for option in options)
+    assert "perplexity_ratio" in opened.page.inner_html("#sizes-table")
     assert n_of(opened, "#graph .state") == 5
     assert n_of(opened, "#heat td") > 0
     assert n_of(opened, "#worst tbody tr") > 0
@@ -80,8 +87,11 @@ def test_without_the_box_a_page_says_how_to_compare(visit):
 
 
 def test_intervals_stand_beside_the_figures(opened):
-    document = opened.page.get_attribute(".tile >> nth=1", "data-metric")
-    assert document == "ndcg5"
+    tiles = [
+        opened.page.get_attribute(f".tile >> nth={at}", "data-metric")
+        for at in range(n_of(opened, ".tile"))
+    ]
+    assert tiles == ["kl_per_symbol", "ratio_per_symbol", "disagreement", "ndcg5"]
     assert "95 % confidence interval" in opened.text("#tiles-note")
 
 

@@ -47,7 +47,7 @@ def test_a_document_holds_what_json_can(recorded):
 
 def test_without_the_box_the_figures_are_those_of_the_run():
     document = page_content(Subject.of(probabilities()), 5, name="box", facts={}, changes={})
-    assert document["fidelity"]["source"] == "held-out words"
+    assert document["fidelity"]["source"] == "held-out words drawn from the box"
     assert document["recorded"] is None
     lone = page_content(Subject.of(machine()), 4, name="box", facts={}, changes={})
     assert lone["fidelity"] is None

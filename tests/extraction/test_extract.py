@@ -431,6 +431,14 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     assert "logit" in caplog.text
 
 
+def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
+    found = extract(random_machine("pfa", 6, 3, seed=rng(1)), n_prefixes=60, max_rank=1)
+    best = found.fidelity.at(1)
+    assert best.score < 0.9
+    lost, own = best["kl_per_symbol"], best["entropy_per_symbol"]
+    assert f"it loses {lost:.2g} bits per symbol of {own:.3g}" in caplog.text
+
+
 def test_a_good_score_is_not_warned_of(caplog):
     extract(difference_box(), n_prefixes=15, n_suffixes=15)
     assert not caplog.text

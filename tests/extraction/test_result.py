@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,12 @@ def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
         )
 
 
+@pytest.mark.parametrize(("method", "drawn"), [("conditional", True), ("paper", False)])
+def test_an_extraction_says_whether_ranks_were_compared_on_words_of_the_box(method, drawn):
+    extraction = replace(made_up(*RISING), settings=ExtractionSettings(method=method))
+    assert extraction.compared_on == "held-out words" + " drawn from the box" * drawn
+
+
 def test_settings_are_a_mapping_without_what_is_not_known():
     settings = ExtractionSettings(questions=12, noise=Noise(0.5, relative=True))
     assert settings["questions"] == settings.questions == 12
@@ -104,6 +111,8 @@ def test_records_come_back_typed_from_old_and_new_run_folders():
     again = ExtractionSettings.from_json(json.loads(json.dumps(dict(settings))))
     assert again == settings
     assert again.rounds == settings.rounds
+    today = ExtractionSettings(rounds=(ConditionalRound(9, 4, 7, 0.25, 0.5),))
+    assert ExtractionSettings.from_json(dict(today)).rounds == today.rounds
     assert again.counterexamples == settings.counterexamples
     assert settings["rounds"][0]["score"] == 0.5
     assert settings["counterexamples"][0]["then"] == "stays"

@@ -589,7 +589,7 @@ def test_entries_that_cannot_be_are_found_out(old_run, name, entries, message):
         ({"header": np.array('{"format": "other"}')}, "expected a file in format 'seqray.fitted'"),
         ({"header": np.array('{"format": "seqray.fitted", "version": 9}')}, "a newer seqray"),
         ({"header": None}, "it has no 'header"),
-        ({"ranks": [2]}, "it has no 'initial_2'"),
+        ({"ranks": [4]}, "it has no 'initial_4'"),
         ({"ranks": [3], "initial_3": np.ones(2)}, "transitions: expected shape"),
         ({"ranks": [3], "initial_3": np.array([object()])}, "or damaged: "),
     ],

@@ -16,7 +16,7 @@ from seqray.fidelity.reference import Reference
 def test_intervals_hold_the_value_of_new_words_about_as_often_as_they_say(pair):
     box, automaton, _ = pair
     truth = seqray.compare(box, automaton, box.sample(10_000, seed=np.random.default_rng(99)).words)
-    held = {"ndcg5": 0, "kl_per_symbol": 0, "wer": 0}
+    held = dict.fromkeys(["ndcg5", "kl_per_symbol", "kl_per_word", "ratio_per_symbol", "wer"], 0)
     for seed in range(40):
         words = box.sample(60, seed=np.random.default_rng(seed)).words
         found = seqray.compare(box, automaton, words)
@@ -31,6 +31,8 @@ def test_a_perfect_copy_is_surely_perfect():
     found = seqray.compare(FIGURE_1, FIGURE_1, ["", "a", "ab", "b"] * 5)
     assert found.intervals["ndcg5"] == (1, 1)
     assert found.intervals["perplexity_ratio"] == pytest.approx((1, 1))
+    assert found.intervals["kl_per_symbol"] == pytest.approx((0, 0), abs=1e-12)
+    assert found.intervals["ratio_per_symbol"] == pytest.approx((1, 1))
 
 
 def test_few_words_give_no_intervals():
@@ -88,7 +90,8 @@ def test_what_a_negative_weight_may_make_infinite_has_no_interval(pair):
     turned[0, 0, 0] = -1e-3
     may_be_negative = seqray.WeightedAutomaton(box.alphabet, box.initial, turned, box.final)
     none = seqray.compare(box, may_be_negative, words).intervals
-    assert set(fine) - set(none) == {"kl", "perplexity_ratio", "kl_per_symbol"}
+    bits = {"kl_per_symbol", "kl_per_word", "ratio_per_symbol"}
+    assert set(fine) - set(none) == {"kl", "perplexity_ratio", *bits}
 
 
 def test_what_ndcg_loses_on_few_words_is_held_by_its_interval():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from automata import markov_chain
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox.native.function import black_box, language_model
@@ -17,7 +18,10 @@ WORD_METRICS = {
 }
 PERPLEXITIES = {"perplexity", "perplexity_box", "perplexity_ratio", "kl", "zeros"}
 DISTRIBUTIONS = PERPLEXITIES | {"log_error"}
-NEXT_METRICS = {"ndcg1", "ndcg5", "wer", "wer_box", "disagreement", "kl_per_symbol"}
+NEXT_METRICS = {
+    *("ndcg1", "ndcg5", "wer", "wer_box", "disagreement", "kl_per_symbol", "kl_per_word"),
+    *("ratio_per_symbol", "entropy_per_symbol"),
+}
 MEASURED = WORD_METRICS | DISTRIBUTIONS | NEXT_METRICS
 """A new metric need not be listed: it has a test of its own."""
 
@@ -50,10 +54,12 @@ def test_a_box_compared_with_itself_is_a_perfect_copy(box, words):
     fidelity = compare(box, box, words)
     assert set(fidelity) >= MEASURED
     assert list(fidelity) == [name for name in MEANINGS if name in fidelity]
-    for name in ("perplexity_ratio", "ndcg1", "ndcg5", "correlation", "sign_agreement"):
+    ratios = ("perplexity_ratio", "ratio_per_symbol")
+    for name in (*ratios, "ndcg1", "ndcg5", "correlation", "sign_agreement"):
         assert fidelity[name] == pytest.approx(1)
-    for name in ("kl", "zeros", "relative_error", "max_error", "disagreement", "kl_per_symbol"):
-        assert fidelity[name] == pytest.approx(0, abs=1e-12)
+    bits = ("kl", "kl_per_symbol", "kl_per_word")
+    for name in (*bits, "zeros", "relative_error", "max_error", "disagreement"):
+        assert 0 <= fidelity[name] < 1e-12
     assert fidelity["perplexity"] == pytest.approx(fidelity["perplexity_box"])
     assert fidelity["wer"] == fidelity["wer_box"]
 
@@ -86,10 +92,40 @@ def test_every_metric_is_that_of_the_plain_functions(box, words, stochastic):
         "wer_box": next_symbol_metrics.word_error_rate(p, counts),
         "disagreement": next_symbol_metrics.disagreement(p, q, visits),
         "kl_per_symbol": next_symbol_metrics.kl_per_symbol(p, q, visits),
+        "kl_per_word": next_symbol_metrics.kl_per_word(p, q, counts),
+        "ratio_per_symbol": 2 ** -next_symbol_metrics.kl_per_symbol(p, q, visits),
+        "entropy_per_symbol": -(p * np.log2(p)).sum(axis=1) @ visits / visits.sum(),
     }
     assert {name: fidelity[name] for name in expected} == pytest.approx(expected)
     assert fidelity.n_words == len(words)
     assert fidelity.n_prefixes == visits.sum()
+
+
+def exact_divergence(chain, single):
+    """Return bits per word and per symbol: a chain's states are visited, each with one row."""
+    moves = chain.transitions.sum(axis=0)
+    visits = np.linalg.solve((np.eye(len(moves)) - moves).T, chain.initial)
+    p = np.column_stack([chain.transitions.sum(axis=2).T, chain.final])
+    q = np.append(single.transitions[:, 0, 0], single.final)
+    bits = visits @ (p * np.log2(p / q)).sum(axis=1)
+    return bits, bits / visits.sum()
+
+
+def test_on_words_of_the_box_the_divergences_are_the_exact_ones_and_the_papers_is_not():
+    chain = markov_chain([0.04, 0.05, 0.06, 0.05])
+    single = WeightedAutomaton("abc", [1], [[[0.45]], [[0.3]], [[0.2]]], [0.05])
+    per_word, per_symbol = exact_divergence(chain, single)
+    words = chain.sample(2000, seed=np.random.default_rng(3), max_length=1000).words
+    fidelity = compare(chain, single, words)
+    for name, exact in (("kl_per_word", per_word), ("kl_per_symbol", per_symbol)):
+        low, high = fidelity.intervals[name]
+        assert low < exact < high
+        assert fidelity[name] == pytest.approx(exact, rel=0.05)
+    assert fidelity["ratio_per_symbol"] == pytest.approx(2 ** -fidelity["kl_per_symbol"])
+    direct = np.log2(chain.weights(words)) - np.log2(single.weights(words))
+    assert np.isfinite(direct).all()
+    assert fidelity["kl_per_word"] == pytest.approx(direct.mean(), rel=0.1)
+    assert fidelity["kl"] < per_word / 4  # a few short words carry it
 
 
 def test_with_a_target_perplexities_are_against_it_and_the_rest_against_the_box(

@@ -152,13 +152,18 @@ def test_metrics_see_a_leak_that_was_added_to_the_end(make):
     assert fidelity["kl_per_symbol"] > 1
     assert fidelity["elsewhere"] == pytest.approx(0.2)
     assert "elsewhere" in fidelity.intervals
-    assert fidelity.score == pytest.approx(fidelity["ndcg5"] - 0.02)
+    assert fidelity.score == pytest.approx(fidelity["ratio_per_symbol"] - 0.02)
 
 
 def test_the_divergence_counts_elsewhere_as_an_outcome():
     other = WeightedAutomaton("ab", [1], [[[0.4]], [[0.2]]], [0.1], [0.3])
     found = compare(asked(CONSTANT), other, WORDS)["kl_per_symbol"]
     assert found == pytest.approx(0.3 * np.log2(0.3 / 0.2) + 0.2 * np.log2(0.2 / 0.3))
+
+
+def test_the_entropy_counts_elsewhere_as_an_outcome():
+    found = compare(asked(CONSTANT), leaking_automaton(), WORDS)["entropy_per_symbol"]
+    assert found == pytest.approx(-sum(p * np.log2(p) for p in (0.4, 0.3, 0.1, 0.2)))
 
 
 def test_weights_without_what_goes_elsewhere_are_compared_as_weights():

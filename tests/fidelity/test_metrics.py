@@ -56,6 +56,19 @@ def test_a_metric_that_makes_no_sense_is_left_out(monkeypatch, near):
     assert "never" not in seqray.compare(FIGURE_1, near, WORDS)
 
 
+def test_what_follows_from_another_metric_has_the_interval_that_follows(near):
+    fidelity = seqray.compare(FIGURE_1, near, WORDS)
+    low, high = fidelity.intervals["kl_per_symbol"]
+    assert fidelity.intervals["ratio_per_symbol"] == pytest.approx((2**-high, 2**-low))
+
+
+def test_divergence_comes_first_and_what_the_paper_measured_last(near):
+    names = [*seqray.compare(FIGURE_1, near, WORDS)]
+    assert names[:3] == ["kl_per_symbol", "kl_per_word", "ratio_per_symbol"]
+    assert names[-4:] == ["perplexity", "perplexity_box", "perplexity_ratio", "kl"]
+    assert "normalised over these words" in metrics.MEANINGS["kl"]
+
+
 def test_names_are_unique_and_every_interval_has_an_estimate(near):
     names = [metric.name for metric in METRICS]
     assert len({*names}) == len(names)

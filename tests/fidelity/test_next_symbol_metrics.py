@@ -77,10 +77,30 @@ def test_kl_per_symbol_equals_the_loop_over_every_prefix(seed):
     tree, reference, probabilities, references, predictions = both(seed)
     total = 0.0
     for true, predicted in zip(references, predictions, strict=True):
+        scale = max(1.0, sum(q for q in predicted if q > 0))
         for p, q in zip(true, predicted, strict=True):
-            total += p * math.log2(p / max(q, 1e-30)) if p > 1e-30 else 0
-    values = metrics.kl_per_symbol(reference, probabilities, tree.counts().sum(axis=1))
+            total += p * math.log2(p * scale / max(q, 1e-30)) if p > 1e-30 else 0
+    counts = tree.counts()
+    values = metrics.kl_per_symbol(reference, probabilities, counts.sum(axis=1))
     assert values == pytest.approx(total / len(references))
+    values = metrics.kl_per_word(reference, probabilities, counts)
+    assert values == pytest.approx(total / len(WORDS))
+
+
+@given(st.integers(0, 1000))
+def test_no_divergence_is_negative_whatever_an_automaton_predicts(seed):
+    rng = np.random.default_rng(seed)
+    reference = rng.dirichlet(np.full(4, 0.5), 20)
+    predicted = reference + rng.normal(0, 0.3, (20, 4))
+    predicted /= predicted.sum(axis=1, keepdims=True)  # as an automaton's, with negative entries
+    assert metrics.divergences(reference, predicted).min() > -1e-12
+
+
+def test_a_probability_that_is_not_positive_costs_many_bits():
+    reference = np.array([[0.5, 0.25, 0.25]])
+    clipped, near = np.array([[0.6, 0.5, -0.1]]), np.array([[0.6, 0.399, 0.001]])
+    assert metrics.divergences(reference, near)[0] < 2
+    assert metrics.divergences(reference, clipped)[0] > 0.25 * 90
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -100,6 +120,8 @@ def test_the_prepared_reference_gives_what_the_plain_functions_give(seed):
         "wer_box": metrics.word_error_rate(reference, counts),
         "disagreement": metrics.disagreement(reference, probabilities, visits),
         "kl_per_symbol": metrics.kl_per_symbol(reference, probabilities, visits),
+        "kl_per_word": metrics.kl_per_word(reference, probabilities, counts),
+        "ratio_per_symbol": 2 ** -metrics.kl_per_symbol(reference, probabilities, visits),
     }
     assert {name: values[name] for name in expected} == pytest.approx(expected)
 

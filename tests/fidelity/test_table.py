@@ -81,5 +81,36 @@ def test_metrics_of_earlier_versions_are_read_by_their_names_of_today():
     assert (fidelity.n_words, fidelity.n_prefixes) == (2, 9)
 
 
+def test_what_follows_from_the_divergence_is_added_to_a_run_of_an_earlier_version():
+    fidelity = Fidelity.from_saved({"kl_per_symbol": 0.5, "ndcg5": 0.9}, 2, 9)
+    assert fidelity["kl_per_word"] == pytest.approx(0.5 * 9 / 2)
+    assert fidelity["ratio_per_symbol"] == fidelity.score == pytest.approx(0.5**0.5)
+    rounded = Fidelity.from_saved({"kl_per_symbol": -1e-17}, 2, 9)
+    assert (rounded["kl_per_symbol"], rounded.score) == (0, 1)
+
+
+def test_the_score_is_the_ratio_per_symbol_less_what_rare_words_and_leaks_cost():
+    metrics = {"kl_per_symbol": 1.0, "ndcg5": 0.9, "total_variation": 0.5, "elsewhere": 0.2}
+    assert Fidelity(metrics, 2, 9).score == pytest.approx(0.5 - 0.05 - 0.02)
+    assert Fidelity({"ndcg5": 0.9, "weight_agreement": 0.7}, 2, 9).score == 0.9
+
+
+def by_bits(*rows, entropy=2.0):
+    """Return a table of ranks 1, 2 and so on, by bits lost per symbol."""
+    metrics = [{"kl_per_symbol": bits, "entropy_per_symbol": entropy} for bits in rows]
+    return FidelityTable(
+        tuple(range(1, len(rows) + 1)), tuple(Fidelity(each, 2, 9) for each in metrics)
+    )
+
+
+def test_the_best_rank_is_the_smallest_that_is_exact_or_loses_hardly_more_than_the_best():
+    assert by_bits(0.5, 0.0012, 1e-4, 2e-4).best_rank() == 2
+    assert by_bits(0.5, 0.0012, 1e-7, 1e-12).best_rank() == 3  # the box is an automaton
+    assert by_bits(0.5, 0.0012, 2e-5, 1e-5).best_rank() == 3  # or nearly one: 120 times as much
+    assert by_bits(0.5, 0.0012, 1e-4, entropy=0.1).best_rank() == 3  # that much is a lot here
+    assert by_bits(0.5, 0.0012, 1e-5).best_rank(0) == 3
+    assert by_bits(0.5, 0.0012, 1e-7, 1e-12).best_rank(0.001) == 2
+
+
 def test_a_saved_metric_that_this_version_does_not_have_is_left_out():
     assert list(Fidelity.from_saved({"ndcg5": 0.9, "new": 0.5}, 2, 9)) == ["ndcg5"]

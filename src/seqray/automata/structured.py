@@ -158,6 +158,11 @@ class StructuredAutomaton(WeightedAutomaton):
         """The matrices, block by block."""
         return BlockMatrices(self.grouping, self.emission, self.entry, self.remembering)
 
+    @cached_property
+    def cost_per_symbol(self) -> int:  # type: ignore[override]
+        """The most multiplications that it takes to read one symbol, in any group."""
+        return int(self.remembering.shapes.prod(axis=1).max(initial=self.grouping.max_size))
+
     @property
     def arrays(self) -> dict[str, Any]:
         """The numbers, by name; ``elsewhere`` only where there is one."""

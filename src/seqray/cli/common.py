@@ -22,12 +22,14 @@ from seqray.extraction.conditional.parts import ConditionalRound, Counterexample
 from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
+from seqray.extraction.settings import CONDITIONAL
+from seqray.fidelity.bootstrap import MIN_WORDS
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
-from seqray.util.formatting import shortened, significant_but_one
+from seqray.util.formatting import shortened, significant, significant_but_one
 
 automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(
@@ -63,27 +65,52 @@ def at_rank(
     return source
 
 
-def show_fidelity(fidelity: Fidelity, title: str) -> None:
-    """Print one fidelity as a table."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0)
-    )
+def show_fidelity(fidelity: Fidelity, title: str, source: str | None = None) -> None:
+    """Print one fidelity: what is lost in bits, and a table of all metrics.
+
+    ``source`` says which words it was measured on; by default only how many.
+    """
+    terminal = console()
+    terminal.print(title, style="bold", highlight=False)
+    for line in _loss_in_words(fidelity):
+        terminal.print(line, highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("metric", style="cyan", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("±", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
     for name, value in fidelity.as_dict().items():
-        low, high = fidelity.intervals.get(name, (math.nan, math.nan))
-        reach = math.nan if math.isnan(high - low) else max(high - value, value - low)
-        sure = "" if math.isnan(reach) else f"{reach:.2g}"
-        table.add_row(name, significant_but_one(value, 5), sure, MEANINGS[name])
-    terminal = console()
+        table.add_row(name, significant_but_one(value, 5), _reach(fidelity, name), MEANINGS[name])
     terminal.print(table)
+    source = source or f"{fidelity.n_words:,} words"
     terminal.print(
-        f"on {fidelity.n_words:,} words with {fidelity.n_prefixes:,} prefixes; ± 95 % "
-        "confidence interval",
+        f"on {source} with {fidelity.n_prefixes:,} prefixes; ± 95 % confidence interval",
         style="dim",
     )
+
+
+def _reach(fidelity: Fidelity, name: str) -> str:
+    """Write how far the interval of a metric reaches, nothing where it has none."""
+    if name not in fidelity.intervals:
+        return ""
+    value, (low, high) = fidelity[name], fidelity.intervals[name]
+    reach = max(high - value, value - low)
+    return "" if math.isnan(reach) else f"{reach:.2g}"
+
+
+def _loss_in_words(fidelity: Fidelity) -> list[str]:
+    """Say how much an automaton loses; nothing where next symbols were not compared."""
+    if "kl_per_symbol" not in fidelity:
+        return []
+    symbol, word = (
+        " ± ".join(filter(None, [significant(fidelity[name], 3), _reach(fidelity, name)]))
+        for name in ("kl_per_symbol", "kl_per_word")
+    )
+    own = significant(fidelity["entropy_per_symbol"], 3)
+    lines = [f"It loses {symbol} bits per symbol of {own},", f"and {word} bits per word."]
+    if "kl_per_symbol" not in fidelity.intervals and fidelity.n_words >= MIN_WORDS:
+        lines.append("(An automaton with negative weights has no confidence interval of bits.)")
+    return lines
 
 
 def titled(title: str) -> Table:
@@ -91,27 +118,14 @@ def titled(title: str) -> Table:
     return Table(title=title, title_justify="left", min_width=len(title))
 
 
-def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
-    """Print a few ranks of a table side by side, the chosen one marked."""
-    # Where the box does not predict, ranks are chosen by the first of these that it has.
-    errors = ["weight_agreement"] if "ndcg5" not in table.fidelities[0] else []
-    if "total_variation" not in table.fidelities[0]:  # the terminal has no room for more
-        errors.append("relative_error")
-    names = [
-        name
-        for name in (
-            "ndcg5",
-            "total_variation",
-            "perplexity_ratio",
-            "kl_per_symbol",
-            "elsewhere",
-            "zeros",
-            *errors,
-        )
-        if name in table.fidelities[0]
-    ]
-    n_words = table.fidelities[0].n_words
-    shown = titled(f"Fidelity by rank, on {n_words:,} held-out words")
+def show_ranks(table: FidelityTable, ranks: list[int], best: int, source: str) -> None:
+    """Print a few ranks of a table side by side, the chosen one marked.
+
+    ``source`` says which words they were compared on.
+    """
+    first = table.fidelities[0]
+    names = _rank_columns(first)
+    shown = titled(f"Fidelity by rank, on {first.n_words:,} {source}")
     shown.add_column("states", justify="right")
     for name in names:
         shown.add_column(name, justify="right")
@@ -121,14 +135,28 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int) -> None:
         mark, style = ("→ ", "bold green") if rank == best else ("", "")
         shown.add_row(f"{mark}{rank}", *cells, style=style)
     console().print(shown)
+    if "entropy_per_symbol" in first:
+        own = significant(first["entropy_per_symbol"], 3)
+        click.echo(f"kl_per_symbol: the bits that are lost per symbol, of {own} that one has.")
     if len(ranks) < len(table):
         click.echo("All ranks are in the run folder's fidelity.csv.")
+
+
+def _rank_columns(fidelity: Fidelity) -> list[str]:
+    """Return the metrics to show of each rank: first what ranks are chosen by."""
+    names = ["kl_per_symbol", "ndcg5", "total_variation", "kl_per_word", "elsewhere"]
+    if "ndcg5" not in fidelity:
+        names.append("weight_agreement")
+    names.append("zeros")
+    if "total_variation" not in fidelity:  # the terminal has no room for more
+        names.append("relative_error")
+    return [name for name in names if name in fidelity]
 
 
 def show_rounds(rounds: Sequence[HankelRound | ConditionalRound]) -> None:
     """Print the fidelity of the automaton of largest rank after each round of queries."""
     shown = titled("Fidelity by queries")
-    names = [each.name for each in fields(rounds[0]) if each.name != "score"]
+    names = [each.name for each in fields(rounds[0]) if each.name not in ("score", "ndcg5")]
     for name in (*names, "score"):
         shown.add_column("queries" if name == "questions" else name, justify="right")
     for each in rounds:
@@ -176,11 +204,8 @@ def show_comparison(words: Words, box: FloatArray, automaton: FloatArray) -> Non
 
 
 def some_ranks(max_rank: int, best: int, fitted: Iterable[int] = ()) -> list[int]:
-    """Return about ten ranks to show: the fitted ones, the best and the largest.
-
-    Where none was fitted, small ones and ever larger ones.
-    """
-    wanted = {1, *(set(fitted) or {2, 3, 5, 8, 13, 21, 34, 55, 89}), best, max_rank}
+    """Return about ten ranks to show: those that are fitted, the best and the largest."""
+    wanted = {1, *CONDITIONAL.fitted_ranks, *fitted, best, max_rank}
     if max_rank <= 10:
         wanted = set(range(1, max_rank + 1))
     return sorted(rank for rank in wanted if rank <= max_rank)

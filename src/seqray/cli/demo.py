@@ -57,7 +57,7 @@ def command(output: Path, seed: int) -> None:
     terminal.print(_headline("2. An automaton", text))
     best = extraction.best_rank()
     ranks = some_ranks(extraction.max_rank, best, settings.get("fitted_ranks", ()))
-    show_ranks(extraction.fidelity, ranks, best)
+    show_ranks(extraction.fidelity, ranks, best, extraction.compared_on)
     wa = extraction.best()
     words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.query(box, words)
@@ -65,6 +65,7 @@ def command(output: Path, seed: int) -> None:
     show_fidelity(
         reference.compare(wa, intervals=True),
         f"3. How faithful  {best} states, on new words from the box",
+        f"{len(words):,} words drawn from the box",
     )
     terminal.print()
     show_comparison(words, reference.weights, wa.weights(words))

@@ -104,7 +104,7 @@ def _evaluate(options: EvaluateOptions) -> None:
     path = store_path(options.box, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader
-        words = _words(options, box)
+        words, source = _words(options, box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
         if options.worst:
@@ -117,6 +117,7 @@ def _evaluate(options: EvaluateOptions) -> None:
             "states": automaton.n_states,
             "words": fidelity.n_words,
             "prefixes": fidelity.n_prefixes,
+            "source": source,
             "intervals": dict(fidelity.intervals),
         }
         if options.worst:
@@ -124,16 +125,17 @@ def _evaluate(options: EvaluateOptions) -> None:
         click.echo(json_line({**fidelity.as_dict(), **extra}))
         return
     states = counted(automaton.n_states, "state")
-    show_fidelity(fidelity, f"{options.automaton} ({states}) against {shown_box}")
+    show_fidelity(fidelity, f"{options.automaton} ({states}) against {shown_box}", source)
     if options.worst:
         _show_worst(worst, opened.alphabet, by_next=by_next)
 
 
-def _words(options: EvaluateOptions, box: BlackBox) -> Words:
-    """Read the words of a file, or draw some."""
+def _words(options: EvaluateOptions, box: BlackBox) -> tuple[Words, str]:
+    """Read the words of a file, or draw some; also say which words they are."""
     if options.words is not None:
-        return read_box_words(options.words, box, options.max_length)
-    words, _ = drawn_words(box, seed=0, max_length=options.max_length)
+        words = read_box_words(options.words, box, options.max_length)
+        return words, f"{counted(len(words), 'word')} of {options.words}"
+    words, source = drawn_words(box, seed=0, max_length=options.max_length)
     if not predicts(box):
         click.echo(
             f"Compared on random words of up to {words.lengths.max()} symbols, because "
@@ -141,7 +143,7 @@ def _words(options: EvaluateOptions, box: BlackBox) -> Words:
             "words of your own --words FILE.",
             err=True,
         )
-    return words
+    return words, source
 
 
 def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool) -> None:

@@ -90,8 +90,8 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     default="auto",
     show_default=True,
     metavar="auto|N",
-    help="The number of states that later commands use. auto: the smallest whose loss on "
-    "held-out words is within 0.0001 of the best.",
+    help="The number of states that later commands use. auto: the smallest whose fidelity score "
+    "on held-out words is close to the best, see docs/method.md.",
 )
 @click.option(
     "--max-length", type=click.IntRange(1), help="Longest word drawn; longer ones are cut."
@@ -115,8 +115,9 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     "--target",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SCORE",
-    help="Stop early once the validation fidelity reaches this value: NDCG5 on held-out words. "
-    "Where the box does not predict next symbols, 0.9 means that weights are off by a tenth.",
+    help="Stop early once the fidelity score on held-out words reaches this value: 2 to the power "
+    "of minus the bits lost per symbol, so that 0.99 means 0.0145 bits. Where the box does not "
+    "predict next symbols, 0.9 means that weights are off by a tenth.",
 )
 @click.option(
     "--counterexamples",
@@ -262,7 +263,7 @@ def _show(extraction: Extraction, chosen: int, answers: Path | None) -> None:
     if settings.counterexamples:
         show_searches(settings.counterexamples)
     ranks = some_ranks(extraction.max_rank, chosen, settings.get("fitted_ranks", ()))
-    show_ranks(extraction.fidelity, ranks, chosen)
+    show_ranks(extraction.fidelity, ranks, chosen, extraction.compared_on)
 
 
 def _queries(settings: ExtractionSettings) -> str:

@@ -17,8 +17,8 @@ class BoxRow(NamedTuple):
     ``perplexity_target`` is that of the target itself, ``perplexity_box`` that of the box, and
     ``quality`` the first over the second. With the box itself as the reference:
     ``perplexity_test`` and ``perplexity_rnn``, on S_test and on S_RNN. ``ndcg1``, ``ndcg5`` and
-    ``kl`` compare the box with the target on S_test. ``wer_target`` is the target's word error
-    rate on S_test, ``wer_box_test`` and ``wer_box_rnn`` are the box's on either set.
+    ``kl``, the paper's, compare the box with the target on S_test. ``wer_target`` is the target's
+    word error rate on S_test, ``wer_box_test`` and ``wer_box_rnn`` are the box's on either set.
 
     Examples
     --------

@@ -41,7 +41,7 @@ LABELS = {
     "ndcg1": "NDCG₁",
     "ndcg5": "NDCG₅",
     "perplexity_ratio": "perplexity ratio",
-    "kl": "KL divergence in bits",
+    "kl": "the paper's KL, in bits",
     "wer": "word error rate",
     "zeros": "weights not positive, %",
 }

@@ -124,7 +124,7 @@ class Findings:
         """How the fidelity of seqray's own method grows with its queries, by problem."""
         return {
             problem: [
-                RoundReached(each["questions"], _number(each.get("score", each.get("ndcg5"))))
+                RoundReached(each["questions"], _number(each.get("ndcg5", each.get("score"))))
                 for each in rounds
             ]
             for about in self.about.values()

@@ -128,6 +128,9 @@ def page_text(findings: Findings, images: str, missing: Mapping[str, str]) -> st
         "stands seqray's own method on the same networks; all that is not said to be its own is by "
         "the paper's. This page is made by `seqray report`; every figure on it is computed from "
         "the tables of results.",
+        "Perplexity, the perplexity ratio and the KL divergence are here as in the paper: both "
+        "sides are normalised over the evaluation words, so that a few short words carry them. "
+        "Everywhere else seqray measures the divergence in bits per symbol (docs/method.md).",
         runs_text(findings),
         *_own_method(findings, images, missing),
         "## In a few figures",

@@ -34,6 +34,8 @@ LESS_IS_BETTER = ("kl", "wer", "zeros")
 class Result(NamedTuple):
     """How faithful one automaton is on one set of words.
 
+    ``perplexity_ratio`` and ``kl`` are the paper's, both sides normalised over these words.
+
     Examples
     --------
     >>> Result("3", "paper", 300, 300, 20, "test", "all", 0.9, 0.95, 0.99, 0.1, 0.3, 0.02).rank

@@ -17,6 +17,7 @@ from seqray.explain.probable import grown_prefixes
 from seqray.explain.text import Section, as_text, next_name
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
+from seqray.extraction.settings import CONDITIONAL
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.formatting import shortened, significant
@@ -24,7 +25,7 @@ from seqray.util.formatting import shortened, significant
 N_PREFIXES = 300
 """How many prefixes, the most probable ones at the largest rank, are compared."""
 
-RANKS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
+RANKS = (1, *CONDITIONAL.fitted_ranks)
 """The ranks that are compared if none are named, up to the largest there is."""
 
 

@@ -329,7 +329,7 @@ def _trust(e: WordExplanation) -> Section | None:
     """Show how faithful the automaton is to the box, here."""
     if e.fidelity is None:
         return None
-    names = ("ndcg5", "disagreement", "kl_per_symbol", "relative_error", "sign_agreement")
+    names = ("kl_per_symbol", "ndcg5", "disagreement", "relative_error", "sign_agreement")
     meanings = {**MEANINGS, "ndcg5": "how good its order of next symbols is; 1 is the box's own"}
     rows = [(n, significant(e.fidelity[n]), meanings[n]) for n in names if n in e.fidelity]
     note = f"on the word and {e.fidelity.n_words - 1} words with one edit, with all their prefixes."

@@ -110,7 +110,8 @@ def page_content(
     """
     alphabet = subject.automata.largest.alphabet
     fidelity = dict(subject.fidelity) if recorded is None else dict(recorded.fidelity)
-    source = "held-out words" if recorded is None else recorded.source
+    compared_on = "held-out words" if subject.extraction is None else subject.extraction.compared_on
+    source = compared_on if recorded is None else recorded.source
     document = {
         "format": FORMAT,
         "version": VERSION,

@@ -96,8 +96,9 @@ def extract(
         the largest part that is complete. ``seconds`` is its old name.
     target
         Stop early once the fidelity score on held-out words reaches this value
-        (`seqray.fidelity.table.Fidelity.score`). Queries begin with a small part. Not for a basis
-        that is given.
+        (`seqray.fidelity.table.Fidelity.score`). For a box that predicts, 0.99 means that the
+        automaton loses 0.0145 bits per symbol, −log₂ 0.99. Queries begin with a small part. Not
+        for a basis that is given.
     counterexamples
         How many times to search for words on which box and automaton disagree, and to learn from
         half of them; the other half joins the held-out words. For rare behaviour that matters.
@@ -209,13 +210,14 @@ def _warn_of_low_score(fidelity: FidelityTable) -> None:
     score = fidelity.at(rank).score
     if score >= LOW_SCORE:
         return
-    predicts = "ndcg5" in fidelity.at(rank)
+    best = fidelity.at(rank)
+    predicts = "kl_per_symbol" in best
     logger.warning(
         "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
         "copy: %s. Query more prefixes and suffixes (--prefixes, --suffixes), allow more "
         "states (--max-rank)%s",
         *(rank, score),
-        "its order of next symbols is often not the box's"
+        f"it loses {best['kl_per_symbol']:.2g} bits per symbol of {best['entropy_per_symbol']:.3g}"
         if predicts
         else f"its weights are off by about {100 * (1 - score):.0f} %",
         " or draw longer words (--max-length)"

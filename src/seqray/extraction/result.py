@@ -20,11 +20,14 @@ from seqray.extraction.conditional.parts import (
     SearchOutcome,
 )
 from seqray.extraction.hankel.rounds import HankelRound
-from seqray.extraction.request import Purpose, named_purpose
+from seqray.extraction.request import Method, Purpose, named_purpose
 from seqray.extraction.structured.copies import Copy
-from seqray.fidelity.table import TOLERANCE, FidelityTable
+from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import RankError, StopReason
+
+COUNTS = ("questions", "words", "contexts", "prefixes", "suffixes")
+"""The fields of rounds that are counts."""
 
 EARLIER_NAMES = {"asked": "query_mode"}
 """Settings of old run folders that have another name now."""
@@ -173,23 +176,26 @@ def _to_json(value: Any) -> Any:
 
 
 def _read_rounds(rounds: Sequence[Mapping[str, Any]]) -> tuple[HankelRound | ConditionalRound, ...]:
-    """Return the rounds of a run folder."""
+    """Return the rounds of a run folder; what is no count in old ones is the score."""
     kinds = (HankelRound, ConditionalRound)
-    return tuple(kinds["contexts" in each](**_renamed(each, "score", kinds)) for each in rounds)
+    known = [COUNTS, (*COUNTS, "ndcg5")]
+    return tuple(
+        kinds["contexts" in each](**_renamed(each, "score", known["score" in each]))
+        for each in rounds
+    )
 
 
 def _read_searches(searches: Sequence[Mapping[str, Any]]) -> tuple[CounterexampleSearch, ...]:
     """Return the searches for counterexamples of a run folder."""
-    kinds = (CounterexampleSearch,)
-    renamed = [_renamed(each, "distance", kinds) for each in searches]
+    known = [each.name for each in fields(CounterexampleSearch)]
+    renamed = [_renamed(each, "distance", known) for each in searches]
     return tuple(
         CounterexampleSearch(**{**each, "then": SearchOutcome(each["then"])}) for each in renamed
     )
 
 
-def _renamed(record: Mapping[str, Any], name: str, kinds: tuple[type, ...]) -> dict[str, Any]:
+def _renamed(record: Mapping[str, Any], name: str, known: Sequence[str]) -> dict[str, Any]:
     """Return a record with the one field renamed that has another name in old run folders."""
-    known = {each.name for kind in kinds for each in fields(kind)}
     return {key if key in known else name: value for key, value in record.items()}
 
 
@@ -260,12 +266,12 @@ class Extraction:
     def best_rank(self, *, tolerance: float | None = None) -> int:
         """Return the smallest rank that on held-out words is within a tolerance of the best.
 
-        What counts is `Fidelity.score`. Without a tolerance, a rank that was
-        chosen by hand when a run was saved comes first.
+        What counts is `Fidelity.score`. Without a tolerance, a rank that was chosen by hand when a
+        run was saved comes first, and then what `FidelityTable.best_rank` says.
         """
         if tolerance is None and self.settings.rank is not None:
             return self.settings.rank
-        return self.fidelity.best_rank(TOLERANCE if tolerance is None else tolerance)
+        return self.fidelity.best_rank(tolerance)
 
     def best(
         self,
@@ -310,7 +316,7 @@ class Extraction:
         if not ranks:
             raise RankError(f"no automaton has at most {most} states: expected 1 or more")
         some = FidelityTable(tuple(ranks), tuple(self.fidelity[rank] for rank in ranks))
-        return some.best_rank(TOLERANCE if tolerance is None else tolerance)
+        return some.best_rank(tolerance)
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -321,6 +327,12 @@ class Extraction:
     def predicts(self) -> bool:
         """Whether the box predicts next symbols."""
         return "ndcg5" in self.fidelity.fidelities[0]
+
+    @property
+    def compared_on(self) -> str:
+        """Which words the ranks were compared on, for people."""
+        is_drawn = self.settings.method == Method.CONDITIONAL
+        return "held-out words drawn from the box" if is_drawn else "held-out words"
 
     def __repr__(self) -> str:
         copies = f", {len(self.copies)} copies" if self.copies else ""

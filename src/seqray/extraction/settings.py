@@ -46,8 +46,9 @@ class ConditionalSettings:
         How many endings of the words that lead to a disagreement become suffixes.
     counterexample_share
         How much counterexamples count in the SVD and in the fit, relative to all other words.
-    max_ndcg_loss
-        How much of NDCG₅ on held-out words learning from counterexamples may cost.
+    max_ratio_loss, max_ndcg_loss
+        How much of the ratio per symbol, and of NDCG₅, on held-out words learning from
+        counterexamples may cost.
     max_learnt_distance
         Above this total variation distance a behaviour counts as not learnt.
 
@@ -78,6 +79,7 @@ class ConditionalSettings:
     min_counterexamples: int = 8
     n_endings: int = 12
     counterexample_share: float = 0.1
+    max_ratio_loss: float = 1e-2
     max_ndcg_loss: float = 1e-3
     max_learnt_distance: float = 0.1
 

@@ -36,6 +36,9 @@ NORMAL_QUANTILE = 1.96
 STUDENT_QUANTILE = 2.01
 """Of Student's distribution with `N_GROUPS` - 1 degrees of freedom, for `CONFIDENCE_LEVEL`."""
 
+MAX_ROUNDING = 1e-12
+"""A metric above 0 that no sample makes larger than this is 0, but for rounding."""
+
 MAX_NUMBERS_DRAWN = 2**21
 """Numbers that are drawn at once, so that memory is bounded."""
 
@@ -98,7 +101,8 @@ def _widened(
 ) -> Interval | None:
     """Return a percentile interval, joined with the one by logarithms where a metric is skewed."""
     below_1 = kind is IntervalKind.SKEWED_BELOW_1
-    if kind is IntervalKind.PERCENTILE or (below_1 and ends[0] == 1):  # 1: no word loses anything
+    no_word_loses = ends[0] == 1 if below_1 else ends[1] <= MAX_ROUNDING
+    if kind is IntervalKind.PERCENTILE or no_word_loses:
         return ends
     others = _skewed(estimate, n_words, below_1)
     return None if others is None else (min(ends[0], others[0]), max(ends[1], others[1]))

@@ -21,6 +21,11 @@ def ratio(above: FloatArray, below: FloatArray) -> Estimate:
     return lambda drawn: (drawn @ above) / (drawn @ below)
 
 
+def _not_negative(estimate: Estimate) -> Estimate:
+    """Return an estimate of what is at least 0, but for rounding."""
+    return lambda drawn: np.maximum(0.0, estimate(drawn))
+
+
 def along_words(tree: PrefixTree, values: FloatArray) -> FloatArray:
     """Return the sums of one value per node over the prefixes of each word, ``(n_words,)``.
 
@@ -57,12 +62,14 @@ def next_estimates(
         for n in (1, 5)
     }
     by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
-    by_node["kl_per_symbol"] = next_metrics.divergences(probabilities.T, predicted.T)
     leak = leak_of(probabilities.T)
     if leak.any():
         by_node["elsewhere"] = next_metrics.elsewhere_errors(leak, predicted.T)
     n_prefixes = along_words(tree, np.ones(len(tree)))
     estimates = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
+    bits = along_words(tree, next_metrics.divergences(probabilities.T, predicted.T))
+    estimates["kl_per_symbol"] = _not_negative(ratio(bits, n_prefixes))
+    estimates["kl_per_word"] = _not_negative(ratio(bits, np.ones(len(bits))))
     # A wrong guess belongs to the node that comes next, and at the end of a word to the word.
     wrong = np.zeros(len(tree))
     wrong[1:] = first[tree.parent[1:]] != tree.symbol[1:]

@@ -98,6 +98,9 @@ class Metric:
         Whether it has no interval for an automaton with negative weights. Such an automaton may
         give a word or a next symbol a weight that is not positive. That counts about 100 bits,
         however rare it is, so a sample in which it does not occur says nothing of it.
+    from_estimate
+        Turns a value of the estimate into one of the metric, monotonically; None: they are the
+        same. So a metric that follows from another has the interval that follows from the other's.
 
     Examples
     --------
@@ -115,12 +118,20 @@ class Metric:
     interval: IntervalKind | None = None
     estimate: Callable[[Comparison], Estimate | None] | None = None
     needs_positive: bool = False
+    from_estimate: Callable[[float], float] | None = None
 
     def estimate_of(self, comparison: Comparison) -> Estimate | None:
         """Return how to measure it on drawn words; None where it makes no sense for a box."""
         if self.estimate is not None:
             return self.estimate(comparison)
         return comparison.estimates.get(self.name)
+
+    def interval_of(self, ends: Interval) -> Interval:
+        """Return the interval of the metric, given that of its estimate."""
+        if self.from_estimate is None:
+            return ends
+        low, high = sorted(self.from_estimate(end) for end in ends)
+        return low, high
 
 
 def _of_weights(
@@ -175,40 +186,75 @@ def _perplexity_ratio(both: Comparison) -> float | None:
 
 METRICS = (
     Metric(
-        "perplexity",
-        "perplexity of the automaton, words weighted as by the box (or the target)",
-        _perplexity,
-    ),
-    Metric(
-        "perplexity_box",
-        "the same of the box itself: what a perfect copy would have",
-        _perplexity_box,
-    ),
-    Metric(
-        "perplexity_ratio",
-        "perplexity_box / perplexity; 1 is a perfect copy",
-        _perplexity_ratio,
+        "kl_per_symbol",
+        "divergence from the box's next symbols: bits lost per symbol",
+        _of_next("kl_per_symbol"),
         IntervalKind.SKEWED,
         needs_positive=True,
     ),
     Metric(
-        "kl",
-        "divergence from the box (the target if given) to the automaton, bits per word",
-        _if_distribution(lambda both, p: word_metrics.kl_divergence(p, both.automaton.weights)),
+        "kl_per_word",
+        "the same summed over a word and its end: bits lost per word",
+        _of_next("kl_per_word"),
         IntervalKind.SKEWED,
         needs_positive=True,
     ),
     Metric(
-        "zeros",
-        "share of words to which the automaton gives no positive weight",
-        _if_distribution(lambda both, p: word_metrics.zeros(both.automaton.weights)),
-        IntervalKind.SHARE_OF_WORDS,
+        "ratio_per_symbol",
+        "2 to the power of minus kl_per_symbol; 1 is a perfect copy",
+        _of_next("ratio_per_symbol"),
+        IntervalKind.SKEWED,
+        lambda both: both.estimates.get("kl_per_symbol"),
+        needs_positive=True,
+        from_estimate=lambda bits: 2.0**-bits,
     ),
     Metric(
-        "log_error",
-        "difference of the logarithms of two weights, mean, bits per word, at most 3",
-        _if_distribution(
-            lambda both, p: word_metrics.log_error(both.box.weights, both.automaton.weights)
+        "entropy_per_symbol",
+        "entropy of the box's next symbols: the bits per symbol that a perfect copy needs",
+        _of_next("entropy_per_symbol"),
+    ),
+    Metric(
+        "ndcg1",
+        "how good the automaton's first next symbol is by the box's probabilities",
+        _of_next("ndcg1"),
+        IntervalKind.SKEWED_BELOW_1,
+    ),
+    Metric(
+        "ndcg5",
+        "the same for its first five; 1 is the box's own order",
+        _of_next("ndcg5"),
+        IntervalKind.SKEWED_BELOW_1,
+    ),
+    Metric(
+        "disagreement",
+        "share of prefixes after which the two first choices differ",
+        _of_next("disagreement"),
+        IntervalKind.PERCENTILE,
+    ),
+    Metric(
+        "wer",
+        "share of next symbols that are not the automaton's first choice",
+        _of_next("wer"),
+        IntervalKind.PERCENTILE,
+    ),
+    Metric(
+        "wer_box",
+        "share of next symbols that are not the box's first choice",
+        _of_next("wer_box"),
+    ),
+    Metric(
+        "elsewhere",
+        "difference of the probabilities to leave the alphabet, mean over prefixes",
+        _of_next_symbols(next_symbol_metrics.elsewhere),
+        IntervalKind.PERCENTILE,
+    ),
+    # Measured by extractions that search for counterexamples, on the words of that search.
+    Metric("total_variation", "total variation distance, after words on which both disagreed"),
+    Metric(
+        "weight_agreement",
+        "how nearly the two weights agree, geometric mean; words of weight 0 count",
+        lambda both: word_metrics.weight_agreement(
+            both.box.weights, both.automaton.weights, both.negligible
         ),
     ),
     Metric(
@@ -233,56 +279,43 @@ METRICS = (
         _of_weights(word_metrics.sign_agreement),
     ),
     Metric(
-        "weight_agreement",
-        "how nearly the two weights agree, geometric mean; words of weight 0 count",
-        lambda both: word_metrics.weight_agreement(
-            both.box.weights, both.automaton.weights, both.negligible
+        "log_error",
+        "difference of the logarithms of two weights, mean, bits per word, at most 3",
+        _if_distribution(
+            lambda both, p: word_metrics.log_error(both.box.weights, both.automaton.weights)
         ),
     ),
     Metric(
-        "ndcg1",
-        "how good the automaton's first next symbol is by the box's probabilities",
-        _of_next("ndcg1"),
-        IntervalKind.SKEWED_BELOW_1,
+        "zeros",
+        "share of words to which the automaton gives no positive weight",
+        _if_distribution(lambda both, p: word_metrics.zeros(both.automaton.weights)),
+        IntervalKind.SHARE_OF_WORDS,
     ),
     Metric(
-        "ndcg5",
-        "the same for its first five; 1 is the box's own order",
-        _of_next("ndcg5"),
-        IntervalKind.SKEWED_BELOW_1,
+        "perplexity",
+        "the paper's: both normalised over these words, which are weighted as by the box "
+        "(or the target)",
+        _perplexity,
     ),
     Metric(
-        "wer",
-        "share of next symbols that are not the automaton's first choice",
-        _of_next("wer"),
-        IntervalKind.PERCENTILE,
+        "perplexity_box",
+        "the same of the box itself: what a perfect copy would have",
+        _perplexity_box,
     ),
     Metric(
-        "wer_box",
-        "share of next symbols that are not the box's first choice",
-        _of_next("wer_box"),
-    ),
-    Metric(
-        "disagreement",
-        "share of prefixes after which the two first choices differ",
-        _of_next("disagreement"),
-        IntervalKind.PERCENTILE,
-    ),
-    Metric(
-        "kl_per_symbol",
-        "divergence of the next-symbol distributions, bits per symbol",
-        _of_next("kl_per_symbol"),
+        "perplexity_ratio",
+        "perplexity_box / perplexity; a few heavy words decide it",
+        _perplexity_ratio,
         IntervalKind.SKEWED,
         needs_positive=True,
     ),
     Metric(
-        "elsewhere",
-        "difference of the probabilities to leave the alphabet, mean over prefixes",
-        _of_next_symbols(next_symbol_metrics.elsewhere),
-        IntervalKind.PERCENTILE,
+        "kl",
+        "the paper's divergence: both normalised over these words, bits per word",
+        _if_distribution(lambda both, p: word_metrics.kl_divergence(p, both.automaton.weights)),
+        IntervalKind.SKEWED,
+        needs_positive=True,
     ),
-    # Measured by extractions that search for counterexamples, on the words of that search.
-    Metric("total_variation", "total variation distance, after words on which both disagreed"),
 )
 """All metrics, in the order in which they are shown."""
 
@@ -309,4 +342,8 @@ def intervals_of(comparison: Comparison, *, positive: bool) -> dict[str, Interva
         if estimate is not None:
             kinds[metric.name], estimates[metric.name] = metric.interval, estimate
     intervals = confidence_intervals(estimates, kinds, len(comparison.box.weights))
-    return {metric.name: intervals[metric.name] for metric in METRICS if metric.name in intervals}
+    return {
+        metric.name: metric.interval_of(intervals[metric.name])
+        for metric in METRICS
+        if metric.name in intervals
+    }

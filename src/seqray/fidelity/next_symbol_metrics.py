@@ -121,24 +121,47 @@ def disagreement(
 def kl_per_symbol(
     reference_next: FloatArray, probabilities: FloatArray, counts: FloatArray
 ) -> float:
-    """Return the `divergences` of the next symbols, averaged over prefixes.
+    """Return the `divergences` of the next symbols, averaged over prefixes, in bits per symbol.
+
+    On words drawn from the reference this estimates the divergence of the two distributions of
+    words, divided by the mean number of symbols of a word, its end included.
 
     >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
     2.0
     """
-    return average(divergences(reference_next, probabilities), counts)
+    return max(0.0, average(divergences(reference_next, probabilities), counts))
+
+
+def kl_per_word(
+    reference_next: FloatArray, probabilities: FloatArray, follows: FloatArray
+) -> float:
+    """Return the `divergences` of the next symbols, summed over the prefixes of a word, in bits.
+
+    The mean over words. On words drawn from the reference P it estimates the divergence from P to
+    the prediction Q, the mean of log₂ P(w) / Q(w), and varies less than that mean does. ``follows``
+    is `seqray.automata.tree.PrefixTree.counts`, shape ``(n_nodes, n_symbols + 1)``.
+
+    >>> follows = np.array([[3.0, 1.0]])  # one word, of three symbols
+    >>> kl_per_word(np.array([[0.75, 0.25]]), np.array([[0.375, 0.25]]), follows)
+    3.0
+    """
+    counts = follows.sum(axis=1)
+    n_prefixes, n_words = counts.sum(), follows[:, -1].sum()
+    return kl_per_symbol(reference_next, probabilities, counts) * float(n_prefixes / n_words)
 
 
 def divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Return Σ p log₂(p / q) of the next symbols at each node in bits, shape ``(n_nodes,)``.
 
-    Predicted entries below `SMALLEST_WEIGHT` count as that; rows are not normalised again, as those
-    of an automaton already sum to one with their negative entries. Reference entries that are not
-    positive add nothing. Where the reference leaks, what it lacks to sum to one is one more
-    outcome, and so is what the prediction lacks.
+    Predicted entries below `SMALLEST_WEIGHT` count as that. Those of a row with negative entries
+    sum to more than one without these: they are scaled to one, so that no divergence is negative.
+    Reference entries that are not positive add nothing. Where the reference leaks, what it lacks to
+    sum to one is one more outcome, and so is what the prediction lacks.
 
     >>> divergences(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]))
     array([2.])
+    >>> divergences(np.array([[0.5, 0.5, 0.0]]), np.array([[1.0, 1.0, -1.0]]))
+    array([0.])
     >>> divergences(np.array([[0.5, 0.0]]), np.array([[0.25, 0.25]]))
     array([0.5])
     """
@@ -146,7 +169,14 @@ def divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatA
     p = np.maximum(reference_next, 0)
     q = np.maximum(probabilities, SMALLEST_WEIGHT)
     bits = np.log2(np.maximum(p, SMALLEST_WEIGHT)) - np.log2(q)
-    return np.asarray((p * bits).sum(axis=1)) + _leaked_bits(leak_of(reference_next), probabilities)
+    scaled = p.sum(axis=1) * _bits_of_scale(q.sum(axis=1))
+    leaked = _leaked_bits(leak_of(reference_next), probabilities)
+    return np.asarray((p * bits).sum(axis=1) + scaled + leaked)
+
+
+def _bits_of_scale(totals: FloatArray) -> FloatArray:
+    """Return log₂ of what rows with these sums are divided by: a sum above one, else one."""
+    return np.asarray(np.log2(np.maximum(totals, 1.0)))
 
 
 def _leaked_bits(leak: FloatArray, probabilities: FloatArray) -> FloatArray:
@@ -209,7 +239,10 @@ class NextSymbolReference(NamedTuple):
     per_gain: dict[int, FloatArray]  # visits / ideal gain, for NDCG₁ and NDCG₅
     no_gain: dict[int, float]  # the share of prefixes where no gain is possible: they count 1
     per_bit: FloatArray  # visits · p, what log₂ q is summed with
-    entropy: float  # −Σ visits · p · log₂ p
+    per_scale: FloatArray  # visits · Σ p, what the logarithm of a row's scale is summed with
+    own_bits: float  # Σ visits · p · log₂ p
+    entropy: float  # −Σ visits · p · log₂ p, elsewhere one of the outcomes
+    word_length: float  # the mean number of prefixes of a word
     wer: float
     leak: FloatArray  # the probability of symbols outside the alphabet
 
@@ -225,6 +258,9 @@ class NextSymbolReference(NamedTuple):
             for n, gain in ideal.items()
         }
         per_bit = np.maximum(probabilities, 0) * visits
+        own_bits = np.vdot(per_bit, np.log2(np.maximum(probabilities, SMALLEST_WEIGHT)))
+        leak = leak_of(probabilities.T)
+        leak_bits = (visits * leak) @ np.log2(np.maximum(leak, SMALLEST_WEIGHT))
         return cls(
             probabilities,
             follows,
@@ -233,9 +269,12 @@ class NextSymbolReference(NamedTuple):
             per_gain,
             {n: float(visits[gain == 0].sum()) for n, gain in ideal.items()},
             per_bit,
-            -float(np.vdot(per_bit, np.log2(np.maximum(probabilities, SMALLEST_WEIGHT)))),
+            per_bit.sum(axis=0),
+            float(own_bits),
+            max(0.0, -float(own_bits + leak_bits)),
+            float(follows.sum() / follows[-1].sum()),
             word_error_rate(probabilities.T, follows.T),
-            leak_of(probabilities.T),
+            leak,
         )
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
@@ -244,18 +283,24 @@ class NextSymbolReference(NamedTuple):
         cuts = range(0, n_nodes, NODES_PER_CHUNK)
         sums = sum(self._sums(predicted, slice(cut, cut + NODES_PER_CHUNK)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
-        values = {
+        leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T)) if self.leaks else 0.0
+        kl_per_symbol = max(0.0, self.own_bits - bits + leaked)  # it is, but for rounding
+        return {
+            "kl_per_symbol": kl_per_symbol,
+            "kl_per_word": kl_per_symbol * self.word_length,
+            "ratio_per_symbol": 2.0**-kl_per_symbol,
+            "entropy_per_symbol": self.entropy,
             "ndcg1": float(np.minimum(1, ndcg1 + self.no_gain[1])),  # it is, but for rounding
             "ndcg5": float(np.minimum(1, ndcg5 + self.no_gain[5])),
             "wer": 1 - right / float(self.follows.sum()),
             "wer_box": self.wer,
             "disagreement": differ,
-            "kl_per_symbol": -self.entropy - bits,
         }
-        if self.leak.any():
-            leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T))
-            values["kl_per_symbol"] = max(0.0, values["kl_per_symbol"] + leaked)
-        return values
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the box gives probability to symbols outside the alphabet."""
+        return bool(self.leak.any())
 
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
         """Sum what each metric sums, over some nodes: few enough to stay in the cache."""
@@ -264,6 +309,7 @@ class NextSymbolReference(NamedTuple):
         first = _first(place)
         gain = discounted_gain(probabilities.T, place, 5)
         bits = np.maximum(predicted, SMALLEST_WEIGHT)
+        scale = _bits_of_scale(bits.sum(axis=0))
         np.log2(bits, out=bits)
         nodes = np.arange(len(first))
         return np.array(
@@ -272,7 +318,7 @@ class NextSymbolReference(NamedTuple):
                 gain @ self.per_gain[5][here],
                 self.follows[:, here][first, nodes].sum(),
                 self.visits[here] @ (first != self.first[here]),
-                np.einsum("ij,ij->", self.per_bit[:, here], bits),
+                np.einsum("ij,ij->", self.per_bit[:, here], bits) - self.per_scale[here] @ scale,
             ]
         )
 

@@ -15,7 +15,22 @@ from seqray.util.arrays import FloatArray
 from seqray.util.errors import MissingMetricError, MissingRankError
 
 TOLERANCE = 1e-4
-"""How much worse than the best rank a smaller one may score, to be chosen instead."""
+"""How much worse than the best rank a smaller one may score, to be chosen instead: by weights."""
+
+PREDICTION_TOLERANCE = 1e-3
+"""The same where the score is a ratio per symbol: about 0.0014 bits per symbol.
+
+For a box whose entropy per symbol is below one bit, it is less by that factor.
+"""
+
+MAX_LOSS_FACTOR = 50
+"""A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
+
+EXACT_TOLERANCE = 1e-6
+"""An automaton whose fidelity score is as near to 1 counts as exact."""
+
+EQUAL_SCORES = 1e-9
+"""Up to this difference two fidelity scores count as equal."""
 
 EARLIER_NAMES = {"apart": "total_variation"}
 """Metrics that had another name in files of earlier versions."""
@@ -62,20 +77,37 @@ class Fidelity(Mapping[str, float]):
     def score(self) -> float:
         """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
-        Where the box predicts next symbols: NDCG₅, less a tenth of ``total_variation`` where
-        counterexamples were searched for, less a tenth of ``elsewhere`` where the box leaks.
-        Where it does not predict: ``weight_agreement``; 0.9 means that weights are off by a tenth
-        on average.
+        Where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power of minus
+        ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were searched
+        for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved without
+        ``kl_per_symbol``, NDCG₅ has its place.
+        Where the box does not predict: ``weight_agreement``; 0.9 means that weights are off by a
+        tenth on average.
 
-        >>> Fidelity({"ndcg5": 0.9, "weight_agreement": 0.5}, 2, 9).score
-        0.9
+        >>> Fidelity({"kl_per_symbol": 1.0, "ndcg5": 0.9, "weight_agreement": 0.6}, 2, 9).score
+        0.5
         >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
         0.5
         """
-        if "ndcg5" in self.metrics:
-            distance = self.metrics.get("total_variation", 0.0)
-            return self.metrics["ndcg5"] - distance / 10 - self.metrics.get("elsewhere", 0.0) / 10
-        return self.weights_score
+        if "kl_per_symbol" in self.metrics:
+            score = float(2.0 ** -self.metrics["kl_per_symbol"])
+        elif "ndcg5" in self.metrics:
+            score = self.metrics["ndcg5"]
+        else:
+            return self.weights_score
+        distance, leak = (self.metrics.get(n, 0.0) for n in ("total_variation", "elsewhere"))
+        return score - distance / 10 - leak / 10
+
+    def is_nearer_than(self, other: Fidelity) -> bool:
+        """Whether the score is higher than another's; of equal scores, whether NDCG₅ is.
+
+        >>> near, far = (Fidelity({"kl_per_symbol": 0.5, "ndcg5": x}, 2, 9) for x in (0.9, 0.8))
+        >>> near.is_nearer_than(far), far.is_nearer_than(near), near.is_nearer_than(near)
+        (True, False, False)
+        """
+        if abs(self.score - other.score) <= EQUAL_SCORES:
+            return self.metrics.get("ndcg5", 0.0) > other.metrics.get("ndcg5", 0.0)
+        return self.score > other.score
 
     @property
     def weights_score(self) -> float:
@@ -88,9 +120,17 @@ class Fidelity(Mapping[str, float]):
 
     @classmethod
     def from_saved(cls, row: Mapping[str, float], n_words: int, n_prefixes: int) -> Fidelity:
-        """Return a saved fidelity; metrics that this version does not have are left out."""
+        """Return a saved fidelity.
+
+        Metrics that this version does not have are left out; those that follow from the divergence
+        per symbol are added where an old run lacks them.
+        """
         renamed = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
         known = {name: value for name, value in renamed.items() if name in MEANINGS}
+        if "kl_per_symbol" in known:
+            known["kl_per_symbol"] = bits = max(0.0, known["kl_per_symbol"])  # it was rounded
+            known.setdefault("kl_per_word", bits * n_prefixes / n_words)
+            known.setdefault("ratio_per_symbol", 2.0**-bits)
         return cls(known, n_words, n_prefixes)
 
     def as_dict(self) -> dict[str, float]:
@@ -168,10 +208,25 @@ class FidelityTable(Mapping[int, Fidelity]):
         """The fidelity with the largest score."""
         return max(self.fidelities, key=lambda each: each.score)
 
-    def best_rank(self, tolerance: float = TOLERANCE) -> int:
-        """Return the smallest rank whose score is within a tolerance of the best."""
+    def best_rank(self, tolerance: float | None = None) -> int:
+        """Return the smallest rank whose score is within a tolerance of the best.
+
+        Without a tolerance it is `TOLERANCE`. Where next symbols were compared, it is
+        `PREDICTION_TOLERANCE`, and the rank may not lose more than `MAX_LOSS_FACTOR` times as much
+        as the best, unless it is exact (`EXACT_TOLERANCE`). So a box that is an automaton comes
+        back with all its states, however little some of them matter.
+        """
         loss = np.array([1 - each.score for each in self.fidelities])
+        if tolerance is None:
+            tolerance = self._tolerance(float(loss.min()))
         return self.ranks[first_near_best(loss, tolerance)]
+
+    def _tolerance(self, least_loss: float) -> float:
+        first = self.fidelities[0]
+        if "kl_per_symbol" not in first:
+            return TOLERANCE
+        most = PREDICTION_TOLERANCE * min(1.0, first.get("entropy_per_symbol", 1.0))
+        return min(most, max(EXACT_TOLERANCE, MAX_LOSS_FACTOR * least_loss) - least_loss)
 
     def rows(self) -> list[dict[str, float]]:
         """Return one dictionary per rank, with the rank first."""

@@ -62,9 +62,10 @@ def test_no_query_is_sent_twice_for_counterexamples(hasty):
     assert twice[0] == twice[1] < 300  # a few words, to see whether it changes its mind
 
 
-def test_learning_that_brings_no_automaton_nearer_is_undone(monkeypatch, caplog):
+@pytest.mark.parametrize("most", ["max_ndcg_loss", "max_ratio_loss"])
+def test_learning_that_brings_no_automaton_nearer_is_undone(monkeypatch, caplog, most):
     box = triggered_machine("abacabac")
-    monkeypatch.setattr(method, "SETTINGS", replace(CONDITIONAL, max_ndcg_loss=-1))
+    monkeypatch.setattr(method, "SETTINGS", replace(CONDITIONAL, **{most: -1}))
     plain, tried = (extract(box, **RARE_SIZES, counterexamples=n) for n in (0, 3))
     first, *others = tried.settings["counterexamples"]
     assert first["then"] == "no nearer"

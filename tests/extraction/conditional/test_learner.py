@@ -105,4 +105,4 @@ def test_an_earlier_fit_counts_where_the_last_one_was_not_made():
     before, last = extraction.settings["rounds"][2:]
     assert extraction.settings["stopped"] == "interrupted"
     assert extraction.settings["prefixes"] == 40
-    assert extraction.fidelity.at(3)["ndcg5"] == max(before["score"], last["score"])
+    assert extraction.fidelity.at(3).score == max(before["score"], last["score"])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import seqray
+from automata import markov_chain
 from conditional_boxes import SMALL, RecordedProgress, demo, machine, model
 from same_gru import native
 from seqray import WeightedAutomaton, extract, language_model
@@ -47,7 +48,8 @@ def test_the_settings_say_what_was_queried():
     assert set(settings["seconds"]) == {"choose", "fill", "svd", "fit"}
     (only,) = settings["rounds"]
     assert (only["words"], only["contexts"]) == (534, 40)
-    assert only["score"] == extraction.fidelity.at(3)["ndcg5"]
+    assert only["score"] == extraction.fidelity.at(3).score
+    assert only["ndcg5"] == extraction.fidelity.at(3)["ndcg5"]
 
 
 def test_every_step_of_a_network_is_counted_once():
@@ -103,6 +105,15 @@ def test_boxes_of_every_kind_are_copied(make):
         assert automaton.n_states == rank
         assert automaton.total == pytest.approx(1, abs=1e-4)
         assert np.isfinite([*extraction.fidelity.at(rank).values()]).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_markov_chain_comes_back_with_all_its_states(seed):
+    chain = markov_chain([0.1, 0.2, 0.05, 0.15], seed)
+    extraction = extract(chain, n_prefixes=300, max_rank=10)
+    assert extraction.best_rank() == 4
+    assert extraction.fidelity.at(4).score > 1 - 1e-5
+    assert extraction.fidelity.at(3)["ndcg5"] > 0.998  # the order of symbols needs fewer
 
 
 def test_the_same_seed_gives_the_same_at_any_pace(hasty):

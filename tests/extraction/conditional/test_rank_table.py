@@ -7,6 +7,7 @@ from seqray.extraction.conditional import learner
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.rank_table import RankTable
 from seqray.extraction.job import draw_within
+from seqray.fidelity.table import Fidelity
 from told import known_of
 
 
@@ -18,14 +19,14 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
         assert automaton.transitions.min() >= 0
         own = svd.automata.spectral(rank)
         held_out = draw_within(demo(), 1000, 20, _held_out_rng(0), Meter())
-        nearer = held_out.compare(automaton)["ndcg5"]
-        assert nearer == svd.fidelity.at(rank)["ndcg5"]
-        assert nearer > held_out.compare(own)["ndcg5"]
+        lost = held_out.compare(automaton)["kl_per_symbol"]
+        assert lost == svd.fidelity.at(rank)["kl_per_symbol"]
+        assert lost < held_out.compare(own)["kl_per_symbol"]
 
     def useless(blocks, known, n_states, **options):
-        n = n_states
+        n = n_states  # it expects the end alone
         return WeightedAutomaton(
-            "abcd", np.ones(n) / n, np.full((4, n, n), 0.2 / n), np.full(n, 0.2)
+            "abcd", np.ones(n) / n, np.full((4, n, n), 1e-30 / n), np.full(n, 1.0)
         )
 
     monkeypatch.setattr(learner, "fit", useless)
@@ -33,7 +34,7 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
     assert alone.fitted == {}
     for rank in (1, 2, 3):
         assert alone.automaton(rank).allclose(svd.automata.spectral(rank), rtol=0, atol=0)
-        assert alone.fidelity.at(rank)["ndcg5"] <= svd.fidelity.at(rank)["ndcg5"]
+        assert alone.fidelity.at(rank).score <= svd.fidelity.at(rank).score
 
 
 def _held_out_rng(seed):
@@ -59,6 +60,26 @@ def test_a_table_takes_only_fitted_automata_that_are_nearer(predicted):
     assert with_near.automaton(4) is near
     assert with_near.fidelity.best_rank() == 4
     assert table.automaton(4) is not near
+
+
+def test_an_automaton_with_negative_probabilities_loses_against_a_fitted_one_without():
+    box = demo()
+    extraction = extract(box, prefixes=100, max_rank=5, max_length=30)
+    held_out = known_of(box, 300, seed=3)
+    own, fitted = extraction.automata.spectral(3), extraction.fitted[3]
+    predicted = own.next_symbol(held_out.tree.words())
+    assert predicted[held_out.next_symbol.T > 1e-3].min() < 0
+    bits = [held_out.compare(each)["kl_per_symbol"] for each in (own, fitted)]
+    assert bits[1] < bits[0] / 2
+
+
+def test_of_two_automata_with_one_score_that_of_larger_ndcg_is_taken(predicted):
+    svd = decompose_conditional(predicted[1], max_rank=4)
+    equal = [Fidelity({"kl_per_symbol": 0.5, "ndcg5": gain}, 9, 99) for gain in (0.8, 0.9, 0.7)]
+    table = RankTable(svd, dict.fromkeys((1, 2, 3, 4), equal[0]))
+    assert table.with_fitted(machine(), equal[1]).fitted.keys() == {4}
+    for fidelity in (equal[0], equal[2]):
+        assert not table.with_fitted(machine(), fidelity).fitted
 
 
 def test_counterexamples_count_for_every_rank_of_a_table(predicted):

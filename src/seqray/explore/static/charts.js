@@ -1,12 +1,11 @@
 // Fidelity and singular values against the number of states.
 
 const LOSSES = {
+  kl_per_symbol: ["bits lost per symbol (divergence)", (value) => value],
   ndcg5: ["1 − NDCG₅, next symbols in another order", (value) => 1 - value],
-  perplexity_ratio: ["1 − perplexity ratio", (value) => Math.abs(1 - value)],
-  kl_per_symbol: ["divergence per symbol, in bits", (value) => value],
   disagreement: ["another first choice", (value) => value],
+  weight_agreement: ["1 − agreement of weights", (value) => 1 - value],
   relative_error: ["relative error of weights", (value) => value],
-  kl: ["divergence per word, in bits", (value) => value],
   correlation: ["1 − correlation of weights", (value) => 1 - value],
   max_error: ["largest error of a weight", (value) => value],
   zeros: ["words that get no weight", (value) => value],

@@ -227,6 +227,7 @@ function measuredOn({ source, words, intervals }) {
 
 /** How near the automaton is, in plain words. */
 function verdictOf(figure) {
+  const lost = figure("kl_per_symbol");
   const order = figure("ndcg5");
   const error = figure("relative_error");
   const levels = (value, bounds) =>
@@ -235,6 +236,16 @@ function verdictOf(figure) {
         ? 4
         : bounds.findIndex((bound) => value <= bound)
     ];
+  if (lost !== null) {
+    const said = levels(lost, [1e-3, 1e-2, 5e-2, 0.2]);
+    const own = figure("entropy_per_symbol");
+    const of = own === null ? "" : ` of ${show(own, 3)}`;
+    return [
+      "In predicting the next symbol, the two are ",
+      element("strong", {}, said),
+      `: the automaton loses ${bits(lost)} bits per symbol${of}.`,
+    ];
+  }
   if (order !== null) {
     const said = levels(1 - order, [1e-3, 1e-2, 5e-2, 0.15]);
     return ["In predicting the next symbol, the two are ", element("strong", {}, said), "."];
@@ -248,13 +259,20 @@ function verdictOf(figure) {
   return [];
 }
 
+/** A number of bits, with two digits and without a power of ten as long as that can be read. */
+function bits(value) {
+  return value >= 1e-6 && value < 1e3 ? String(Number(value.toPrecision(2))) : show(value, 2);
+}
+
 function tilesOf(figure, interval) {
   const tile = (name, value, text) => {
     const between = interval(name);
     const measured = figure(name);
     const half = between ? Math.max(between[1] - measured, measured - between[0]) : null;
-    const isShare = name === "disagreement" || name === "sign_agreement";
-    const sure = half ? `± ${isShare ? percent(half) : show(half, 2)}` : "";
+    const isShare = ["ratio_per_symbol", "disagreement", "sign_agreement"].includes(name);
+    const isBits = name === "kl_per_symbol";
+    const reach = isShare ? percent(half) : isBits ? bits(half) : show(half, 2);
+    const sure = half ? `± ${reach}` : "";
     return element(
       "div",
       { className: "tile", "data-metric": name },
@@ -272,6 +290,18 @@ function tilesOf(figure, interval) {
     const value = figure(name);
     if (value !== null) tiles.push(tile(name, write(value), text));
   };
+  const word = figure("kl_per_word");
+  add(
+    "kl_per_symbol",
+    (value) => `${bits(value)} bits`,
+    "lost per symbol: the divergence from the box" +
+      (word === null ? "" : `; ${bits(word)} per word`),
+  );
+  add(
+    "ratio_per_symbol",
+    (value) => percent(value, 4),
+    "of a symbol's probability is kept, on average: the ratio per symbol",
+  );
   add(
     "disagreement",
     (value) => percent(1 - value, 4),
@@ -282,12 +312,12 @@ function tilesOf(figure, interval) {
     (value) => show(value, 5),
     "NDCG₅: the automaton's order of the next symbols; 1 is the box's own",
   );
-  add(
-    "perplexity_ratio",
-    (value) => show(value, 5),
-    "perplexity ratio: the box's over the automaton's; 1 is a perfect copy",
-  );
   if (!tiles.length || figure("ndcg5") === null) {
+    add(
+      "weight_agreement",
+      (value) => percent(value, 4),
+      "agreement of the two numbers for a word, on average",
+    );
     add(
       "relative_error",
       (value) => show(value, 3),

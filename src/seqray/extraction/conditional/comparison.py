@@ -8,10 +8,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.extraction.conditional.parts import LearntPart
 from seqray.fidelity.disagreements import mean_word_distance
 from seqray.fidelity.reference import Reference
-from seqray.fidelity.table import Fidelity
-
-EXACT_TOLERANCE = 1e-6
-"""An automaton whose fidelity score is as near to 1 counts as exact."""
+from seqray.fidelity.table import EXACT_TOLERANCE, Fidelity
 
 
 def compare(
@@ -35,9 +32,12 @@ def nearest(
     part: LearntPart, held_out: Reference, counterexamples: Reference | None
 ) -> tuple[WeightedAutomaton, Fidelity]:
     """Return the nearer automaton of the largest rank, SVD or fitted, and its fidelity."""
-    automata = [part.largest] if part.fitted is None else [part.largest, part.fitted]
-    compared = [(each, compare(each, held_out, counterexamples)) for each in automata]
-    return max(compared, key=lambda each: each[1].score)
+    largest = compare(part.largest, held_out, counterexamples)
+    if part.fitted is not None:
+        fitted = compare(part.fitted, held_out, counterexamples)
+        if fitted.is_nearer_than(largest):
+            return part.fitted, fitted
+    return part.largest, largest
 
 
 def is_exact(fidelity: Fidelity) -> bool:

@@ -150,8 +150,11 @@ def _learn_from(
     another = learner.learn(part.share, part, Counterexamples(to_learn, suffixes, to_validate))
     another, stopped = learner.fit_largest(another, learning.stopped)
     _, after = learner.nearest(another, to_validate)
-    min_ndcg = before["ndcg5"] - settings.max_ndcg_loss
-    is_nearer = after.score > before.score and after["ndcg5"] > min_ndcg
+    is_nearer = (
+        after.score > before.score
+        and after["ratio_per_symbol"] > before["ratio_per_symbol"] - settings.max_ratio_loss
+        and after["ndcg5"] > before["ndcg5"] - settings.max_ndcg_loss
+    )
     learning = replace(learning, part=another if is_nearer else part, stopped=stopped)
     return conclude(learning, SearchOutcome.LEARNT if is_nearer else SearchOutcome.NO_NEARER)
 

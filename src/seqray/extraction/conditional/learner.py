@@ -244,7 +244,8 @@ def _scored(learner: ConditionalLearner, learning: Learning) -> Learning:
     part, stopped = learner.fit_largest(learning.part, learning.stopped)
     _, fidelity = learner.nearest(part, part.counterexamples.to_validate)
     sizes = len(part.reference.weights), len(part.blocks.contexts)
-    a_round = ConditionalRound(learner.meter.n_queries, *sizes, fidelity.score)
+    score = fidelity.score, fidelity["ndcg5"]
+    a_round = ConditionalRound(learner.meter.n_queries, *sizes, *score)
     return replace(learning, part=part, rounds=(*learning.rounds, a_round), stopped=stopped)
 
 

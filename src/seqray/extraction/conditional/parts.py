@@ -44,12 +44,16 @@ class PartSizes:
 
 @dataclass(frozen=True)
 class ConditionalRound:
-    """One part: the queries up to then, and the fidelity score of the automaton of largest rank."""
+    """One part: the queries up to then, and the fidelity of the automaton of largest rank.
+
+    ``ndcg5`` is None for runs that were saved before it was recorded.
+    """
 
     questions: int
     words: int
     contexts: int
     score: float
+    ndcg5: float | None = None
 
 
 class SearchOutcome(enum.Enum):

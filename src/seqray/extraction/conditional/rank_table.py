@@ -51,7 +51,7 @@ class RankTable:
         """Return the table with a fitted automaton, where that is nearer than what is there."""
         rank = automaton.n_states
         table = replace(self, fitted_ranks=self.fitted_ranks | {rank})
-        if rank in self.fidelities and fidelity.score > self.fidelities[rank].score:
+        if rank in self.fidelities and fidelity.is_nearer_than(self.fidelities[rank]):
             fitted = {**self.fitted, rank: automaton}
             table = replace(table, fitted=fitted, fidelities={**self.fidelities, rank: fidelity})
         return table
