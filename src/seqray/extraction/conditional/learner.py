@@ -26,7 +26,7 @@ from seqray.extraction.conditional.parts import (
     LearntPart,
     PartSizes,
 )
-from seqray.extraction.job import Job, note_unused, words_that_fit
+from seqray.extraction.job import N_HELD_OUT, Job, note_unused, words_that_fit
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
@@ -168,6 +168,16 @@ class ConditionalLearner:
             return part, limit
         return replace(part, fitted=fitted), stopped
 
+    def is_exact(self, part: LearntPart) -> bool:
+        """Whether the SVD's automaton is exact: on held-out words, and on as many new ones."""
+        extra = part.counterexamples.to_validate
+        if not is_exact(compare(part.largest, self.held_out, extra)):
+            return False
+        if self.data_set is not None:
+            return False
+        with self.meter.validating():
+            return is_exact(compare(part.largest, self._new_words(0, N_HELD_OUT), None))
+
     def nearest(
         self, part: LearntPart, counterexamples: Reference | None
     ) -> tuple[WeightedAutomaton, Fidelity]:
@@ -227,6 +237,8 @@ def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
         if reached or share == 1 or learning.stopped:
             break
         try:
+            if learner.is_exact(learning.part):
+                break
             share, began = pacer.next_share(learning.part, meter.elapsed - began), meter.elapsed
             learning = replace(learning, part=learner.learn(share, learning.part))
         except Stopped as stopped:

@@ -20,7 +20,6 @@ from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
-from seqray.extraction.conditional.comparison import is_exact
 from seqray.extraction.conditional.copying import learn_copies
 from seqray.extraction.conditional.counterexamples import (
     learn_from_counterexamples,
@@ -37,7 +36,7 @@ from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.request import Purpose
-from seqray.extraction.settings import CONDITIONAL
+from seqray.extraction.settings import CONDITIONAL, STRUCTURED
 from seqray.extraction.structured.copies import Copy
 from seqray.util.errors import ArgumentError, Stopped
 
@@ -91,9 +90,10 @@ def conditional_method(job: Job) -> Extraction:
 
 
 def _wants_copies(job: Job, table: RankTable) -> bool:
-    """Whether larger automata are wanted: no rank is exact or reaches the target."""
+    """Whether larger automata are wanted: no rank is near enough."""
     best, target = table.fidelity.best, job.request.target
-    is_near = is_exact(best) or (target is not None and best.score >= target)
+    is_near = best["kl_per_symbol"] < STRUCTURED.exact_bits
+    is_near |= target is not None and best.score >= target
     return job.request.purpose is Purpose.COPYING and not is_near
 
 

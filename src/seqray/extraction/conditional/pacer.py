@@ -1,6 +1,7 @@
 """How large the next part of all queries is, within budget and time.
 
-Where there is a limit or a target, a small part is queried first, and then ever larger ones.
+A small part is queried first: it is all that a small box needs. Where there is a limit or a target,
+ever larger ones follow, otherwise the whole.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Pacer:
         hurries = self.has_target or self.meter.time_limit is not None
         if hurries or (self.meter.limits and self.caches):
             return shares[0], 4
-        return (shares[1], 16) if self.meter.limits.stop is not None else (1.0, math.inf)
+        return shares[0], 8 if self.meter.limits.stop is not None else 64
 
     @property
     def _queries_left(self) -> float:
