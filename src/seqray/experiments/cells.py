@@ -20,7 +20,7 @@ from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.protocol import PredictingBox
 from seqray.experiments.boxes import BoxRow
 from seqray.experiments.problems import Problem, Source, load
-from seqray.experiments.table import AUTO, PAPER, TABLE_METRICS, Result
+from seqray.experiments.table import AUTO, COPY, PAPER, TABLE_METRICS, Result
 from seqray.extraction.basis import uniform_basis
 from seqray.extraction.extract import extract
 from seqray.extraction.hankel.decomposition import decompose
@@ -195,11 +195,14 @@ def measure_auto(cell: Cell) -> CellResult:
                 seed=settings.seed,
             )
         ranks = tuple(range(1, extraction.max_rank + 1))
-        tables = {}
+        tables, copies = {}, {}
         for name, reference in (("test", test), ("rnn", rnn)):
             with clock.phase(f"ranks_{name}"):
                 compared = tuple(reference.compare(extraction.automaton(rank)) for rank in ranks)
                 tables[name] = FidelityTable(ranks, compared)
+                sizes = tuple(copy.n_states for copy in extraction.copies)
+                compared = tuple(reference.compare(copy.automaton) for copy in extraction.copies)
+                copies[name] = FidelityTable(sizes, compared)
     if extraction.max_rank < settings.max_rank:
         notes.append(f"{SMALL_BLOCK_NOTE} {extraction.max_rank}")
     made = extraction.settings
@@ -213,9 +216,17 @@ def measure_auto(cell: Cell) -> CellResult:
         "held_out_rank": extraction.best_rank(),
         "fitted": sorted(extraction.fitted),
         "rounds": rounds,
+        "copies": [
+            {"states": copy.n_states, "cost": copy.cost, "bytes": copy.n_bytes}
+            for copy in extraction.copies
+        ],
         "notes": [*problem.notes, *notes],
     }
-    return CellResult(about, results=_results(place, tables, extraction.best_rank(), cost))
+    results = _results(place, tables, extraction.best_rank(), cost)
+    if extraction.copies:
+        of_copies = (problem.name, COPY, *place[2:])
+        results += _results(of_copies, copies, extraction.copies[-1].n_states, cost)
+    return CellResult(about, results=results)
 
 
 def _results(

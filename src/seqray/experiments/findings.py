@@ -17,6 +17,7 @@ from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.distillation import Distilled
 from seqray.experiments.table import (
     AUTO,
+    COPY,
     PAPER,
     Result,
     choose,
@@ -92,6 +93,8 @@ class Findings:
         How each suite was swept: settings, versions, holes and notes.
     own
         The tidy table of seqray's own method, of all suites.
+    copies
+        The same for its copies.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Findings:
     distilled: Sequence[Distilled] = ()
     about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own: Sequence[Result] = ()
+    copies: Sequence[Result] = ()
 
     def pautomac(self, which: str) -> list[Result]:
         """Return the rows of PAutomaC's problems on one set of words."""
@@ -116,6 +120,13 @@ class Findings:
         return sorted(rows, key=lambda row: (row.prefixes, row.rank))
 
     def own_choices(self, which: str) -> dict[str, Result]:
+        """Return each problem's row of seqray's own method on one set, of what it chose.
+
+        That is its largest copy, or the rank where no copy is nearer to the box.
+        """
+        return self.dense_choices(which) | held_out(choose(self.copies, set=which))
+
+    def dense_choices(self, which: str) -> dict[str, Result]:
         """Return each problem's row of seqray's own method on one set, at the rank it chose."""
         return held_out(choose(self.own, set=which))
 
@@ -124,8 +135,7 @@ class Findings:
         """How the fidelity of seqray's own method grows with its queries, by problem."""
         return {
             problem: [
-                RoundReached(each["questions"], _number(each.get("ndcg5", each.get("score"))))
-                for each in rounds
+                RoundReached(each["questions"], _number(each.get("ndcg5"))) for each in rounds
             ]
             for about in self.about.values()
             for problem, rounds in about.get("rounds", {}).items()
@@ -175,8 +185,8 @@ def read_findings(folder: PathLike, *, boxes: PathLike | None = None) -> Finding
     trained: dict[str, Trained] = {}
     if boxes is not None and (path := Path(boxes, "trained.csv")).exists():
         trained = {row.problem: row for row in read_rows(path, Trained)}
-    theirs, own = (choose(rows, method=method) for method in (PAPER, AUTO))
-    return Findings(theirs, networks, trained, distilled, about, own)
+    theirs, own, copies = (choose(rows, method=method) for method in (PAPER, AUTO, COPY))
+    return Findings(theirs, networks, trained, distilled, about, own, copies)
 
 
 def title_of(problem: str) -> str:

@@ -5,9 +5,10 @@ A row is a `Result`. ``selection`` says why it is there: ``"all"`` is the plain 
 chooses; ``"held-out"`` repeats the rank that was chosen on other words. All three are of one
 problem, method and size of basis.
 
-Two methods share a table. The paper's is there at every size of basis. Seqray's own chooses for
+Three methods share a table. The paper's is there at every size of basis. Seqray's own chooses for
 itself what to query: its rows are of the contexts and columns that it took, and ``"held-out"`` is
-the rank that it chose.
+the rank that it chose. The rows of its copies have their number of states as rank; ``"held-out"`` is
+the copy that it chose.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from seqray.util.csv_table import csv_bytes, read_rows
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import reading, writing
 
-PAPER, AUTO = "paper", "auto"
-"""The methods: the paper's, and what `seqray.extract` takes by itself."""
+PAPER, AUTO, COPY = "paper", "auto", "copy"
+"""The methods: the paper's, what `seqray.extract` takes by itself, and its copies."""
 SETS = {"test": "S_test", "rnn": "S_RNN"}
 SELECTIONS = ("all", "best-ndcg", "best-ratio", "held-out")
-TABLE_METRICS = ("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros")
+TABLE_METRICS = ("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros", "kl_per_symbol")
 """The metrics that are columns of the table, in their order."""
-LESS_IS_BETTER = ("kl", "wer", "zeros")
+LESS_IS_BETTER = ("kl", "wer", "zeros", "kl_per_symbol")
 
 
 class Result(NamedTuple):
@@ -55,6 +56,7 @@ class Result(NamedTuple):
     kl: float = math.nan
     wer: float = math.nan
     zeros: float = math.nan
+    kl_per_symbol: float = math.nan
     steps: int = 0
     seconds: float = math.nan
     seed: int = 0

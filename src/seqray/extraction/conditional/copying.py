@@ -9,7 +9,7 @@ from dataclasses import replace
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.conditional.comparison import compare
 from seqray.extraction.conditional.learner import ConditionalLearner
-from seqray.extraction.conditional.parts import Learning
+from seqray.extraction.conditional.parts import ConditionalRound, Learning
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.copies import Copy
@@ -54,7 +54,8 @@ def learn_copies(
     try:
         for fitted in _fits(learner, learning, settings):
             copy = _copy(learner, learning, fitted)
-            if copy.fidelity.score > (copies[-1].fidelity if copies else best).score:
+            learning = replace(learning, rounds=(*learning.rounds, _round(learner, fitted, copy)))
+            if copy.fidelity.is_nearer_than(copies[-1].fidelity if copies else best):
                 copies.append(copy)
     except Stopped as stopped:
         if learning.stopped is None:
@@ -152,6 +153,13 @@ def _fit(
         return fit_structured(
             layout, words, validation, seed=job.request.seed, progress=step, settings=settings
         )
+
+
+def _round(learner: ConditionalLearner, fitted: StructuredFit, copy: Copy) -> ConditionalRound:
+    """Return a record of a copy."""
+    sizes = fitted.n_words, len(fitted.layout.contexts)
+    score = copy.fidelity.score, copy.fidelity["ndcg5"]
+    return ConditionalRound(learner.meter.n_queries, *sizes, *score)
 
 
 def _copy(learner: ConditionalLearner, learning: Learning, fitted: StructuredFit) -> Copy:

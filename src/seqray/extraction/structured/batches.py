@@ -133,9 +133,7 @@ class GroupedCorpus:
         return _sorted(self.layout, self.table, batch, self.groups[batch.nodes])
 
 
-def _sorted(
-    layout: FitLayout, table: StepTable, batch: TreeBatch, groups: IntArray
-) -> GroupBatch:
+def _sorted(layout: FitLayout, table: StepTable, batch: TreeBatch, groups: IntArray) -> GroupBatch:
     """Sort the nodes of each level by the matrix that leads to them."""
     n, n_contexts = len(groups), len(layout.contexts)
     parents, symbols = batch.parents.copy(), batch.symbols.copy()
@@ -145,7 +143,12 @@ def _sorted(
     order = np.lexsort((pairs, levels))
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    parents, pairs, groups, symbols = place[parents[order]], pairs[order], groups[order], symbols[order]
+    parents, pairs, groups, symbols = (
+        place[parents[order]],
+        pairs[order],
+        groups[order],
+        symbols[order],
+    )
     steps = np.searchsorted(table.steps, groups[parents] * layout.n_symbols + symbols)
     inner = np.arange(1, n)
     contexts = groups % n_contexts

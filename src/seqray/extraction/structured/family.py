@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from seqray.extraction.settings import STRUCTURED, StructuredSettings
-from seqray.extraction.structured.contexts import Contexts, frequent_contexts
-from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
+from seqray.extraction.settings import StructuredSettings
+from seqray.extraction.structured.contexts import frequent_contexts
+from seqray.extraction.structured.fit import FitWords, StructuredFit
 from seqray.extraction.structured.layout import FitLayout, remembering_pairs
 from seqray.extraction.structured.positions import position_classes
 from seqray.util.arrays import FloatArray, IntArray
-from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +52,7 @@ def layout_for(
     followed = words.followed
     n_visits = float(followed.visits.sum())
     min_visits = n_visits / settings.n_contexts
-    contexts = frequent_contexts(
-        followed.tree, followed.visits, min_visits, structure.max_context
-    )
+    contexts = frequent_contexts(followed.tree, followed.visits, min_visits, structure.max_context)
     current = contexts.of_nodes(followed.tree)
     flow = followed.flow(current, len(contexts))
     n_prefixes = np.bincount(current, followed.visits > 0, len(contexts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,11 +94,14 @@ class StructuredFit:
         Logarithms of probabilities.
     divergence
         From the box, on validation words, in bits per symbol.
+    n_words
+        How many words it was fitted to.
     """
 
     layout: FitLayout
     logarithms: FitNumbers
     divergence: float
+    n_words: int
 
 
 def fit_structured(
@@ -136,7 +138,9 @@ def fit_structured(
     n_epochs = max(settings.n_epochs, -(-settings.min_steps // len(batches)))
     adam = Adam(n_epochs * len(batches), settings.learning_rate)
     rows = words.followed.rows * (words.followed.visits > 0)[:, None]
-    best = StructuredFit(layout, _copied(logarithms), validation.divergence(layout, logarithms))
+    n_words = len(words.corpus)
+    first = validation.divergence(layout, logarithms)
+    best = StructuredFit(layout, _copied(logarithms), first, n_words)
     for epoch in range(n_epochs):
         for at in rng.permutation(len(batches)):
             batch = batches[at]
@@ -149,7 +153,7 @@ def fit_structured(
             continue
         divergence = validation.divergence(layout, logarithms)
         if divergence < best.divergence:
-            best = StructuredFit(layout, _copied(logarithms), divergence)
+            best = StructuredFit(layout, _copied(logarithms), divergence, n_words)
         elif divergence > settings.max_rise * best.divergence:
             break
     return best

@@ -125,9 +125,7 @@ def _forward(known: Tables, batch: GroupBatch) -> _Passed:
     return _Passed(states, given, probability)
 
 
-def _read(
-    layout: FitLayout, known: Tables, batch: GroupBatch, states: FloatArray
-) -> FloatArray:
+def _read(layout: FitLayout, known: Tables, batch: GroupBatch, states: FloatArray) -> FloatArray:
     """Return the probability of every outcome at each node."""
     read = np.empty((len(states), layout.n_outcomes), np.float32)
     for group, nodes in batch.by_group:

@@ -81,7 +81,9 @@ def _clusters(
         if size == 1 or not visits.any():
             continue
         n_points = max(MIN_POINTS, POINTS_PER_STATE * size)
-        some = rng.choice(nodes, n_points, p=visits / visits.sum()) if len(nodes) > n_points else nodes
+        some = (
+            rng.choice(nodes, n_points, p=visits / visits.sum()) if len(nodes) > n_points else nodes
+        )
         weights = np.ones(len(some)) if len(nodes) > n_points else visits
         centres = cluster(features[some], weights, size, rng)
         clusters[nodes] = nearest_centre(features[nodes], centres)
@@ -125,7 +127,9 @@ def _emission(
     for number in range(layout.n_classes):
         inside = np.flatnonzero(classes == number)
         visited = Followed(followed.tree, followed.rows[inside], followed.visits[inside])
-        symbols = pooled[:, :k] / np.maximum(pooled[:, :k].sum(axis=1, keepdims=True), MIN_PROBABILITY)
+        symbols = pooled[:, :k] / np.maximum(
+            pooled[:, :k].sum(axis=1, keepdims=True), MIN_PROBABILITY
+        )
         symbols *= leaving[number, :k].sum()
         mixed = np.column_stack([symbols, np.tile(leaving[number, k:], (n_states, 1))])
         emission.append(_shares(visited.flow(states[inside], n_states) + mixed))
@@ -151,7 +155,9 @@ def _moves(
     pairs = layout.pair_of[contexts[parents], symbols]
     kept = np.flatnonzero(pairs >= 0)
     width = layout.sizes[targets[kept]]
-    where = layout.pair_offsets[pairs[kept]] + clusters[parents[kept]] * width + clusters[nodes[kept]]
+    where = (
+        layout.pair_offsets[pairs[kept]] + clusters[parents[kept]] * width + clusters[nodes[kept]]
+    )
     moves = np.bincount(where, flow[kept], layout.n_moves)
     for (_, _, target), matrix in zip(layout.pairs, layout.matrices(moves), strict=True):
         prior = matrix.sum(axis=0) + _shares(entries[target, : matrix.shape[1]])
