@@ -250,7 +250,11 @@ class Remembering:
     @property
     def arrays(self) -> dict[str, FloatArray | IntArray]:
         """The numbers, by the names that they have in files."""
-        arrays = {"pair_groups": self.groups, "pair_symbols": self.symbols, "values": self.values}
+        arrays: dict[str, FloatArray | IntArray] = {
+            "pair_groups": self.groups,
+            "pair_symbols": self.symbols,
+            "values": self.values,
+        }
         is_shared = not np.array_equal(self.numbers, np.arange(len(self)))
         return {**arrays, "pair_matrices": self.numbers} if is_shared else arrays
 

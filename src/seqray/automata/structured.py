@@ -159,7 +159,7 @@ class StructuredAutomaton(WeightedAutomaton):
         return BlockMatrices(self.grouping, self.emission, self.entry, self.remembering)
 
     @cached_property
-    def cost_per_symbol(self) -> int:  # type: ignore[override]
+    def cost_per_symbol(self) -> int:
         """The most multiplications that it takes to read one symbol, in any group."""
         return int(self.remembering.shapes.prod(axis=1).max(initial=self.grouping.max_size))
 
@@ -184,14 +184,18 @@ class StructuredAutomaton(WeightedAutomaton):
         """Return the automaton of what `arrays` returned."""
         start = np.asarray(arrays["start_group"]).item()
         grouping = Grouping(arrays["next_group"], arrays["group_sizes"], start)
-        names = "pair_groups", "pair_symbols", "values", "pair_matrices"
         return cls(
             alphabet,
             grouping,
             arrays["initial_vector"],
             arrays["emission"],
             arrays["entry"],
-            PairMatrices(*(arrays.get(name) for name in names)),
+            PairMatrices(
+                arrays["pair_groups"],
+                arrays["pair_symbols"],
+                arrays["values"],
+                arrays.get("pair_matrices"),
+            ),
             arrays.get("elsewhere"),
         )
 

@@ -7,8 +7,8 @@ problem, method and size of basis.
 
 Three methods share a table. The paper's is there at every size of basis. Seqray's own chooses for
 itself what to query: its rows are of the contexts and columns that it took, and ``"held-out"`` is
-the rank that it chose. The rows of its copies have their number of states as rank; ``"held-out"`` is
-the copy that it chose.
+the rank that it chose. The rows of its copies have their number of states as rank; of these
+``"held-out"`` is the copy that it chose.
 """
 
 from __future__ import annotations

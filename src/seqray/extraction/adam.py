@@ -46,12 +46,11 @@ class Adam:
         warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
         rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
         first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
-        all_of_them = zip(parameters, gradients, self._means, self._squares, strict=True)
-        for parameter, gradient, mean, square in all_of_them:
-            mean += 0.1 * (gradient - mean)
-            square += 0.01 * (gradient * gradient - square)
-            scale = np.sqrt(square / np.float32(second))
+        for i, gradient in enumerate(gradients):
+            self._means[i] += 0.1 * (gradient - self._means[i])
+            self._squares[i] += 0.01 * (gradient * gradient - self._squares[i])
+            scale = np.sqrt(self._squares[i] / np.float32(second))
             scale += 1e-8
-            move = np.float32(rate / first) * mean
+            move = np.float32(rate / first) * self._means[i]
             move /= scale
-            parameter -= move
+            np.subtract(parameters[i], move, out=parameters[i])

@@ -158,8 +158,8 @@ class StructuredSettings:
     min_position_bits
         How much positions have to say about what comes next, in bits per symbol, to have classes.
     exact_bits, min_gain
-        Copies do not grow any more where the divergence, in bits per symbol, is this small, or where
-        the last one was not smaller by this share.
+        Copies do not grow any more where the divergence, in bits per symbol, is this small, or
+        where that of the last one was not smaller by this share.
     n_epochs, min_steps
         How often a fit reads all words, and how many steps it takes at least.
     learning_rate

@@ -101,9 +101,8 @@ def _matrices(
     keys = groups[origins] * len(layout.pairs) + pairs[origins, symbols]
     distinct, which = np.unique(keys, return_inverse=True)
     matrices, flat = layout.matrices(moves), []
-    for group, pair in zip(
-        *(x.tolist() for x in np.divmod(distinct, len(layout.pairs))), strict=True
-    ):
+    for key in distinct.tolist():
+        group, pair = divmod(key, len(layout.pairs))
         rows = slice(int(layout.group_offsets[group]), int(layout.group_offsets[group + 1]))
         flat.append((emission[rows, layout.pairs[pair, 1], None] * matrices[pair]).ravel())
     values = np.concatenate(flat) if flat else np.empty(0)

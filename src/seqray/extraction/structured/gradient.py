@@ -1,8 +1,8 @@
 """The gradient of a structured fit: of the cross-entropy between box and automaton.
 
-A state emits a symbol, and then moves: ``u = v · emission / p`` is the state given the symbol, ``p``
-its probability, and ``u · moves`` the next state. Nodes that one matrix leads to are multiplied
-together.
+A state emits a symbol, and then moves: ``u = v · emission / p`` is the state given the symbol,
+where ``p`` is its probability, and ``u · moves`` is the next state. Nodes that one matrix leads to
+are multiplied together.
 """
 
 from __future__ import annotations

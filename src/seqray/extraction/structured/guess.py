@@ -80,14 +80,19 @@ def _clusters(
         visits = followed.visits[nodes]
         if size == 1 or not visits.any():
             continue
-        n_points = max(MIN_POINTS, POINTS_PER_STATE * size)
-        some = (
-            rng.choice(nodes, n_points, p=visits / visits.sum()) if len(nodes) > n_points else nodes
-        )
-        weights = np.ones(len(some)) if len(nodes) > n_points else visits
+        some, weights = _sampled(nodes, visits, max(MIN_POINTS, POINTS_PER_STATE * size), rng)
         centres = cluster(features[some], weights, size, rng)
         clusters[nodes] = nearest_centre(features[nodes], centres)
     return clusters
+
+
+def _sampled(
+    nodes: IntArray, visits: FloatArray, n_points: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Draw some of the nodes by their visits, or return all with theirs where these are few."""
+    if len(nodes) <= n_points:
+        return nodes, visits
+    return rng.choice(nodes, n_points, p=visits / visits.sum()), np.ones(n_points)
 
 
 def _features(layout: FitLayout, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -127,10 +132,7 @@ def _emission(
     for number in range(layout.n_classes):
         inside = np.flatnonzero(classes == number)
         visited = Followed(followed.tree, followed.rows[inside], followed.visits[inside])
-        symbols = pooled[:, :k] / np.maximum(
-            pooled[:, :k].sum(axis=1, keepdims=True), MIN_PROBABILITY
-        )
-        symbols *= leaving[number, :k].sum()
+        symbols = leaving[number, :k].sum() * _shares(pooled[:, :k] + MIN_PROBABILITY)
         mixed = np.column_stack([symbols, np.tile(leaving[number, k:], (n_states, 1))])
         emission.append(_shares(visited.flow(states[inside], n_states) + mixed))
     return np.concatenate(emission)
@@ -149,21 +151,18 @@ def _moves(
     parents, symbols = tree.parent[nodes], tree.symbol[nodes]
     flow = followed.visits[parents] * followed.rows[parents, symbols]
     targets = contexts[nodes]
-    moves = np.bincount(layout.entry_offsets[targets] + clusters[nodes], flow, layout.n_moves)
-    entries = layout.entries(moves)
+    entered = layout.entry_offsets[targets] + clusters[nodes]
+    entries = layout.entries(np.bincount(entered, flow, layout.n_moves).astype(float))
     entries += (0.01 * entries.sum(axis=1, keepdims=True) + 1e-9) / layout.sizes[:, None]
     pairs = layout.pair_of[contexts[parents], symbols]
     kept = np.flatnonzero(pairs >= 0)
-    width = layout.sizes[targets[kept]]
-    where = (
-        layout.pair_offsets[pairs[kept]] + clusters[parents[kept]] * width + clusters[nodes[kept]]
-    )
-    moves = np.bincount(where, flow[kept], layout.n_moves)
-    for (_, _, target), matrix in zip(layout.pairs, layout.matrices(moves), strict=True):
-        prior = matrix.sum(axis=0) + _shares(entries[target, : matrix.shape[1]])
-        matrix += _shares(prior) * np.maximum(0.1 * matrix.sum(axis=1, keepdims=True), 1)
-        matrix /= matrix.sum(axis=1, keepdims=True)
-        matrix *= rng.uniform(0.9, 1.1, matrix.shape)
+    where = layout.pair_offsets[pairs[kept]] + clusters[nodes[kept]]
+    where += clusters[parents[kept]] * layout.sizes[targets[kept]]
+    moves = np.bincount(where, flow[kept], layout.n_moves).astype(float)
+    for i, matrix in enumerate(layout.matrices(moves)):
+        prior = matrix.sum(axis=0) + _shares(entries[layout.pairs[i, 2], : matrix.shape[1]])
+        smooth = matrix + _shares(prior) * np.maximum(0.1 * matrix.sum(axis=1, keepdims=True), 1)
+        matrix[:] = _shares(smooth) * rng.uniform(0.9, 1.1, matrix.shape)
     for begin, size, entry in zip(layout.entry_offsets, layout.sizes, entries, strict=True):
         moves[begin : begin + size] = _shares(entry[:size])
     return moves

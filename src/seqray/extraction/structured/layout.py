@@ -56,7 +56,7 @@ class FitLayout:
     @property
     def n_symbols(self) -> int:
         """The number of symbols."""
-        return self.contexts.next_context.shape[1]
+        return int(self.contexts.next_context.shape[1])
 
     @property
     def n_classes(self) -> int:
@@ -133,7 +133,7 @@ class FitLayout:
         """Where the numbers of each pair's matrix begin."""
         lengths = self.pair_shapes.prod(axis=1)
         n_entries = np.cumsum(self.sizes)[self.pairs[:, 2]]  # entries up to the pair's own target
-        return np.cumsum(lengths) - lengths + n_entries
+        return np.asarray(np.cumsum(lengths) - lengths + n_entries)
 
     @cached_property
     def entry_offsets(self) -> IntArray:
@@ -143,7 +143,7 @@ class FitLayout:
     @property
     def n_moves(self) -> int:
         """How many numbers all matrices and entries have."""
-        return self.targets[-1].numbers.stop
+        return int(self.targets[-1].numbers.stop)
 
     def matrices(self, moves: FloatArray) -> list[FloatArray]:
         """Return every pair's matrix, as a view of the numbers."""

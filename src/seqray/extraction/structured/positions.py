@@ -52,7 +52,8 @@ def position_classes(
         better = split[where, np.arange(len(where))]
         if best[-1] - better[-1] < min_bits:
             break
-        best, _ = better, begins.append(where + 1)
+        best = better
+        begins.append(where + 1)
     cuts, end = [], len(best) - 1
     for where in reversed(begins):
         cuts.append(int(where[end]))
@@ -80,7 +81,7 @@ def _sums(
     n_positions = min(int(positions.max()), MAX_POSITIONS) + 1
     positions = np.minimum(positions, n_positions - 1)
     most = max(2, int((MAX_NUMBERS / n_positions) ** 0.5))
-    context = _merged(np.bincount(contexts, visits), most)[contexts]
+    context = _merged(np.bincount(contexts, visits).astype(float), most)[contexts]
     outcome = _merged(visits @ rows, most)
     n_contexts, n_outcomes = int(context.max()) + 1, int(outcome.max()) + 1
     sums = np.zeros((n_positions * n_contexts, n_outcomes))
