@@ -157,9 +157,10 @@ class StructuredSettings:
         How often a symbol has to follow a context to have a matrix of its own.
     min_position_bits
         How much positions have to say about what comes next, in bits per symbol, to have classes.
-    exact_bits, min_gain
-        Copies do not grow any more where the divergence, in bits per symbol, is this small, or
-        where that of the last one was not smaller by this share.
+    exact_bits, small_share, min_gain
+        There are no copies where the divergence of a rank, in bits per symbol, is this small. They
+        do not grow any more where theirs is this small a share of the box's entropy, or where it
+        fell by less than this share.
     n_epochs, min_steps
         How often a fit reads all words, and how many steps it takes at least.
     learning_rate
@@ -177,21 +178,22 @@ class StructuredSettings:
     1000
     """
 
-    max_states: tuple[int, ...] = (12, 32, 48)
-    word_factors: tuple[float, ...] = (1, 4, 10)
-    max_prefixes: int = 2_500_000
+    max_states: tuple[int, ...] = (12, 32, 48, 64)
+    word_factors: tuple[float, ...] = (1, 4, 10, 20)
+    max_prefixes: int = 4_000_000
     n_contexts: int = 1000
     max_context: int = 8
     visits_per_state: float = 50
     min_flow: float = 30
     min_position_bits: float = 0.02
     exact_bits: float = 1e-4
-    min_gain: float = 0.05
+    small_share: float = 0.002
+    min_gain: float = 0.08
     n_epochs: int = 5
     min_steps: int = 150
     learning_rate: float = 0.2
     batch_prefixes: int = 16_000
-    max_batches: int = 60
+    max_batches: int = 80
     min_batches: int = 8
     n_checks: int = 5
     max_rise: float = 1.1

@@ -82,7 +82,7 @@ def _fits(
     before = fitted.divergence
     steps = list(zip(settings.max_states, settings.word_factors, strict=True))[1:]
     for size, factor in steps:
-        if before < settings.exact_bits:
+        if before < settings.small_share * validation.entropy:
             return
         reference = _more_words(learner, learning, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
