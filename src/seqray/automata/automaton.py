@@ -210,6 +210,11 @@ class WeightedAutomaton:
         flipped = self.transitions.transpose(0, 2, 1)
         return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
 
+    @property
+    def reads_backwards(self) -> bool:
+        """Whether `mirror` reads words as fast as the automaton itself."""
+        return True
+
     @cached_property
     def is_distribution(self) -> bool:
         """Whether the weights of all words sum to about 1: only then can it predict.

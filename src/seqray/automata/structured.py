@@ -230,6 +230,11 @@ class StructuredAutomaton(WeightedAutomaton):
         """The automaton that gives each word the weight of the reversed word; it is dense."""
         return self.to_dense().mirror
 
+    @property
+    def reads_backwards(self) -> bool:
+        """Whether `mirror` reads words as fast as the automaton itself: it does not."""
+        return False
+
     def truncate(self, n_states: int) -> WeightedAutomaton:
         """Return the automaton of the first ``n_states`` states; it is dense, unless it is all."""
         return self if n_states == self.n_states else self.to_dense().truncate(n_states)

@@ -149,19 +149,26 @@ class StructuredSteps:
         if (numbers < 0).any():
             forgets = self.matrix_of_pair.take(pairs) < 0
             vectors[forgets] = self._entered(before[forgets], pairs[forgets])
+        matrices, is_whole = self.blocks.remembering.all, self._is_whole
         for (begin, end), number in zip(runs, numbers.tolist(), strict=True):
-            if number >= 0:
-                self._remember(number, before[begin:end], vectors[begin:end])
+            if number < 0:
+                continue
+            matrix = matrices[number]
+            if is_whole[number]:  # whole rows: the faster call
+                before[begin:end].dot(matrix, vectors[begin:end])
+            else:
+                n_rows, n_columns = matrix.shape
+                state = before[begin:end, :n_rows]
+                np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
 
-    def _remember(self, number: int, before: FloatArray, vectors: FloatArray) -> None:
-        """Multiply rows by a matrix, into ``vectors``."""
-        matrix = self.blocks.remembering.all[number]
-        n_rows, n_columns = matrix.shape
-        if n_rows == n_columns == vectors.shape[1]:  # whole rows: the faster call
-            before.dot(matrix, vectors)
-        else:
-            np.matmul(before[:, :n_rows], matrix, out=vectors[:, :n_columns])
+    @cached_property
+    def _is_whole(self) -> list[bool]:
+        """Whether each matrix leads from a group of the largest size to another."""
+        is_whole: list[bool] = (
+            self.blocks.remembering.shapes.min(axis=1) == self.grouping.max_size
+        ).tolist()
+        return is_whole
 
     def _entered(self, before: FloatArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after forgetful transitions."""

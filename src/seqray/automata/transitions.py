@@ -30,6 +30,11 @@ class Transitions(NamedTuple):
     targets: IntArray
     weights: FloatArray
 
+    def chosen(self, order: IntArray) -> Transitions:
+        """Return some transitions, in this order."""
+        codes, origins, targets, weights = self
+        return Transitions(codes[order], origins[order], targets[order], weights[order])
+
     def edges(self) -> Iterator[tuple[int, int, int, float]]:
         """Yield ``(code, from, to, weight)``."""
         parts = (each.tolist() for each in self)
