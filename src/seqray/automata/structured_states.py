@@ -84,11 +84,11 @@ class StructuredSteps:
         """How many steps a vector in the safe range can make without leaving float64's."""
         parts = self.blocks.remembering.values, self.blocks.emission[:, :-1], self.blocks.entry
         sizes = [np.abs(part) for part in parts]
-        least = [float(each.min(where=each > 0, initial=1)) for each in sizes]
-        most = [float(each.max(initial=0)) for each in sizes]
-        smallest = max(min(least[0], least[1] * least[2]), np.finfo(float).tiny)
-        largest = self.grouping.max_size * max(most[0], most[1] * most[2])
-        return int(np.clip(150 / (1e-9 + np.log10(max(1, largest) / smallest)), 1, 16))
+        least = np.log10([each.min(where=each > 0, initial=1) for each in sizes])
+        most = np.log10([each.max(initial=1) for each in sizes])
+        smallest, largest = min(least[0], least[1] + least[2]), max(most[0], most[1] + most[2])
+        spread = np.log10(self.grouping.max_size) + largest - smallest
+        return int(np.clip(150 / (1e-9 + spread), 1, 16))
 
     @cached_property
     def _columns(self) -> FloatArray:
