@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from listing import names
-from seqray import WeightedAutomaton, open_run
+from seqray import StructuredAutomaton, WeightedAutomaton, open_run
+from seqray.automata.generators import random_structured
+from seqray.formats.automaton_file import open_wa
 from seqray.formats.fst import from_fst_text
 from seqray.formats.pautomac import write_machine
 
@@ -87,3 +89,15 @@ def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, me
     before = names(folder)
     assert message in fails(code, "convert", *arguments)
     assert names(folder) == before
+
+
+def test_a_structured_automaton_is_converted(folder, run):
+    wa = random_structured(range(3), 4, seed=0)
+    wa.save("structured.npz")
+    for ending in ("json", "fst", "dot", "pautomac", "npz"):
+        assert run("convert", "structured.npz", f"wa.{ending}").endswith("13 states, 3 symbols\n")
+    for ending in ("json", "npz"):
+        again = WeightedAutomaton.load(f"wa.{ending}")
+        assert isinstance(again, StructuredAutomaton)
+        assert again.allclose(wa, rtol=0, atol=0)
+    assert WeightedAutomaton.allclose(wa, open_wa("wa.pautomac"))

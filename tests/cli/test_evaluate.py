@@ -7,6 +7,7 @@ import seqray
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.algebra import scale
+from seqray.automata.generators import random_structured
 
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
@@ -135,3 +136,16 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run
     shown = run("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2")
     assert "distance: the difference of the two weights" in shown
     assert "after the word" not in shown
+
+
+def test_a_structured_automaton_is_evaluated_like_a_dense_one(folder, run, machine):
+    wa = random_structured(machine.alphabet, 4, seed=0)
+    wa.save("structured.npz")
+    wa.to_dense().save("dense.npz")
+    against = ("--against", "wa:machine.json", "--words", "words.txt", "--json")
+    files = "structured.npz", "dense.npz"
+    mine, other = (json.loads(run("evaluate", file, *against)) for file in files)
+    for name in other.keys() - {"intervals"}:
+        assert mine[name] == pytest.approx(other[name], rel=1e-9), name
+    back = ("--against", "wa:structured.npz", "--words", "words.txt", "--json")
+    assert json.loads(run("evaluate", "dense.npz", *back))["relative_error"] < 1e-12
