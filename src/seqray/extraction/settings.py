@@ -24,6 +24,8 @@ class ConditionalSettings:
         The next part has to be at least this many times as large as the one before.
     first_share_of_limits
         Which share of budget and time the first learning gets where counterexamples follow.
+    ranks_share_of_limits
+        Which share of budget and time the automata of every rank get where copies follow.
     fitted_ranks
         The ranks at which a probabilistic automaton is fitted; so is one of the largest rank.
     words_per_state, min_fitted_words
@@ -65,6 +67,7 @@ class ConditionalSettings:
     part_shares: tuple[float, ...] = (1 / 64, 1 / 16, 1 / 4, 1.0)
     min_growth: float = 1.5
     first_share_of_limits: float = 1 / 6
+    ranks_share_of_limits: float = 1 / 3
     fitted_ranks: tuple[int, ...] = (2, 3, 5, 10, 20, 30, 50, 100)
     words_per_state: int = 200
     min_fitted_words: int = 1000
