@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 from common import one_thread, report
 
 from seqray.blackbox.registry import open_black_box
@@ -31,10 +32,8 @@ class Peer:
     """States that know the last symbol, as one table of logarithms in PyTorch."""
 
     def __init__(self, words: FitWords, n_symbols: int) -> None:
-        import torch
-
         torch.manual_seed(0)
-        self.torch, self.k = torch, n_symbols
+        self.k = n_symbols
         bigrams = np.log(_bigrams(words, n_symbols))
         table = 0.5 * torch.randn(n_symbols + 1, STATES, n_symbols * STATES + 1)
         spread = np.repeat(bigrams[:, :-1], STATES, axis=1) - np.log(STATES)
@@ -43,7 +42,7 @@ class Peer:
 
     def loss(self, symbols, rows, lengths):
         """Return the summed cross-entropy of padded words, and how many prefixes they have."""
-        torch, k = self.torch, self.k
+        k = self.k
         all_of_it = torch.softmax(self.table, -1)
         moves = all_of_it[..., :-1].reshape(k + 1, STATES, k, STATES)
         emission = torch.cat([moves.sum(-1), all_of_it[..., -1:]], -1)
@@ -66,7 +65,6 @@ class Peer:
 
     def fit(self, words: FitWords) -> None:
         """Move the table against the gradient."""
-        torch = self.torch
         symbols, rows, lengths = self.padded(words)
         n_steps = EPOCHS * -(-len(lengths) // BATCH)
         adam = torch.optim.Adam([self.table], lr=RATE)
@@ -83,7 +81,7 @@ class Peer:
 
     def padded(self, words: FitWords):
         """Return symbols, what comes next and lengths of all words, padded."""
-        torch, plain = self.torch, words.reference.words
+        plain = words.reference.words
         lengths, longest = plain.lengths, int(plain.lengths.max())
         symbols = np.zeros((len(lengths), longest), np.int64)
         rows = np.zeros((len(lengths), longest + 1, self.k + 1), np.float32)
@@ -98,7 +96,7 @@ class Peer:
 
     def divergence(self, words: FitWords) -> float:
         """Return the mean divergence on some words, in bits per symbol."""
-        with self.torch.no_grad():
+        with torch.no_grad():
             loss, n = self.loss(*self.padded(words))
         return float(loss) / n / np.log(2) - words.entropy
 
@@ -113,8 +111,6 @@ def _bigrams(words: FitWords, n_symbols: int) -> np.ndarray:
 
 
 def main() -> None:
-    import torch
-
     torch.set_num_threads(1)
     with one_thread():
         measure()
