@@ -9,7 +9,8 @@ and what an answer of 0 to every word gets (TAYSIR 2023, second track); empty wo
 the published figures of the latter show that the competition did. Where words are long, as in
 model 2.4, probabilities are so small that this says nothing: `log_error` is the mean difference of
 their natural logarithms, over the words to which the automaton gives a positive weight, and `zeros`
-the share of the others.
+the share of the others. `bits_lost` is the divergence per symbol on these words, of `bits` that a
+symbol of the model has.
 """
 
 import argparse
@@ -52,6 +53,7 @@ def measure(folder: Path, seed: int) -> dict[str, float]:
     words = valid_words(folder, box)
     truth, guess = box.weights(words), automaton.weights(words)
     positive = guess > 0
+    fidelity = seqray.compare(box, automaton, words)
     differences = np.abs(automaton.log_weights(words)[1] - box.log_weights(words))[positive]
     return {
         "states": automaton.n_states,
@@ -61,7 +63,9 @@ def measure(folder: Path, seed: int) -> dict[str, float]:
         "zero": float(f"{1e6 * np.mean(truth**2):.4g}"),
         "log_error": round(float(differences.mean()), 4),
         "zeros": round(float(np.mean(~positive)), 5),
-        "ndcg5": round(seqray.compare(box, automaton, words)["ndcg5"], 5),
+        "bits_lost": float(f"{fidelity['kl_per_symbol']:.3g}"),
+        "bits": float(f"{fidelity['entropy_per_symbol']:.3g}"),
+        "ndcg5": round(fidelity["ndcg5"], 5),
     }
 
 

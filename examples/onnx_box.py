@@ -94,7 +94,8 @@ def main() -> None:
             wa, seconds = extraction.best(), time.perf_counter() - began
             words = seqray.sample(wa, 200, seed=np.random.default_rng(0), max_length=30)[0]
             fidelity = seqray.compare(box, wa, words)
-            print(f"{name + '.onnx':>10}: {wa}, {seconds:.1f} s, NDCG5 {fidelity['ndcg5']:.5f}")
+            lost = fidelity["kl_per_symbol"]
+            print(f"{name + '.onnx':>10}: {wa}, {seconds:.1f} s, {lost:.2g} bits lost per symbol")
 
 
 if __name__ == "__main__":
