@@ -36,9 +36,9 @@ class Runs(NamedTuple):
 
     def each(self) -> list[tuple[int, IntArray]]:
         """Return the key and the nodes of each run."""
-        ends = [*self.begins[1:].tolist(), len(self.nodes)]
-        bounds = zip(self.keys.tolist(), self.begins.tolist(), ends, strict=True)
-        return [(key, self.nodes[begin:end]) for key, begin, end in bounds]
+        bounds = pairwise([*self.begins.tolist(), len(self.nodes)])
+        runs = zip(self.keys.tolist(), bounds, strict=True)
+        return [(key, self.nodes[begin:end]) for key, (begin, end) in runs]
 
 
 class GroupLevel(NamedTuple):
@@ -83,7 +83,10 @@ class GroupBatch(NamedTuple):
 
 
 class StepTable(NamedTuple):
-    """The distinct steps ``group * n_symbols + symbol`` that some words take, rising."""
+    """The distinct steps ``group * n_symbols + symbol`` that some words take, rising.
+
+    The root, to which no step leads, has that of the first symbol: so there always is one.
+    """
 
     steps: IntArray
 
@@ -124,8 +127,8 @@ class GroupedCorpus:
     def table(self) -> StepTable:
         """The distinct steps that the words take."""
         tree = self.corpus.tree
-        origins = self.groups[tree.parent[1:]]
-        return StepTable(np.unique(origins * self.layout.n_symbols + tree.symbol[1:]))
+        origins, symbols = self.groups[tree.parent], np.maximum(tree.symbol, 0)
+        return StepTable(np.unique(origins * self.layout.n_symbols + symbols))
 
     def batch(self, chosen: IntArray) -> GroupBatch:
         """Return the batch of some words."""
