@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from seqray.automata.purpose import Purpose
+from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox, allowed_length

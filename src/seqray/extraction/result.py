@@ -21,6 +21,7 @@ from seqray.extraction.conditional.parts import (
     SearchOutcome,
 )
 from seqray.extraction.hankel.rounds import HankelRound
+from seqray.extraction.remarks import remarks
 from seqray.extraction.request import Method
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import FidelityTable
@@ -333,6 +334,11 @@ class Extraction:
     def predicts(self) -> bool:
         """Whether the box predicts next symbols."""
         return "ndcg5" in self.fidelity.fidelities[0]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for people: what smaller automata lose, and which limit may be too small."""
+        return remarks(self)
 
     @property
     def compared_on(self) -> str:
