@@ -15,6 +15,8 @@ import numpy as np
 from rich.table import Table
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose
+from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Words
 from seqray.cli.console import console
 from seqray.cli.terminal import can_show
@@ -23,19 +25,27 @@ from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
+from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.bootstrap import MIN_WORDS
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
-from seqray.util.formatting import shortened, significant, significant_but_one
+from seqray.util.formatting import counted, megabytes, shortened, significant, significant_but_one
 
 automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(
     "--rank",
     type=click.IntRange(min=1),
     help="Number of states, for a run folder.  [default: the run's choice]",
+)
+for_option = click.option(
+    "--for",
+    "purpose",
+    type=click.Choice([each.value for each in Purpose]),
+    help="Which automaton of a run folder. copying: the largest copy, if there are copies. "
+    "reading: that of the rank chosen there; --rank names another.  [default: copying]",
 )
 
 
@@ -45,17 +55,25 @@ def open_source(path: str | os.PathLike[str]) -> Extraction | WeightedAutomaton:
     return open_run(path) if Path(path).is_dir() else open_wa(path)
 
 
-def open_automaton(path: str | os.PathLike[str], rank: int | None) -> WeightedAutomaton:
+def open_automaton(
+    path: str | os.PathLike[str], rank: int | None, purpose: Purpose = Purpose.READING
+) -> WeightedAutomaton:
     """Open a run folder or an automaton file, and return the automaton of a rank."""
-    return at_rank(open_source(path), rank, path)
+    return at_rank(open_source(path), rank, path, purpose)
 
 
 def at_rank(
-    source: Extraction | WeightedAutomaton, rank: int | None, path: str | os.PathLike[str]
+    source: Extraction | WeightedAutomaton,
+    rank: int | None,
+    path: str | os.PathLike[str],
+    purpose: Purpose = Purpose.READING,
 ) -> WeightedAutomaton:
-    """Return the automaton of a rank, by default the run's choice; only a run folder has ranks."""
+    """Return the automaton of a rank, by default the run's choice for a purpose.
+
+    Only a run folder has ranks.
+    """
     if isinstance(source, Extraction):
-        return source.best() if rank is None else source.automaton(rank)
+        return source.best(purpose=purpose) if rank is None else source.automaton(rank)
     if rank is not None:
         raise click.BadParameter(
             f"{os.fspath(path).removeprefix('wa:')} is no run folder: its states stand in no order "
@@ -63,6 +81,14 @@ def at_rank(
             param_hint="--rank",
         )
     return source
+
+
+def described_size(automaton: WeightedAutomaton) -> str:
+    """Say how large an automaton is; a structured one is a copy, and its cost is said, too."""
+    states = counted(automaton.n_states, "state")
+    if not isinstance(automaton, StructuredAutomaton):
+        return states
+    return f"copy of {states}, {automaton.cost_per_symbol:,} multiplications per symbol"
 
 
 def show_fidelity(fidelity: Fidelity, title: str, source: str | None = None) -> None:
@@ -140,6 +166,26 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int, source: str) -
         click.echo(f"kl_per_symbol: the bits that are lost per symbol, of {own} that one has.")
     if len(ranks) < len(table):
         click.echo("All ranks are in the run folder's fidelity.csv.")
+
+
+def show_copies(copies: Sequence[Copy], source: str) -> None:
+    """Print one row per copy, the last one marked: it is the most faithful.
+
+    ``source`` says which words they were compared on.
+    """
+    shown = titled(f"Copies, on {copies[0].fidelity.n_words:,} {source}")
+    for name in ("states", "multiplications", "size", "kl_per_symbol", "ndcg5"):
+        shown.add_column(name, justify="right")
+    for copy in copies:
+        metrics = [significant_but_one(copy.fidelity[n], 4) for n in ("kl_per_symbol", "ndcg5")]
+        mark, style = ("→ ", "bold green") if copy is copies[-1] else ("", "")
+        size = megabytes(copy.n_bytes)
+        shown.add_row(f"{mark}{copy.n_states:,}", f"{copy.cost:,}", size, *metrics, style=style)
+    console().print(shown)
+    click.echo(
+        "multiplications: the most to read one symbol; an automaton of rank 100 takes 10,000.\n"
+        "evaluate and convert use the marked copy, draw, explain and explore the marked rank."
+    )
 
 
 def _rank_columns(fidelity: Fidelity) -> list[str]:

@@ -7,23 +7,32 @@ from pathlib import Path
 import click
 
 import seqray
+from seqray.automata.purpose import Purpose
 from seqray.cli.common import (
     automaton_argument,
     check_output,
+    described_size,
+    for_option,
     open_automaton,
     rank_option,
     show_fidelity,
 )
 from seqray.draw.exports import EXPORTS
+from seqray.draw.saving import DRAWINGS
 from seqray.util.formatting import counted
 
 FORMATS = "".join(f"  {suffix:<13} {each.meaning}\n" for suffix, each in EXPORTS.items())
 HELP = f"""Write an automaton in the format that OUTPUT's ending names.
 
+Of a run folder it is the largest copy, if there are copies; a drawing and --repair take the
+automaton of the rank chosen there.
+
 \b
 {FORMATS}
 \b
 Examples:
+  seqray convert run wa.npz
+  seqray convert run wa.json --for reading
   seqray convert run wa.json --rank 8
   seqray convert run machine.pautomac --repair
   seqray convert 24.pautomac_model.txt machine.json
@@ -34,6 +43,7 @@ Examples:
 @automaton_argument
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
 @rank_option
+@for_option
 @click.option(
     "--repair",
     "repaired",
@@ -41,13 +51,17 @@ Examples:
     help="Fit an automaton without negative weights to it, a probability distribution, and report "
     "how faithful that is.",
 )
-def command(automaton: str, output: Path, rank: int | None, repaired: bool) -> None:
+def command(
+    automaton: str, output: Path, rank: int | None, purpose: str | None, repaired: bool
+) -> None:
     """Write an automaton in the format that OUTPUT's ending names."""
     check_output(output, EXPORTS, "OUTPUT")
-    opened = open_automaton(automaton, rank)
+    is_read = repaired or output.suffix in DRAWINGS
+    wanted = Purpose(purpose or (Purpose.READING if is_read else Purpose.COPYING))
+    opened = open_automaton(automaton, rank, wanted)
     if repaired:
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     EXPORTS[output.suffix].write(opened, output)
-    states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
-    click.echo(f"{output}: {states}, {symbols}")
+    symbols = counted(len(opened.alphabet), "symbol")
+    click.echo(f"{output}: {described_size(opened)}, {symbols}")

@@ -13,6 +13,7 @@ import numpy as np
 from rich.text import Text
 
 import seqray
+from seqray.automata.purpose import Purpose
 from seqray.automata.sampling import sample
 from seqray.blackbox.native.demo import open_demo
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
@@ -58,7 +59,7 @@ def command(output: Path, seed: int) -> None:
     best = extraction.best_rank()
     ranks = some_ranks(extraction.max_rank, best, settings.get("fitted_ranks", ()))
     show_ranks(extraction.fidelity, ranks, best, extraction.compared_on)
-    wa = extraction.best()
+    wa = extraction.best(purpose=Purpose.READING)
     words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.query(box, words)
     terminal.print()

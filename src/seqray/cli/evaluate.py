@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import seqray
+from seqray.automata.purpose import Purpose
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
@@ -24,6 +25,8 @@ from seqray.cli.boxes import (
 )
 from seqray.cli.common import (
     automaton_argument,
+    described_size,
+    for_option,
     json_line,
     open_automaton,
     rank_option,
@@ -51,6 +54,7 @@ from seqray.util.redaction import redacted
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
 @rank_option
+@for_option
 @store_option
 @option_option
 @click.option(
@@ -67,6 +71,7 @@ def command(**options: Any) -> None:
     \b
     Examples:
       seqray evaluate run --against rnn:model.safetensors
+      seqray evaluate run --against rnn:model.safetensors --for reading
       seqray evaluate run --against rnn:model.safetensors --words test.txt
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
@@ -85,6 +90,7 @@ class EvaluateOptions:
     target: str | None
     max_length: int | None
     rank: int | None
+    purpose: str | None
     store: str | None
     options: tuple[str, ...]
     worst: int | None
@@ -94,7 +100,8 @@ class EvaluateOptions:
 def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
     opened, shown_box = open_box(options.box, options.options), redacted(options.box)
-    automaton = open_automaton(options.automaton, options.rank)
+    purpose = Purpose(options.purpose or Purpose.COPYING)
+    automaton = open_automaton(options.automaton, options.rank, purpose)
     if automaton.alphabet != opened.alphabet:
         raise ArgumentError(
             f"{options.automaton} reads {automaton.alphabet}, {shown_box} reads {opened.alphabet}: "
@@ -115,6 +122,7 @@ def _evaluate(options: EvaluateOptions) -> None:
     if options.as_json:
         extra = {
             "states": automaton.n_states,
+            "cost": automaton.cost_per_symbol,
             "words": fidelity.n_words,
             "prefixes": fidelity.n_prefixes,
             "source": source,
@@ -124,8 +132,8 @@ def _evaluate(options: EvaluateOptions) -> None:
             extra["worst"] = [each._asdict() for each in worst]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
         return
-    states = counted(automaton.n_states, "state")
-    show_fidelity(fidelity, f"{options.automaton} ({states}) against {shown_box}", source)
+    size = described_size(automaton)
+    show_fidelity(fidelity, f"{options.automaton} ({size}) against {shown_box}", source)
     if options.worst:
         _show_worst(worst, opened.alphabet, by_next=by_next)
 

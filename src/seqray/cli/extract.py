@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 import seqray
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.oracle import QueryMode
@@ -21,7 +23,7 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import show_ranks, show_rounds, show_searches, some_ranks
+from seqray.cli.common import show_copies, show_ranks, show_rounds, show_searches, some_ranks
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.request import BASES
@@ -33,7 +35,8 @@ from seqray.util.redaction import redacted
 HELP = """Query a black box and extract weighted automata of every rank.
 
 The run folder has the configuration, the words that were queried, the singular values, automata of
-every rank and their fidelity on held-out words. All later commands open it.
+every rank and their fidelity on held-out words. Where no rank is near to a box that predicts, it
+also has copies: automata of thousands of states that read a word fast. All later commands open it.
 
 \b
 BOX is one of:
@@ -44,6 +47,8 @@ Examples:
   seqray extract demo -o run
   seqray extract rnn:model.safetensors -o run
   seqray extract rnn:model.safetensors -o run --target 0.99
+  seqray extract rnn:model.safetensors -o run --for reading
+  seqray extract rnn:model.safetensors -o run --max-cost 400
   seqray extract rnn:model.safetensors -o run --counterexamples 3
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
@@ -92,6 +97,26 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     metavar="auto|N",
     help="The number of states that later commands use. auto: the smallest whose fidelity score "
     "on held-out words is close to the best, see docs/method.md.",
+)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice([each.value for each in Purpose]),
+    help="What the automaton is for. copying: also fit copies, where no rank is near to a box that "
+    "predicts. reading: only automata of every rank.  [default: copying; reading with --rank N]",
+)
+@click.option(
+    "--max-cost",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Most multiplications to read one symbol; an automaton of n states takes n², a copy the "
+    "square of the states of one context.  [default: 2304 for copies]",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Most states of any automaton, copies included.",
 )
 @click.option(
     "--max-length", type=click.IntRange(1), help="Longest word drawn; longer ones are cut."
@@ -157,6 +182,9 @@ class ExtractOptions:
     suffixes: int | None
     max_rank: int
     rank: str
+    purpose: str | None
+    max_cost: int | None
+    max_states: int | None
     max_length: int | None
     budget: int | None
     time_limit: float | None
@@ -172,6 +200,8 @@ class ExtractOptions:
         """Return the rank that --rank names, None for ``auto``; refuse one that cannot be."""
         wanted = _rank(self.rank)
         limits = {"--max-rank": self.max_rank, "--prefixes": self.prefixes}
+        limits["--max-states"] = self.max_states
+        limits["--max-cost"] = None if self.max_cost is None else math.isqrt(self.max_cost)
         if self.method in ("weighted", "paper"):  # contexts have more columns than suffixes
             limits["--suffixes"] = self.suffixes
         for option, limit in limits.items():
@@ -180,6 +210,11 @@ class ExtractOptions:
                     f"{wanted} is more than {limit}, which {option} allows", param_hint="--rank"
                 )
         return wanted
+
+    def chosen_purpose(self) -> Purpose:
+        """Return what --for names; who chooses a rank does not need copies."""
+        is_ranked = self.wanted_rank() is not None
+        return Purpose(self.purpose or (Purpose.READING if is_ranked else Purpose.COPYING))
 
     def basis_source(self, alphabet: Alphabet) -> str | Words | None:
         """Return the name of a basis, or the words of a file."""
@@ -244,6 +279,9 @@ def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) ->
             budget=options.budget,
             time_limit=options.time_limit,
             target=options.target,
+            purpose=options.chosen_purpose(),
+            max_cost=options.max_cost,
+            max_states=options.max_states,
             counterexamples=options.counterexamples,
             repeat=options.repeat,
             stop=stop,
@@ -264,6 +302,10 @@ def _show(extraction: Extraction, chosen: int, answers: Path | None) -> None:
         show_searches(settings.counterexamples)
     ranks = some_ranks(extraction.max_rank, chosen, settings.get("fitted_ranks", ()))
     show_ranks(extraction.fidelity, ranks, chosen, extraction.compared_on)
+    if extraction.copies:
+        show_copies(extraction.copies, extraction.compared_on)
+    for sentence in replace(extraction, settings=replace(settings, rank=chosen)).remarks:
+        click.echo(sentence)
 
 
 def _queries(settings: ExtractionSettings) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose
 from seqray.draw.graph import PAPER_THRESHOLD, clear_threshold
 from seqray.draw.paper import paper_scene
 from seqray.draw.readable import readable_scene
@@ -55,7 +56,7 @@ def subject(
     """Return the automaton to draw, and the names and mass of its states: its own by default."""
     if names is None and mass is None:
         names, mass = getattr(given, "names", None), getattr(given, "mass", None)
-    return as_automaton(given), names, mass
+    return as_automaton(given, purpose=Purpose.READING), names, mass
 
 
 def chosen_threshold(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.probabilities import normalised
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.explain.probable import sums
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
@@ -103,7 +104,7 @@ class Background:
         if isinstance(source, Words):
             counts = np.bincount(source.codes, minlength=len(source.alphabet)) + SMOOTHING
             return cls(source.alphabet, counts / counts.sum())
-        a = as_automaton(source, "source")
+        a = as_automaton(source, "source", purpose=Purpose.READING)
         if not sums(a):
             return cls.uniform(a.alphabet)
         return cls(a.alphabet, _positive(expected_counts(a)))
@@ -133,7 +134,7 @@ class Background:
             return cls(
                 source.alphabet, starts / starts.sum(), rows / rows.sum(axis=1, keepdims=True)
             )
-        a = as_automaton(source, "source")
+        a = as_automaton(source, "source", purpose=Purpose.READING)
         if not sums(a):
             k = len(a.alphabet)
             return cls(a.alphabet, np.full(k, 1 / k), np.full((k, k), 1 / k))

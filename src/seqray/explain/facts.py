@@ -9,6 +9,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.probabilities import as_probabilities, total_variation
+from seqray.automata.purpose import Purpose
 from seqray.explain.background import expected_counts, expected_visits
 from seqray.explain.graph import Part, leads, parts, reachable
 from seqray.explain.named_automaton import NamedAutomaton
@@ -151,7 +152,7 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     (3.0, HeaviestWords(λ 0.25, a 0.125, b 0.0625))
     """
     whole_number("n_words", n_words, 1)
-    given = as_automaton(automaton)
+    given = as_automaton(automaton, purpose=Purpose.READING)
     named = automaton if isinstance(automaton, NamedAutomaton) else name_states(given)
     # Facts are about words: what goes elsewhere is none.
     a, original = (

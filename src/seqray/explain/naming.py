@@ -22,6 +22,7 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states
+from seqray.automata.purpose import Purpose
 from seqray.automata.span import perpendicular, pivoted_rows
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Word, Words
@@ -107,7 +108,7 @@ def name_states(
     """
     if isinstance(automaton, NamedAutomaton) and candidates is None:
         return automaton
-    a = as_automaton(automaton)
+    a = as_automaton(automaton, purpose=Purpose.READING)
     if a.n_states > MAX_NAMED_STATES:
         raise ArgumentError(
             f"automaton: expected at most {MAX_NAMED_STATES:,} states to name, got {a.n_states:,}: "

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Symbol, Word
 from seqray.explain.background import Background
 from seqray.explain.markov_shapley import MarkovExpectations, check_possible
@@ -125,7 +126,7 @@ def shapley_values(
     >>> shapley_values(count, "aba", background=Background.uniform("ab"))
     ShapleyValues(1.5 → 2: a +0.5, b -0.5, a +0.5)
     """
-    automaton = as_automaton(automaton)
+    automaton = as_automaton(automaton, purpose=Purpose.READING)
     if background is None:
         background = Background.frequencies(automaton)
     if background.alphabet != automaton.alphabet:

@@ -11,6 +11,7 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
 from seqray.automata.probabilities import as_probabilities, total_variation
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.protocol import BlackBox, max_length_of
@@ -170,7 +171,7 @@ def explain_word(
     the expected one.
     """
     whole_number("n_neighbours", n_neighbours, 0)
-    wa = as_automaton(automaton)
+    wa = as_automaton(automaton, purpose=Purpose.READING)
     named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
     box = None if box is None else as_box(box)
     if box is not None and box.alphabet != wa.alphabet:

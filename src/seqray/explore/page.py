@@ -15,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.explore.content import Subject, joined, page_content, with_ranks
@@ -99,7 +100,7 @@ def to_html(
     if isinstance(extraction, str | os.PathLike) and os.path.isdir(extraction):
         extraction = open_run(extraction)
     if not isinstance(extraction, Extraction):
-        extraction = as_automaton(extraction, "extraction")
+        extraction = as_automaton(extraction, "extraction", purpose=Purpose.READING)
     subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from seqray.automata.purpose import Purpose, named_purpose
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
@@ -54,6 +55,9 @@ def extract(
     budget: int | None = None,
     time_limit: float | None = None,
     target: float | None = None,
+    purpose: str = Purpose.COPYING,
+    max_cost: int | None = None,
+    max_states: int | None = None,
     counterexamples: int = 0,
     repeat: int = 1,
     stop: threading.Event | None = None,
@@ -99,6 +103,15 @@ def extract(
         (`seqray.fidelity.table.Fidelity.score`). For a box that predicts, 0.99 means that the
         automaton loses 0.0145 bits per symbol, −log₂ 0.99. Queries begin with a small part. Not
         for a basis that is given.
+    purpose
+        ``"copying"``: where no rank is near to a box that predicts, copies are fitted, too:
+        automata of thousands of states (`Extraction.copies`). ``"reading"``: none are.
+    max_cost
+        The most multiplications that an automaton takes to read one symbol. An automaton of n
+        states takes n², a copy the square of the states that one context has: by default at most
+        48². More than that allows larger copies.
+    max_states
+        The most states of any automaton, copies included.
     counterexamples
         How many times to search for words on which box and automaton disagree, and to learn from
         half of them; the other half joins the held-out words. For rare behaviour that matters.
@@ -135,6 +148,9 @@ def extract(
         basis=basis,
         max_length=max_length,
         target=target,
+        purpose=named_purpose(purpose),
+        max_cost=max_cost,
+        max_states=max_states,
         counterexamples=counterexamples,
         repeat=repeat,
         seed=seed_number(seed),
@@ -186,6 +202,8 @@ def _with_settings(extraction: Extraction, job: Job) -> Extraction:
         words_cut=basis.n_cut,
         max_rank=job.request.max_rank,
         max_length=job.request.max_length,
+        max_cost=job.request.max_cost,
+        max_states=job.request.max_states,
         seed=job.request.seed,
         held_out_words=extraction.fidelity.fidelities[0].n_words,
         repeat=job.repeat,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose
 from seqray.blackbox.native.clipped import clipped
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
@@ -72,7 +73,7 @@ def repair(
     >>> repaired.fidelity["ndcg5"] > 0.99
     True
     """
-    automaton = as_automaton(automaton)
+    automaton = as_automaton(automaton, purpose=Purpose.READING)
     n_states = automaton.n_states if n_states is None else whole_number("n_states", n_states, 1)
     whole_number("n_words", n_words, 1)
     if not automaton.is_distribution:

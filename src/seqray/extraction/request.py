@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.extraction.basis import Basis
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
+
+__all__ = ["BASES", "METHODS", "Method", "Purpose", "Request", "named_method", "named_purpose"]
 
 
 class Method(enum.StrEnum):
@@ -22,15 +26,6 @@ class Method(enum.StrEnum):
     PAPER = "paper"
     WEIGHTED = "weighted"
     CONDITIONAL = "conditional"
-
-
-class Purpose(enum.StrEnum):
-    """What automata are for."""
-
-    READING = "reading"
-    """Small ones that a person reads."""
-    COPYING = "copying"
-    """Those that are as faithful as can be."""
 
 
 METHODS = {
@@ -73,9 +68,11 @@ class Request:
     repeat: int = 1
     seed: int = 0
     purpose: Purpose = Purpose.COPYING
+    max_cost: int | None = None
+    max_states: int | None = None
 
     def __post_init__(self) -> None:
-        optional = ("n_prefixes", "n_suffixes", "max_length")
+        optional = ("n_prefixes", "n_suffixes", "max_length", "max_cost", "max_states")
         least = dict.fromkeys((name for name in optional if getattr(self, name) is not None), 1)
         least |= {"max_rank": 1, "counterexamples": 0, "repeat": 1, "seed": 0}
         for name, smallest in least.items():
@@ -83,6 +80,12 @@ class Request:
         if isinstance(self.basis, str) and self.basis not in BASES:
             raise ArgumentError(f"basis: expected {', '.join(BASES)} or words, got {self.basis!r}")
         _check_target(self.target)
+        object.__setattr__(self, "max_rank", self._max_rank_within_limits())
+
+    def _max_rank_within_limits(self) -> int:
+        """Return the largest rank that the limits allow; n states cost n² multiplications."""
+        most = self.max_rank if self.max_cost is None else math.isqrt(self.max_cost)
+        return min(self.max_rank, most, self.max_states or self.max_rank)
 
     def for_box(self, box: BlackBox) -> Request:
         """Return the request with the method that a box allows, or say why it cannot be met.
@@ -122,17 +125,6 @@ def named_method(name: str) -> Method:
     if name not in METHODS:
         raise ArgumentError(f"method: expected one of {', '.join(METHODS)}, got {name!r}")
     return Method(name)
-
-
-def named_purpose(name: str) -> Purpose:
-    """Return the purpose of a name.
-
-    >>> named_purpose("reading")
-    <Purpose.READING: 'reading'>
-    """
-    if name not in [*Purpose]:
-        raise ArgumentError(f"purpose: expected one of {', '.join(Purpose)}, got {name!r}")
-    return Purpose(name)
 
 
 def _chosen_method(request: Request, box_predicts: bool) -> Method:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import QueryMode
@@ -20,7 +21,8 @@ from seqray.extraction.conditional.parts import (
     SearchOutcome,
 )
 from seqray.extraction.hankel.rounds import HankelRound
-from seqray.extraction.request import Method, Purpose, named_purpose
+from seqray.extraction.remarks import remarks
+from seqray.extraction.request import Method
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import FloatArray
@@ -54,8 +56,8 @@ class ExtractionSettings(Mapping[str, Any]):
         How many columns the blocks have; for the method ``"conditional"``.
     words_cut
         How many of the words drawn had not ended at the maximum length.
-    max_rank, max_length, seed, repeat
-        The arguments of `seqray.extract`.
+    max_rank, max_length, max_cost, max_states, seed, repeat
+        The arguments of `seqray.extract`; ``max_rank`` is what the limits left of it.
     weighting
         The weights of rows and columns that were chosen, see `HankelBlocks.weights`.
     fitted_ranks
@@ -107,6 +109,8 @@ class ExtractionSettings(Mapping[str, Any]):
     words_cut: int | None = None
     max_rank: int | None = None
     max_length: int | None = None
+    max_cost: int | None = None
+    max_states: int | None = None
     seed: int | None = None
     weighting: str | None = None
     fitted_ranks: Sequence[int] | None = None
@@ -289,9 +293,10 @@ class Extraction:
             ``"copying"``: any automaton, the largest copy included. ``"reading"``: that of the
             `best_rank`.
         max_cost
-            The most multiplications to read one symbol; n dense states need n².
+            The most multiplications to read one symbol; n dense states need n². By default the
+            limit of the extraction, if it had one.
         max_states
-            The most states.
+            The most states, with the same default.
         tolerance
             See `best_rank`.
 
@@ -302,6 +307,8 @@ class Extraction:
         >>> seqray.extract(box, n_prefixes=30, n_suffixes=30).best(max_states=5)
         WeightedAutomaton(1 states, 2 symbols)
         """
+        max_cost = self.settings.max_cost if max_cost is None else max_cost
+        max_states = self.settings.max_states if max_states is None else max_states
         if named_purpose(purpose) is Purpose.COPYING and tolerance is None:
             for copy in reversed(self.copies):
                 if copy.is_within(max_cost, max_states):
@@ -331,11 +338,18 @@ class Extraction:
         return "ndcg5" in self.fidelity.fidelities[0]
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for people: what smaller automata lose, and which limit may be too small."""
+        return remarks(self)
+
+    @property
     def compared_on(self) -> str:
         """Which words the ranks were compared on, for people."""
         is_drawn = self.settings.method == Method.CONDITIONAL
         return "held-out words drawn from the box" if is_drawn else "held-out words"
 
     def __repr__(self) -> str:
-        copies = f", {len(self.copies)} copies" if self.copies else ""
+        number = "1 copy" if len(self.copies) == 1 else f"{len(self.copies)} copies"
+        largest = f" up to {self.copies[-1].n_states:,} states" if self.copies else ""
+        copies = f", {number}{largest}" if self.copies else ""
         return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()}{copies})"

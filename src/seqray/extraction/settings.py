@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,24 @@ class StructuredSettings:
     min_batches: int = 8
     n_checks: int = 5
     max_rise: float = 1.1
+
+    def within_cost(self, max_cost: int | None) -> StructuredSettings:
+        """Return the settings with the sizes of copies that read a symbol at a cost.
+
+        A context of n states takes n² multiplications at most. The largest size is the limit
+        itself where the limit is another than one of the sizes.
+
+        >>> StructuredSettings().within_cost(400).max_states
+        (12, 20)
+        >>> StructuredSettings().within_cost(10_000).max_states
+        (12, 32, 48, 100)
+        """
+        if max_cost is None:
+            return self
+        most = math.isqrt(max_cost)
+        sizes = (*(size for size in self.max_states if size < most), most)
+        factors = (*self.word_factors, self.word_factors[-1])[: len(sizes)]
+        return replace(self, max_states=sizes, word_factors=factors)
 
 
 STRUCTURED = StructuredSettings()

@@ -1,7 +1,9 @@
 """The public functions of `seqray.automata`, for whatever an automaton is in.
 
 Those of `algebra`, `minimal`, `balanced` and `sampling` take automata. Here they also take an
-extraction, a named automaton, or the path of a run folder or of an automaton's file.
+extraction, a named automaton, or the path of a run folder or of an automaton's file. `sample` draws
+from the largest copy, if there are copies; the algebra takes the automaton for reading, because it
+computes with dense matrices.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from functools import wraps
 from typing import TypeVar
 
 from seqray.automata import algebra, balanced, minimal, sampling
+from seqray.automata.purpose import Purpose
 from seqray.automata.sampling import Sample
 from seqray.automata.stepper import PredictingStepper
 from seqray.formats.automaton_file import AutomatonLike, HasBest, HasNames, as_automaton
@@ -34,7 +37,9 @@ def _opening(function: Callable[..., T]) -> Callable[..., T]:
     def opened(*arguments: object, **options: object) -> T:
         given = signature.bind(*arguments, **options)
         for name in automata:
-            given.arguments[name] = as_automaton(given.arguments[name], name)
+            given.arguments[name] = as_automaton(
+                given.arguments[name], name, purpose=Purpose.READING
+            )
         return function(*given.args, **given.kwargs)
 
     return opened

@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.formats.pautomac import read_machine
-from seqray.formats.run_files import opened_run
+from seqray.formats.run_files import COPY_FILES, RunFiles, opened_run
 from seqray.util.errors import ArgumentError, MissingFileError
 
 
-def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
+def open_wa(path: str | os.PathLike[str], *, purpose: str = Purpose.COPYING) -> WeightedAutomaton:
     """Open an automaton, whatever kind of file it is in.
 
     Parameters
     ----------
     path
-        A ``.json`` or ``.npz`` file, a run folder (opened at the rank chosen there), or a machine
-        of PAutomaC.
+        A ``.json`` or ``.npz`` file, a run folder, or a machine of PAutomaC.
+    purpose
+        Which automaton of a run folder: for ``"copying"`` its largest copy, if it has copies; else,
+        and for ``"reading"``, that of the rank chosen there.
 
     Examples
     --------
@@ -29,21 +32,29 @@ def open_wa(path: str | os.PathLike[str]) -> WeightedAutomaton:
     ...     open_wa(Path(folder, "coin.json"))
     WeightedAutomaton(1 states, 1 symbols)
     """
-    file = Path(path)
+    file, wanted = Path(path), named_purpose(purpose)
     if not os.path.exists(path):
         raise MissingFileError(f"{path}: there is no such file or folder")
     if file.is_dir():
         with opened_run(file) as run:
-            return RankedAutomata.from_files(run.contents).automaton(run.config["rank"])
+            return _of_run(run, wanted)
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
+
+
+def _of_run(run: RunFiles, purpose: Purpose) -> WeightedAutomaton:
+    """Return the automaton of a run folder that a purpose needs."""
+    copies = [name for name in COPY_FILES if name in run.contents]
+    if purpose is Purpose.COPYING and copies:
+        return WeightedAutomaton.from_npz(run.contents[copies[-1]])
+    return RankedAutomata.from_files(run.contents).automaton(run.config["rank"])
 
 
 @runtime_checkable
 class HasBest(Protocol):
     """What `seqray.extract` and `seqray.open_run` return."""
 
-    def best(self) -> WeightedAutomaton:
-        """Return the automaton that was chosen."""
+    def best(self, *, purpose: str = Purpose.COPYING) -> WeightedAutomaton:
+        """Return the best automaton for a purpose."""
 
 
 @runtime_checkable
@@ -63,16 +74,22 @@ AutomatonLike: TypeAlias = WeightedAutomaton | HasBest | HasNames | str | os.Pat
 """An automaton, or what one is in: an extraction, a named automaton, a run folder or a file."""
 
 
-def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutomaton:
+def as_automaton(
+    given: AutomatonLike, name: str = "automaton", *, purpose: Purpose = Purpose.COPYING
+) -> WeightedAutomaton:
     """Return the automaton that an argument is or holds.
 
     Parameters
     ----------
     given
-        An automaton; an extraction, of which the best is taken; a named automaton; or the path of a
+        An automaton; an extraction; a named automaton; or the path of a
         run folder or of an automaton's file.
     name
         What the argument is called, for the error.
+    purpose
+        Which automaton of an extraction or a run folder: to draw, name or explain, or to compute
+        with its matrices, the one for reading; to score, sample, compare or write, the largest
+        copy, if there are copies.
 
     Examples
     --------
@@ -86,7 +103,7 @@ def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutom
     if isinstance(given, str | os.PathLike):
         path = os.fspath(given).removeprefix("wa:")
         if os.path.exists(path):
-            return open_wa(path)
+            return open_wa(path, purpose=purpose)
         raise MissingFileError(
             f"{name}: there is no file or folder {path!r}: expected the path of a run folder or of "
             "an automaton's file"
@@ -94,7 +111,7 @@ def as_automaton(given: AutomatonLike, name: str = "automaton") -> WeightedAutom
     if isinstance(given, HasNames):
         return given.automaton
     if isinstance(given, HasBest):
-        return given.best()
+        return given.best(purpose=purpose)
     raise ArgumentError(
         f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "
         f"run folder or automaton, got {given!r}"

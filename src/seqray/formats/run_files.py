@@ -30,9 +30,12 @@ FORMAT, VERSION = "seqray.run", 2
 """Version 1 had no checksums."""
 
 CONFIG = "config.json"
+COPY_FILES = ("copy-1.npz", "copy-2.npz", "copy-3.npz", "copy-4.npz")
+"""The files of copies, smaller ones first."""
+
 RUN_FILES = (
     *("basis.json", "singular_values.csv", "fidelity.csv", "automaton.npz", "fitted.npz"),
-    *("copies.csv", "copy-1.npz", "copy-2.npz", "copy-3.npz", "copy-4.npz"),
+    *("copies.csv", *COPY_FILES),
     CONFIG,
 )
 """The files of a run, in the order in which they are moved; all else is the user's."""

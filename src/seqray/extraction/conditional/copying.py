@@ -55,6 +55,8 @@ def learn_copies(
         for fitted in _fits(learner, learning, settings):
             copy = _copy(learner, learning, fitted)
             learning = replace(learning, rounds=(*learning.rounds, _round(learner, fitted, copy)))
+            if not _is_allowed(learner, copy):
+                break
             if copy.fidelity.is_nearer_than(copies[-1].fidelity if copies else best):
                 copies.append(copy)
     except Stopped as stopped:
@@ -62,6 +64,19 @@ def learn_copies(
             logger.warning("%s: no larger copy was fitted", stopped)
         learning = replace(learning, stopped=stopped)
     return tuple(copies), learning
+
+
+def _is_allowed(learner: ConditionalLearner, copy: Copy) -> bool:
+    """Whether a copy is no larger than the request allows; log it where not."""
+    request = learner.job.request
+    is_within = copy.is_within(request.max_cost, request.max_states)
+    if not is_within:
+        logger.warning(
+            "a copy of %s states and %s multiplications per symbol is left out: allow more of "
+            "them (--max-states, --max-cost) to have it",
+            *(f"{copy.n_states:,}", f"{copy.cost:,}"),
+        )
+    return is_within
 
 
 def _fits(

@@ -16,6 +16,7 @@ import logging
 
 import numpy as np
 
+from seqray.automata.purpose import Purpose
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
 from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
@@ -34,7 +35,6 @@ from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_
 from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
-from seqray.extraction.request import Purpose
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
 from seqray.extraction.structured.copies import Copy
@@ -70,7 +70,8 @@ def conditional_method(job: Job) -> Extraction:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
     copies: tuple[Copy, ...] = ()
     if _wants_copies(job, table):
-        copies, learning = learn_copies(learner, learning, table.fidelity.best)
+        within = STRUCTURED.within_cost(job.request.max_cost)
+        copies, learning = learn_copies(learner, learning, table.fidelity.best, within)
     part = learning.part
     stopped_early = learning.stopped
     settings = ExtractionSettings(
@@ -90,11 +91,14 @@ def conditional_method(job: Job) -> Extraction:
 
 
 def _wants_copies(job: Job, table: RankTable) -> bool:
-    """Whether larger automata are wanted: no rank is near enough."""
-    best, target = table.fidelity.best, job.request.target
+    """Whether larger automata are wanted and allowed: no rank is near enough."""
+    request = job.request
+    if request.max_states is not None and request.max_states <= request.max_rank:
+        return False
+    best, target = table.fidelity.best, request.target
     is_near = best["kl_per_symbol"] < STRUCTURED.exact_bits
     is_near |= target is not None and best.score >= target
-    return job.request.purpose is Purpose.COPYING and not is_near
+    return request.purpose is Purpose.COPYING and not is_near
 
 
 def _with_advice(stopped: Stopped, meter: Meter, n_symbols: int, max_length: int) -> Stopped:

@@ -1,0 +1,103 @@
+"""Sentences about an extraction: what smaller automata lose, and which limit may be too small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from seqray.extraction.settings import STRUCTURED
+from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
+from seqray.util.formatting import counted, significant
+
+if TYPE_CHECKING:
+    from seqray.extraction.result import Extraction
+
+SMALLER_TOLERANCE = 0.01
+"""A smaller rank is worth a sentence if its score is that near to the best."""
+
+MIN_SHARE_OF_COST = 0.5
+"""A copy that costs less than this share of the limit is not limited by it."""
+
+
+def remarks(extraction: Extraction) -> tuple[str, ...]:
+    """Return what smaller automata lose, and which larger limit may bring a nearer one."""
+    if extraction.copies:
+        return (*_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction))
+    return (*_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction))
+
+
+def _bits(fidelity: Fidelity) -> float:
+    return fidelity["kl_per_symbol"]
+
+
+def _loss_of_smaller_copies(extraction: Extraction) -> Iterator[str]:
+    """Say what the automaton for reading loses, and the copy before the last."""
+    rank, last = extraction.best_rank(), extraction.copies[-1]
+    more = _bits(extraction.fidelity.at(rank)) - _bits(last.fidelity)
+    yield (
+        f"The automaton for reading, of {counted(rank, 'state')}, loses {significant(more, 2)} "
+        f"bits per symbol more than the copy of {counted(last.n_states, 'state')}."
+    )
+    if len(extraction.copies) > 1:
+        smaller = extraction.copies[-2]
+        more = _bits(smaller.fidelity) - _bits(last.fidelity)
+        yield (
+            f"The copy of {counted(smaller.n_states, 'state')} loses {significant(more, 2)} bits "
+            f"per symbol more, with {smaller.cost:,} instead of {last.cost:,} multiplications."
+        )
+
+
+def _loss_of_smaller_rank(extraction: Extraction) -> Iterator[str]:
+    """Say what a rank that is nearly as good as the chosen one loses."""
+    chosen, table = extraction.best_rank(), extraction.fidelity
+    smaller = table.best_rank(SMALLER_TOLERANCE)
+    less, best = table.at(smaller), table.at(chosen)
+    if smaller >= chosen or less.score >= best.score:
+        return
+    states = counted(smaller, "state")
+    if "kl_per_symbol" in best:
+        more = significant(_bits(less) - _bits(best), 2)
+        verb = "loses" if smaller == 1 else "lose"
+        yield f"{states} {verb} {more} bits per symbol more than the {chosen} chosen."
+    else:
+        reached, score = significant(less.score, 4), significant(best.score, 6)
+        verb = "reaches" if smaller == 1 else "reach"
+        yield f"{states} {verb} a score of {reached}; the {chosen} chosen {score}."
+
+
+def _limit_of_ranks(extraction: Extraction) -> Iterator[str]:
+    """Say which limit the best rank lies at, where more states may still help."""
+    table, settings = extraction.fidelity, extraction.settings
+    best = table.best_rank()
+    is_exact = table.at(best).score >= 1 - EXACT_TOLERANCE
+    if best != settings.max_rank or is_exact or settings.stop_reason is not None:
+        return
+    option = "--max-rank"
+    if settings.max_states == best:
+        option = "--max-states"
+    elif settings.max_cost is not None and math.isqrt(settings.max_cost) == best:
+        option = "--max-cost"
+    yield (
+        f"The best rank is the largest allowed, {best}: a larger {option} may be nearer to the box."
+    )
+
+
+def _limit_of_copies(extraction: Extraction) -> Iterator[str]:
+    """Say that a larger copy may be nearer, where the largest allowed gained much."""
+    settings, last = extraction.settings, extraction.copies[-1]
+    before = extraction.copies[-2].fidelity if extraction.copies[1:] else extraction.fidelity.best
+    limit = settings.max_cost or STRUCTURED.max_states[-1] ** 2
+    gain = 1 - _bits(last.fidelity) / max(_bits(before), 1e-300)
+    fitted = settings.rounds[-1].score if settings.rounds else math.nan
+    if (
+        abs(fitted - last.fidelity.score) <= EQUAL_SCORES  # no larger one was fitted
+        and gain >= STRUCTURED.min_gain
+        and _bits(last.fidelity) >= STRUCTURED.exact_bits
+        and last.cost >= MIN_SHARE_OF_COST * limit
+        and settings.stop_reason is None
+    ):
+        yield (
+            f"The last copy loses {100 * gain:.0f} % less than the automaton before it: a larger "
+            f"--max-cost, above {limit:,}, may be nearer still."
+        )
