@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conditional_boxes import SMALL, RecordedProgress, demo, machine, model
+from conditional_boxes import SMALL, RecordedProgress, machine, model
 from seqray import extract
 from seqray.automata.structured import StructuredAutomaton
 from seqray.blackbox.queries.limits import Limits
@@ -30,29 +30,37 @@ SETTINGS = StructuredSettings(
 )
 
 
+def box():
+    """Return a machine with more states than any rank will have."""
+    return machine(n_states=8, n_symbols=2)
+
+
+SHORT = {**SMALL, "max_rank": 1, "max_length": 10}
+
+
 def learnt(box, **options):
     """Learn from a box all but copies."""
     recorded = []
 
-    def record(learner, learning, best):
+    def record(learner, learning, best, *settings):
         recorded.append((learner, learning, best))
         return (), learning
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(method, "learn_copies", record)
-        extract(box, **{**SMALL, "max_rank": 2, "max_length": 10, **options})
+        extract(box, **SHORT, **options)
     return recorded[0]
 
 
 @pytest.fixture(scope="module")
-def from_demo():
-    return learnt(demo())
+def from_machine():
+    return learnt(box())
 
 
 @pytest.fixture
-def known(from_demo):
+def known(from_machine):
     """Return a learner with a random generator of its own, the learning, and the best fidelity."""
-    learner, learning, best = from_demo
+    learner, learning, best = from_machine
     return replace(learner, rng=np.random.default_rng(0)), learning, best
 
 
@@ -156,15 +164,14 @@ def test_no_more_words_are_drawn_than_fit(known, monkeypatch, limit):
 
 
 def test_of_a_data_set_there_are_no_more_words():
-    box = demo()
-    words = [box.alphabet.symbols[:n] for n in (1, 2, 3)] * 20
-    learner, learning, _ = learnt(box, basis=words)
+    words = [box().alphabet.symbols[:n] for n in (0, 1, 2)] * 20
+    learner, learning, _ = learnt(box(), basis=words)
     _, after = learn_copies(learner, learning, FAR, SETTINGS)
     assert {each.words for each in after.rounds[-2:]} == {60}
 
 
 def test_a_box_that_is_queried_by_prefixes_is_queried_no_more():
-    learner, learning, _ = learnt(model())
+    learner, learning, _ = learnt(model(box=box()))
     n_queries = learner.meter.n_queries
     copies, after = learn_copies(learner, learning, FAR, SETTINGS)
     assert copies
@@ -213,7 +220,7 @@ def test_the_copies_of_an_extraction_are_those_that_were_learnt(monkeypatch):
     monkeypatch.setattr(
         method, "learn_copies", lambda *known: copying.learn_copies(*known, SETTINGS)
     )
-    extraction = extract(demo(), **{**SMALL, "max_rank": 1})
+    extraction = extract(box(), **SHORT)
     assert extraction.copies
     assert extraction.best() is extraction.copies[-1].automaton
     assert extraction.best(purpose="reading").n_states == 1
@@ -222,8 +229,8 @@ def test_the_copies_of_an_extraction_are_those_that_were_learnt(monkeypatch):
 
 def test_no_copy_is_made_where_a_rank_is_near_enough(monkeypatch):
     monkeypatch.setattr(method, "learn_copies", lambda *_: pytest.fail("not wanted"))
-    assert extract(machine(n_states=2), **{**SMALL, "max_rank": 4}).copies == ()
-    assert extract(demo(), **SMALL, target=0.01).copies == ()
+    assert extract(machine(n_states=1), **SHORT).copies == ()
+    assert extract(box(), **SHORT, target=0.01).copies == ()
 
 
 def test_the_same_seed_makes_the_same_copies(known):

@@ -152,7 +152,7 @@ def test_the_entropy_is_the_mean_over_all_prefixes():
             for word in words.reference.words
         ]
     )
-    assert words.entropy == pytest.approx(-(rows * np.log(rows)).sum(axis=1).mean(), rel=1e-5)
+    assert words.entropy == pytest.approx(-(rows * np.log2(rows)).sum(axis=1).mean(), rel=1e-5)
 
 
 def test_of_a_box_that_leaks_elsewhere_is_an_outcome():
