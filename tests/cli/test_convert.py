@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 
+import seqray
+from copied import copied
+from copied import machine as copied_machine
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.formats.fst import from_fst_text
@@ -87,3 +90,16 @@ def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, me
     before = names(folder)
     assert message in fails(code, "convert", *arguments)
     assert names(folder) == before
+
+
+def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
+    seqray.save_run(copied(), "copied")
+    text = run("convert", "copied", "wa.npz")
+    assert text == "wa.npz: copy of 7 states, 49 multiplications per symbol, 3 symbols\n"
+    words = copied_machine().sample(20, seed=0).words
+    np.testing.assert_allclose(
+        WeightedAutomaton.load("wa.npz").weights(words), copied_machine().weights(words)
+    )
+    for options in (["wa.json", "--for", "reading"], ["wa.json", "--rank", "2"], ["wa.dot"]):
+        assert run("convert", "copied", *options).endswith(": 2 states, 3 symbols\n")
+    assert run("convert", "copied", "wa.json", "--repair").endswith(": 2 states, 3 symbols\n")

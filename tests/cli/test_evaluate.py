@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import seqray
+from copied import copied
+from copied import machine as copied_machine
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.algebra import scale
@@ -34,6 +36,7 @@ def test_evaluate_prints_json_that_is_right(extracted, run, machine):
     assert found == {
         **fidelity.as_dict(),
         "states": 2,
+        "cost": 4,
         "words": 50,
         "prefixes": fidelity.n_prefixes,
         "source": "50 words of words.txt",
@@ -135,3 +138,22 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run
     shown = run("evaluate", "machine.json", "--against", "wa:twice.json", "--worst", "2")
     assert "distance: the difference of the two weights" in shown
     assert "after the word" not in shown
+
+
+def test_evaluate_takes_the_copy_of_a_run_and_says_so(folder, run):
+    seqray.save_run(copied(), "copied")
+    copied_machine().save("box.json")
+    arguments = ("evaluate", "copied", "--against", "box.json")
+    title = run(*arguments).splitlines()[0]
+    assert title == "copied (copy of 7 states, 49 multiplications per symbol) against box.json"
+    document = json.loads(run(*arguments, "--json"))
+    assert (document["states"], document["cost"]) == (7, 49)
+    assert document["kl_per_symbol"] < 1e-12
+
+
+@pytest.mark.parametrize("options", [("--for", "reading"), ("--rank", "2")])
+def test_evaluate_takes_the_rank_for_reading_on_request(folder, run, options):
+    seqray.save_run(copied(), "copied")
+    copied_machine().save("box.json")
+    text = run("evaluate", "copied", "--against", "box.json", *options)
+    assert text.startswith("copied (2 states) against box.json")
