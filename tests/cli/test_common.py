@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seqray
+from copied import copied
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.cli import common
@@ -101,3 +102,27 @@ def test_a_comparison_shows_probable_words_once_and_the_worst(capsys):
     assert "λ" in text
     assert "-0.5" in text
     assert "ab" * 30 not in text
+
+
+def test_copies_are_shown_one_row_each_and_the_last_is_marked(capsys):
+    common.show_copies(copied().copies, "held-out words")
+    text = capsys.readouterr().out
+    assert text.startswith("Copies, on 20 held-out words")
+    rows = [line.replace("│", " ").split() for line in text.splitlines() if "│" in line]
+    size = copied().copies[0].n_bytes / 1e6
+    assert rows[0][:4] == ["6", "36", f"{size:.2g}", "MB"]
+    assert rows[1][:3] == ["→", "7", "49"]
+    assert rows[1][-2:] == ["0.01", "0.99"]
+    assert "an automaton of rank 100 takes 10,000" in text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("draw", "copied", "-o", "wa.svg"), ("explain", "copied", "0 1")],
+)
+def test_what_a_person_reads_is_the_chosen_rank_of_a_run_with_copies(folder, run, command):
+    seqray.save_run(copied(), "copied")
+    read, copy = run(*command), run("convert", "copied", "copy.npz")
+    assert copied().best_rank() == 2
+    assert run(*command, "--rank", "2") == read
+    assert copy.startswith("copy.npz: copy of 7 states")

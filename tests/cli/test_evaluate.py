@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import seqray
+from copied import copied
+from copied import machine as copied_machine
 from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.algebra import scale
@@ -35,6 +37,7 @@ def test_evaluate_prints_json_that_is_right(extracted, run, machine):
     assert found == {
         **fidelity.as_dict(),
         "states": 2,
+        "cost": 4,
         "words": 50,
         "prefixes": fidelity.n_prefixes,
         "source": "50 words of words.txt",
@@ -145,7 +148,26 @@ def test_a_structured_automaton_is_evaluated_like_a_dense_one(folder, run, machi
     against = ("--against", "wa:machine.json", "--words", "words.txt", "--json")
     files = "structured.npz", "dense.npz"
     mine, other = (json.loads(run("evaluate", file, *against)) for file in files)
-    for name in other.keys() - {"intervals"}:
+    for name in other.keys() - {"intervals", "automaton", "states", "cost", "source"}:
         assert mine[name] == pytest.approx(other[name], rel=1e-9), name
     back = ("--against", "wa:structured.npz", "--words", "words.txt", "--json")
     assert json.loads(run("evaluate", "dense.npz", *back))["relative_error"] < 1e-12
+
+
+def test_evaluate_takes_the_copy_of_a_run_and_says_so(folder, run):
+    seqray.save_run(copied(), "copied")
+    copied_machine().save("box.json")
+    arguments = ("evaluate", "copied", "--against", "box.json")
+    title = run(*arguments).splitlines()[0]
+    assert title == "copied (copy of 7 states, 49 multiplications per symbol) against box.json"
+    document = json.loads(run(*arguments, "--json"))
+    assert (document["states"], document["cost"]) == (7, 49)
+    assert document["kl_per_symbol"] < 1e-12
+
+
+@pytest.mark.parametrize("options", [("--for", "reading"), ("--rank", "2")])
+def test_evaluate_takes_the_rank_for_reading_on_request(folder, run, options):
+    seqray.save_run(copied(), "copied")
+    copied_machine().save("box.json")
+    text = run("evaluate", "copied", "--against", "box.json", *options)
+    assert text.startswith("copied (2 states) against box.json")

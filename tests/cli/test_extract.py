@@ -9,6 +9,8 @@ from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.generators import triggered_machine
 from seqray.blackbox.registry import known_black_boxes
+from seqray.extraction.conditional import method as conditional_method
+from seqray.extraction.settings import StructuredSettings
 from seqray.fidelity.table import TOLERANCE
 
 RUN = [
@@ -288,3 +290,36 @@ def test_a_run_that_cannot_be_saved_at_the_end_is_saved_elsewhere(folder, fails,
     (saved,) = (folder / "spare").glob("*/run")
     assert f"the run was saved in {saved} instead" in error
     assert seqray.open_run(saved).max_rank == 4
+
+
+@pytest.fixture
+def small_copies(monkeypatch):
+    """Fit copies of two and three states per context, hastily."""
+    small = StructuredSettings((2, 3), (1, 1), n_contexts=5, n_epochs=1, min_steps=40)
+    monkeypatch.setattr(conditional_method, "STRUCTURED", small)
+
+
+@pytest.mark.usefixtures("small_copies", "hasty")
+def test_copies_are_a_table_of_their_own_and_later_commands_use_them(folder, run):
+    text = run("extract", "machine.json", "-o", "run", "--max-rank", "1", "--prefixes", "20")
+    copies = open_run("run").copies
+    assert "Copies, on 1,000 held-out words" in text
+    assert f"→ {copies[-1].n_states}" in text
+    assert f"per symbol more than the copy of {copies[-1].n_states} states." in text
+    assert "copy-1.npz" in names(folder / "run")
+    assert open_run("run").best().n_states == copies[-1].n_states
+
+
+@pytest.mark.usefixtures("small_copies", "hasty")
+@pytest.mark.parametrize("options", [("--for", "reading"), ("--rank", "1"), ("--max-states", "1")])
+def test_there_are_no_copies_where_none_are_wanted(folder, run, options):
+    options = (*options, "--max-rank", "1", "--prefixes", "20")
+    text = run("extract", "machine.json", "-o", "run", *options)
+    assert open_run("run").copies == ()
+    assert "Copies" not in text
+
+
+@pytest.mark.parametrize(("option", "limit"), [("--max-states", "2"), ("--max-cost", "8")])
+def test_a_rank_above_a_limit_is_refused(folder, fails, option, limit):
+    error = fails(2, "extract", "machine.json", "-o", "run", "--rank", "3", option, limit)
+    assert f"3 is more than 2, which {option} allows" in error

@@ -4,6 +4,7 @@ import json
 import pytest
 
 import seqray
+from copied import copied
 from explore.subjects import machine, probabilities, real
 from seqray.explore.content import Subject, how_made, page_content
 from seqray.explore.recorded import record_answers
@@ -80,3 +81,11 @@ def test_how_it_was_made_says_what_was_unusual():
     assert rows["Queries"] == "7, each 3 times"
     assert rows["Stopped early"] == "time is over"
     assert rows["Time"] == rows["Seed"] == "–"
+
+
+def test_copies_of_the_run_are_one_sentence():
+    document = page_content(Subject.of(copied()), 2, name="box", facts={}, changes={})
+    assert document["copies"].endswith("on held-out words: 6 states (0.02) and 7 states (0.01).")
+    for other in (probabilities(), machine()):
+        subject = Subject.of(other)
+        assert page_content(subject, 4, name="b", facts={}, changes={})["copies"] == ""

@@ -1,11 +1,17 @@
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 
 import seqray
+from copied import copied
 from seqray import Basis, WeightedAutomaton, extract
 from seqray.automata.generators import random_automaton, random_machine
+from seqray.extraction.conditional import method as conditional_method
 from seqray.extraction.hankel.method import WEIGHTINGS
 from seqray.extraction.request import METHODS
+from seqray.extraction.settings import StructuredSettings
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
 
@@ -442,3 +448,41 @@ def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
 def test_a_good_score_is_not_warned_of(caplog):
     extract(difference_box(), n_prefixes=15, n_suffixes=15)
     assert not caplog.text
+
+
+@pytest.fixture
+def small_copies(monkeypatch):
+    """Fit copies of two and three states per context, hastily."""
+    small = StructuredSettings((2, 3), (1, 1), n_contexts=5, n_epochs=1, min_steps=40)
+    monkeypatch.setattr(conditional_method, "STRUCTURED", small)
+
+
+@pytest.mark.usefixtures("small_copies", "hasty")
+def test_no_copy_is_larger_than_the_limits(tmp_path, caplog):
+    box = random_machine("pfa", 6, 2, seed=1)
+    options = {"max_rank": 1, "n_prefixes": 20}
+    free = seqray.extract(box, **options)
+    assert [math.isqrt(copy.cost) for copy in free.copies] == [2, 3]
+    cheap = seqray.extract(box, **options, max_cost=8)
+    assert [copy.cost for copy in cheap.copies] == [4]
+    caplog.clear()
+    small = seqray.extract(box, **options, max_states=free.copies[0].n_states)
+    assert [copy.n_states for copy in small.copies] == [free.copies[0].n_states]
+    assert "is left out: allow more of them (--max-states" in caplog.text
+    seqray.save_run(cheap, tmp_path / "run")
+    assert seqray.open_run(tmp_path / "run").settings.max_cost == 8
+
+
+def test_the_best_automaton_keeps_to_the_limits_of_the_extraction(tmp_path):
+    known = copied()
+    settings = dataclasses.replace(known.settings, max_states=6)
+    seqray.save_run(dataclasses.replace(known, settings=settings), tmp_path / "run")
+    limited = seqray.open_run(tmp_path / "run")
+    assert limited.best().n_states == 6
+    assert limited.best(max_states=7).n_states == 7
+    assert limited.best(max_cost=4).n_states == 2
+
+
+def test_an_unknown_purpose_is_refused():
+    with pytest.raises(ArgumentError, match="purpose: expected one of reading, copying"):
+        extract(machine(), purpose="drawing")

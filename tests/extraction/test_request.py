@@ -73,3 +73,17 @@ def test_numbers_are_checked_whatever_the_box(options):
     [name] = options
     with pytest.raises(ArgumentError, match=f"^{name}: expected a whole number from"):
         Request(**options)
+
+
+@pytest.mark.parametrize("name", ["max_cost", "max_states"])
+def test_a_limit_is_a_whole_number(name):
+    with pytest.raises(ArgumentError, match=f"^{name}: expected a whole number from 1, got 0"):
+        Request(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("limits", "max_rank"),
+    [({}, 30), ({"max_cost": 120}, 10), ({"max_states": 7}, 7), ({"max_cost": 10_000}, 30)],
+)
+def test_no_rank_is_above_the_limits(limits, max_rank):
+    assert Request(max_rank=30, **limits).max_rank == max_rank

@@ -1,8 +1,10 @@
 """Every public function on automata takes whatever holds one."""
 
+import numpy as np
 import pytest
 
 import seqray
+from copied import copied, machine
 from seqray import Background, WeightedAutomaton
 from seqray.automata import balanced
 from seqray.formats.automaton_file import as_automaton
@@ -11,6 +13,22 @@ from seqray.util.errors import ArgumentError
 WA = WeightedAutomaton("ab", [1, 0], [[[0, 0.5], [0.25, 0]], [[0.25, 0], [0, 0.5]]], [0.25, 0.25])
 BOX = WA
 WORDS = ["", "a", "ab"]
+
+FOR_READING = {
+    "explain_word": lambda given: seqray.explain_word(given, [0, 1]),
+    "facts": seqray.facts,
+    "name_states": seqray.name_states,
+    "shapley_values": lambda given: seqray.shapley_values(given, [0, 1]),
+    "frequencies": Background.frequencies,
+    "bigrams": Background.bigrams,
+    "to_svg": seqray.to_svg,
+    "to_dot": seqray.to_dot,
+    "to_html": seqray.to_html,
+    "repair": lambda given: seqray.repair(given, n_words=20),
+    "minimise": seqray.minimise,
+    "reverse": seqray.reverse,
+    "distance": lambda given: seqray.distance(given, machine()),
+}
 
 FUNCTIONS = {
     "explain_word": lambda wa: seqray.explain_word(wa, "ab"),
@@ -121,3 +139,26 @@ def test_algebra_on_what_holds_automata_is_algebra_on_automata(holders):
     assert seqray.singular_values(holders["file"]) == pytest.approx(balanced.singular_values(WA))
     with pytest.raises(ArgumentError, match="b: expected a WeightedAutomaton"):
         seqray.add(WA, 3)
+
+
+@pytest.fixture
+def never_dense(monkeypatch):
+    """Let a structured automaton refuse to be written out as a dense one."""
+    message = "the matrices of a copy were read"
+    refused = property(lambda self: pytest.fail(message))
+    monkeypatch.setattr(seqray.StructuredAutomaton, "transitions", refused)
+
+
+@pytest.mark.parametrize("function", FOR_READING)
+@pytest.mark.usefixtures("never_dense")
+def test_what_a_person_reads_is_never_a_copy(function):
+    FOR_READING[function](copied())
+
+
+@pytest.mark.usefixtures("never_dense")
+def test_what_is_measured_or_drawn_from_is_the_copy():
+    box = machine()
+    words = box.sample(20, seed=0).words
+    assert seqray.compare(box, copied(), words)["kl_per_symbol"] < 1e-12
+    assert list(seqray.sample(copied(), 5, seed=0).words) == list(box.sample(5, seed=0).words)
+    np.testing.assert_allclose(seqray.clipped(copied()).weights(words), box.weights(words))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import seqray
+from copied import N_STATES, copied
 from seqray import WeightedAutomaton
+from seqray.automata.purpose import Purpose
 from seqray.formats.automaton_file import as_automaton, open_wa
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 
@@ -38,3 +40,14 @@ def test_a_folder_or_file_that_holds_no_automaton_is_refused(tmp_path):
         open_wa(tmp_path)
     with pytest.raises(MissingFileError, match="there is no such file or folder"):
         open_wa(tmp_path / "none")
+
+
+def test_a_purpose_chooses_between_the_copy_and_the_rank_for_reading(tmp_path):
+    seqray.save_run(copied(), tmp_path / "run")
+    for holder in (copied(), tmp_path / "run", f"wa:{tmp_path / 'run'}"):
+        assert as_automaton(holder).n_states == N_STATES
+        read = as_automaton(holder, purpose=Purpose.READING)
+        assert read.n_states == copied().best_rank()
+    assert open_wa(tmp_path / "run", purpose="reading").n_states == copied().best_rank()
+    with pytest.raises(ArgumentError, match="purpose: expected one of reading, copying, got 'x'"):
+        open_wa(tmp_path / "run", purpose="x")

@@ -32,7 +32,7 @@ from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
-from seqray.util.formatting import counted, megabytes, shortened, significant, significant_but_one
+from seqray.util.formatting import counted, shortened, significant, significant_but_one
 
 automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(
@@ -179,7 +179,7 @@ def show_copies(copies: Sequence[Copy], source: str) -> None:
     for copy in copies:
         metrics = [significant_but_one(copy.fidelity[n], 4) for n in ("kl_per_symbol", "ndcg5")]
         mark, style = ("→ ", "bold green") if copy is copies[-1] else ("", "")
-        size = megabytes(copy.n_bytes)
+        size = f"{significant(copy.n_bytes / 1e6, 2)} MB"
         shown.add_row(f"{mark}{copy.n_states:,}", f"{copy.cost:,}", size, *metrics, style=style)
     console().print(shown)
     click.echo(

@@ -20,6 +20,7 @@ from seqray.extraction.result import Extraction
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
 from seqray.util.files import nulled
+from seqray.util.formatting import counted, significant
 from seqray.util.version import __version__
 
 FORMAT, VERSION = "seqray.explorer", 1
@@ -127,6 +128,7 @@ def page_content(
         "largest": subject.ranks[-1],
         "singular_values": subject.automata.singular_values.tolist(),
         "fidelity": _fidelity(fidelity, source),
+        "copies": _copies(subject),
         "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
         "facts": facts,
         "changes": changes,
@@ -162,6 +164,21 @@ def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] |
         },
         "meanings": {name: MEANINGS[name] for name in first},
     }
+
+
+def _copies(subject: Subject) -> str:
+    """Say which copies the run has, and what each loses; nothing where there is none."""
+    copies = () if subject.extraction is None else subject.extraction.copies
+    if not copies:
+        return ""
+    each = [
+        f"{counted(copy.n_states, 'state')} ({significant(copy.fidelity['kl_per_symbol'], 2)})"
+        for copy in copies
+    ]
+    return (
+        "For copying the box, the run also has larger automata, with the bits per symbol that they "
+        f"lose on held-out words: {joined(each)}."
+    )
 
 
 def joined(parts: Sequence[str]) -> str:

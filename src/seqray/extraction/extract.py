@@ -169,7 +169,8 @@ def extract(
                 "(--prefixes, --max-rank)"
             ) from error
     _warn_of_missed_target(extraction, request.target)
-    _warn_of_low_score(extraction.fidelity)
+    if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
+        _warn_of_low_score(extraction.fidelity)
     return _with_settings(extraction, job)
 
 

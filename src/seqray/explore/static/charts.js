@@ -177,6 +177,8 @@ class Sizes {
       "The slider at the top needs no new queries: one computation gives automata of " +
       "every size. More states follow the box more closely, up to the point where there " +
       "is nothing left to learn.";
+    $("copies-note").textContent = content.copies;
+    $("copies-note").hidden = !content.copies;
     const name = $("metric").value || this.metrics[0];
     const values = table.values[name].map((value) =>
       value === null ? null : LOSSES[name][1](value),
