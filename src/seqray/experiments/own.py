@@ -2,7 +2,8 @@
 
 The paper's published values are its best: rank and basis picked on the evaluation words. Its method
 on the networks here stands there twice: picked like that, and with the rank chosen on held-out
-words at the largest basis. Seqray's own method chooses its rank on words that it holds out.
+words at the largest basis. Seqray's own method chooses a rank, or a copy where one is nearer to the
+network, on words that it holds out.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ REFERENCE_SIZE = 800
 REFERENCE_BASIS = f"{REFERENCE_SIZE} × {REFERENCE_SIZE}"
 MAX_STEPS_SHARE, REACHING_STEPS_SHARE = 0.2, 0.02
 """The share of these steps to take at most, and to be enough for the paper's NDCG₅."""
-MIN_MEAN_NDCG5, MIN_NDCG5 = 0.98, 0.93
+MIN_MEAN_NDCG5, MIN_NDCG5 = 0.993, 0.95
 """NDCG₅ to reach on average, and on every problem."""
 MAX_ZEROS = 0.02
 """The share of weights that may be not positive."""
-MAX_BELOW_PAPER, MAX_RATIO_MISSES = 2, 3
+MAX_BELOW_PAPER, MAX_RATIO_MISSES = 1, {"test": 3, "rnn": 1}
 """On how many problems NDCG₅ may be below the paper's, and the ratio not within 1 % of 1."""
 PUBLISHED, OWN = "paper", "seqray's own"
 BEST, HELD_OUT = "its method here, best", "its method here, held-out"
@@ -178,7 +179,10 @@ def own_summary_table(findings: Findings) -> str:
                     *(str(one.above_90), str(one.above_99)),
                     "–" if name == PUBLISHED else str(above),
                     *(str(one.within_1_percent), percent(one.zeros_mean)),
-                    *(_count(_median(method.steps)), percent(_median(method.steps / reference))),
+                    *(
+                        count_cell(_median(method.steps)),
+                        percent(_median(method.steps / reference)),
+                    ),
                 ]
             )
     names = [
@@ -211,16 +215,16 @@ def own_table(findings: Findings) -> str:
             [
                 marked(problem) if problem.isdecimal() else title_of(problem),
                 *(decimals(row.ndcg5 if row else math.nan, 4) for row in theirs),
-                *_values(here.values(), problem, "ndcg5"),
+                *value_cells(here.values(), problem, "ndcg5"),
                 str(one.rank),
-                *_values(own.values(), problem, "ndcg5"),
-                *_values(own.values(), problem, "perplexity_ratio"),
+                *value_cells(own.values(), problem, "ndcg5"),
+                *value_cells(own.values(), problem, "perplexity_ratio"),
                 *(percent(of[problem].zeros) if problem in of else "–" for of in own.values()),
                 *(f"{one.steps:,}", percent(share)),
             ]
         )
     header = ["problem", "paper: S_test", "S_RNN", "its method here: S_test", "S_RNN"]
-    header += ["own: rank", "NDCG₅ S_test", "S_RNN", "ratio S_test", "S_RNN"]
+    header += ["own: states", "NDCG₅ S_test", "S_RNN", "ratio S_test", "S_RNN"]
     return markdown(
         [*header, "zeros S_test", "S_RNN", "steps", f"of {REFERENCE_BASIS}"],
         lines,
@@ -267,7 +271,7 @@ def criteria(findings: Findings) -> list[Criterion]:
         return []
     sides = {which: methods(findings, which) for which in SETS}
     own = {which: side[OWN] for which, side in sides.items()}
-    most, nearly = len(names) - MAX_BELOW_PAPER, len(names) - MAX_RATIO_MISSES
+    most = len(names) - MAX_BELOW_PAPER
     criteria_met = [
         Criterion(
             f"NDCG₅ is {MIN_MEAN_NDCG5} or more on average.",
@@ -283,12 +287,9 @@ def criteria(findings: Findings) -> list[Criterion]:
             *_above(sides, names, most),
         ),
         Criterion(
-            f"The perplexity ratio is within 1 % of 1 on all problems but {MAX_RATIO_MISSES}.",
-            *_checked_on_both(
-                {which: method.summary.within_1_percent for which, method in own.items()},
-                nearly,
-                str,
-            ),
+            "The perplexity ratio is within 1 % of 1 on all problems but "
+            f"{MAX_RATIO_MISSES['test']} on S_test and {MAX_RATIO_MISSES['rnn']} on S_RNN.",
+            *_ratios(own, names),
         ),
         Criterion(
             f"{percent(MAX_ZEROS)} of the weights or less are not positive, on average.",
@@ -351,6 +352,18 @@ def _above(sides: Sides, names: list[str], enough: int) -> tuple[str, bool]:
     return _on_both(texts), holds
 
 
+def _ratios(own: Mapping[str, MethodResults], names: list[str]) -> tuple[str, bool]:
+    """Say where the perplexity ratio is within 1 % of 1, and which are above it."""
+    texts, holds = [], True
+    for which, method in own.items():
+        text = str(method.summary.within_1_percent)
+        above = [n for n, ratio in zip(names, method.ratios, strict=True) if ratio > 1.01]
+        texts.append(f"{text} (above: {listed(above)})" if above else text)
+        misses = len(names) - method.summary.within_1_percent
+        holds &= misses <= MAX_RATIO_MISSES[which]
+    return _on_both(texts), holds
+
+
 def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
     least = {which: int(method[OWN].ndcg5.argmin()) for which, method in sides.items()}
     values = [float(sides[which][OWN].ndcg5[at]) for which, at in least.items()]
@@ -387,7 +400,8 @@ def _on_both(texts: Iterable[str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in zip(SETS.values(), texts, strict=True))
 
 
-def _values(of: Iterable[Mapping[str, Result]], problem: str, metric: str) -> list[str]:
+def value_cells(of: Iterable[Mapping[str, Result]], problem: str, metric: str) -> list[str]:
+    """Return the cells of a metric, one for each of some sets of rows."""
     return [
         decimals(getattr(rows[problem], metric) if problem in rows else math.nan, 4) for rows in of
     ]
@@ -398,5 +412,6 @@ def _median(values: FloatArray) -> float:
     return float(np.median(known)) if len(known) else math.nan
 
 
-def _count(value: float) -> str:
+def count_cell(value: float) -> str:
+    """Return the cell of a count, a dash where there is none."""
     return "–" if math.isnan(value) else f"{value:,.0f}"

@@ -16,7 +16,13 @@ from seqray.draw.svg import to_svg
 from seqray.experiments import paper
 from seqray.experiments.figures import DRAWINGS
 from seqray.experiments.findings import Findings, read_findings
-from seqray.experiments.own import criteria, own_summary_table, own_table, queries_text
+from seqray.experiments.own import (
+    criteria,
+    own_summary_table,
+    own_table,
+    queries_text,
+)
+from seqray.experiments.own_copies import copies_table
 from seqray.experiments.own_figures import OWN_DRAWINGS
 from seqray.experiments.plots import Drawing, NothingToDrawError, draw, save_figure
 from seqray.experiments.report_gaps import gaps_text
@@ -186,8 +192,11 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
     yield (
         "What `seqray.extract` does by itself: it draws words from the network, queries what "
         "follows their contexts, and takes the automaton of these conditional blocks or a "
-        "probabilistic automaton fitted to them. It chooses its rank on words that it holds out: "
-        "nothing is picked on the evaluation words. Beside it stand, over the problems that all of "
+        "probabilistic automaton fitted to them; that is an automaton of every rank. Then it fits "
+        "copies, structured automata with more states, to these words and to more. It chooses "
+        "rank and copy on words that it holds out: nothing is picked on the evaluation words. "
+        "*seqray's own* is the largest copy, or the chosen rank where no copy is nearer to the "
+        "network. Beside it stand, over the problems that all of "
         "them have, the paper's published values and the paper's method on the same networks as "
         "ours. *best*: rank and basis picked on the evaluation words, for each metric by itself, "
         "as all that is published; *held-out*: the rank chosen on other words, at the largest "
@@ -208,10 +217,18 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
     yield "### Each problem"
     yield (
         "The first four columns are NDCG₅, the paper's and its method's here at their best. Own: "
-        "all at the rank chosen on held-out words; *of 800 × 800* is the share of the steps that "
-        "the paper's method takes there."
+        "all of what was chosen on held-out words; *of 800 × 800* is the share of the steps that "
+        "the paper's method takes there, the steps for the words of copies included."
     )
     yield own_table(findings)
+    if findings.copies:
+        yield "### Ranks and copies"
+        yield (
+            "The rank for reading and the largest copy, both chosen on held-out words. *cost* is "
+            "the most multiplications to read one symbol; 100 dense states need 10,000. *bits per "
+            "symbol* is the divergence from the network to the automaton."
+        )
+        yield copies_table(findings)
 
 
 def _with_all(findings: Findings) -> str:

@@ -273,6 +273,7 @@ class Sweep:
             "notes": {name: part["notes"] for name, part in parts.items() if part["notes"]},
             "seconds": _phases(parts.values()),
             "rounds": {p["problem"]: p["rounds"] for p in parts.values() if "rounds" in p},
+            "copies": {p["problem"]: p["copies"] for p in parts.values() if "copies" in p},
             "fingerprints": {part["problem"]: part["fingerprint"] for part in parts.values()},
             **machine(),
         }
