@@ -148,14 +148,6 @@ class Grouping:
             groups.append(int(self.next_group[groups[-1], code]))
         return groups
 
-    def same_as(self, other: Grouping) -> bool:
-        """Whether both have the same groups of the same sizes."""
-        return (
-            self.start == other.start
-            and np.array_equal(self.sizes, other.sizes)
-            and np.array_equal(self.next_group, other.next_group)
-        )
-
     def __repr__(self) -> str:
         return f"Grouping({self.n_groups} groups, {self.n_states} states)"
 
