@@ -31,19 +31,21 @@ from seqray.fidelity.reference import Reference
 SEED, N_WORDS, MEAN_LENGTH, N_SYMBOLS, N_STATES, TOP_RANK = 0, 20_000, 10, 11, 20, 100
 
 
-def generate(n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
+def generate(
+    n_states: int, rng: np.random.Generator, n_symbols: int = N_SYMBOLS
+) -> WeightedAutomaton:
     """Return a stochastic automaton; few symbols and few targets are likely in each state.
 
     Its coordinates are turned at random, so that it is dense, as an extracted automaton is.
     """
     stop = 1 / (MEAN_LENGTH + 1)
-    symbols = rng.dirichlet(np.full(N_SYMBOLS, 0.1), size=n_states) * (1 - stop)
-    targets = rng.dirichlet(np.full(n_states, 0.1), size=(n_states, N_SYMBOLS))
+    symbols = rng.dirichlet(np.full(n_symbols, 0.1), size=n_states) * (1 - stop)
+    targets = rng.dirichlet(np.full(n_states, 0.1), size=(n_states, n_symbols))
     transitions = (symbols[:, :, None] * targets).transpose(1, 0, 2)
     initial = rng.dirichlet(np.full(n_states, 0.1))
     final = np.full(n_states, stop)
     rotation, _ = np.linalg.qr(rng.standard_normal((n_states, n_states)))
-    return change_basis(WeightedAutomaton(range(N_SYMBOLS), initial, transitions, final), rotation)
+    return change_basis(WeightedAutomaton(range(n_symbols), initial, transitions, final), rotation)
 
 
 def loop(wa: WeightedAutomaton, words: Words) -> list[float]:
@@ -69,7 +71,7 @@ def network(words: Words) -> Callable[[], object] | None:
         return None
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    gru = Network(N_SYMBOLS).eval()
+    gru = Network(len(words.alphabet)).eval()
     order = np.argsort(words.lengths, kind="stable")
 
     def score() -> list[Any]:  # 256 words at once is the fastest of 128, 256, … 2048 here

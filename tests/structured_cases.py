@@ -5,6 +5,9 @@ from hypothesis import strategies as st
 
 from seqray import Grouping, StructuredAutomaton
 
+NEAR = {"rtol": 1e-12, "atol": 1e-12}
+"""How near the numbers of a structured automaton are to those of the dense one."""
+
 
 def random_case(seed, *, signed=False, leaking=False, remembered=0.5, n_groups=4, max_size=5):
     """Draw a structured automaton over any grouping; a probabilistic one unless ``signed``."""

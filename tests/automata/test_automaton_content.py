@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
-from seqray import WeightedAutomaton
+from seqray import Grouping, StructuredAutomaton, WeightedAutomaton
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
 HEADER = {"format": "seqray.automaton", "version": 1, "alphabet": ["a", "b"]}
@@ -194,3 +194,68 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         with pytest.raises(FileError, match=rf"{folder}/wa\.json: cannot write here"):
             FIGURE_1.save(tmp_path / folder / "wa.json")
     assert os.listdir(tmp_path) == ["file"]
+
+
+STRUCTURED = StructuredAutomaton(
+    "ab",
+    Grouping.by_last_symbol([2, 1]),
+    [1],
+    [[0.5, 0.5, 0], [0, 0.5, 0.25], [0, 0.25, 0.5], [0.25, 0.25, 0.5]],
+    [1, 0.5, 0.5, 1],
+    {(1, 0): [[0, 0.25], [0.25, 0]]},
+    [0, 0.25, -0.0, 5e-324],
+)
+
+
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_a_structured_automaton_comes_back_bit_by_bit(tmp_path, suffix):
+    path = tmp_path / f"wa.{suffix}"
+    STRUCTURED.save(path)
+    again = WeightedAutomaton.load(path)
+    assert type(again) is StructuredAutomaton
+    assert again.alphabet == STRUCTURED.alphabet
+    for name, array in STRUCTURED.arrays.items():
+        assert array.tobytes() == again.arrays[name].tobytes(), name
+
+
+def test_a_file_says_which_kind_of_automaton_it_holds(tmp_path):
+    STRUCTURED.save(tmp_path / "structured.json")
+    FIGURE_1.save(tmp_path / "dense.json")
+    headers = [
+        json.loads((tmp_path / f"{each}.json").read_bytes()) for each in ("structured", "dense")
+    ]
+    assert (headers[0]["version"], headers[0]["kind"]) == (2, "structured")
+    assert headers[1]["version"] == 1
+    assert "kind" not in headers[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "other"}, "expected an automaton of kind 'structured' or none, got 'other'"),
+        ({"version": 3}, "written by a newer seqray"),
+        ({"next_group": ...}, "it has no 'next_group'"),
+        ({"values": ...}, "it has no 'values'"),
+        ({"next_group": [[0.5, 1]] * 3}, "next_group: expected whole numbers"),
+        ({"next_group": [[7, 1]] * 3}, "next_group: expected 0 … 2, got 7"),
+        ({"next_group": [[1]] * 3}, "next_group: expected one column for each of 2 symbols"),
+        ({"group_sizes": [1, 2, 10**12]}, "group_sizes: expected at most 2147483647"),
+        ({"group_sizes": [1, 2, 2**31 - 1]}, r"emission: expected shape \(2147483650, 3\)"),
+        ({"group_sizes": [10**30]}, "group_sizes: expected"),
+        ({"start_group": "x"}, "start_group: expected a whole number"),
+        ({"start_group": [0, 1]}, "damaged"),
+        ({"initial_vector": [1, 0]}, r"initial_vector: expected shape \(1\)"),
+        ({"pair_groups": [1, 1]}, "pair_symbols: expected one for each of 2 pairs"),
+        ({"pair_symbols": [9]}, "pair_symbols: expected 0 … 1, got 9"),
+        ({"values": [0.5]}, r"values: expected shape \(4\)"),
+        ({"values": [0, "x", 0, 0]}, "values: expected real numbers"),
+        ({"entry": [math.inf] * 4}, "entry: expected finite numbers"),
+    ],
+)
+def test_a_structured_file_that_cannot_be_used_is_refused(tmp_path, changes, message):
+    path = tmp_path / "wa.json"
+    STRUCTURED.save(path)
+    whole = {**json.loads(path.read_bytes()), **changes}
+    path.write_text(json.dumps({key: each for key, each in whole.items() if each is not ...}))
+    with pytest.raises(FileError, match=rf"wa\.json: .*{message}"):
+        WeightedAutomaton.load(path)

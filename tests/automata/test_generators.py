@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqray.automata.generators import KINDS, random_automaton, random_machine
+from seqray.automata.generators import (
+    KINDS,
+    random_automaton,
+    random_machine,
+    random_structured,
+)
 from seqray.util.errors import ArgumentError, RankError
 
 seeds = st.integers(0, 2**32)
@@ -130,3 +135,38 @@ def test_machines_that_no_file_could_be_read_with_are_refused():
     for draw in (partial(random_machine, "pfa"), random_automaton):
         with pytest.raises(ArgumentError, match="need 200,000,000 numbers, more than the limit"):
             draw(10_000, 2, seed=np.random.default_rng(0))
+
+
+@settings(max_examples=30)
+@given(n_symbols=st.integers(1, 6), n_states=st.integers(1, 8), seed=seeds, remembering=shares)
+def test_a_random_structured_automaton_is_a_distribution(n_symbols, n_states, seed, remembering):
+    wa = random_structured(range(n_symbols), n_states, seed=seed, remembering=remembering)
+    assert wa.is_probabilistic
+    assert wa.is_distribution
+    assert wa.n_states == 1 + n_symbols * n_states
+    assert len(wa.remembering) <= n_symbols * (n_symbols + 1)
+    assert wa.to_dense().total == pytest.approx(1, abs=1e-9)
+
+
+def test_the_mean_length_of_its_words_can_be_chosen():
+    words = random_structured("ab", 3, seed=0, mean_length=4).sample(5000, seed=0).words
+    assert words.lengths.mean() == pytest.approx(4, rel=0.1)
+
+
+def test_its_matrices_are_sparse():
+    values = random_structured("abc", 40, seed=0).remembering.values
+    assert 0.1 < (values > 0).mean() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"states_per_symbol": 0}, "states_per_symbol: expected a whole number from 1, got 0"),
+        ({"states_per_symbol": 10**5}, "states_per_symbol: 100,000 states after each of 2 symbols"),
+        ({"remembering": 1.5}, "remembering: expected a share from 0 to 1, got 1.5"),
+        ({"mean_length": 0}, "mean_length: expected more than 0, got 0"),
+    ],
+)
+def test_an_impossible_structured_automaton_is_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        random_structured("ab", **{"states_per_symbol": 2, **options}, seed=0)

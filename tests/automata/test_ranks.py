@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.automata.generators import random_machine
+from seqray.automata.generators import random_machine, random_structured
 from seqray.automata.ranks import MIN_ENDING, RankedAutomata, ending
 from seqray.util.errors import FileError, RankError
 
@@ -68,3 +68,13 @@ def test_damage_is_named(name, what):
     files = RankedAutomata(machine(), np.ones(4)).to_files()
     with pytest.raises(FileError, match=rf"{name}: not {what}, or damaged"):
         RankedAutomata.from_files({**files, name: b"noise"})
+
+
+def test_a_structured_automaton_comes_back_with_its_structure():
+    largest = machine(7)
+    fitted = random_structured(largest.alphabet, 2, seed=0)
+    automata = RankedAutomata(largest, np.ones(7), {7: fitted, 4: machine()})
+    again = RankedAutomata.from_files(automata.to_files())
+    assert type(again.automaton(7)) is type(fitted)
+    assert same(again.automaton(7), fitted)
+    assert same(again.automaton(4), machine())

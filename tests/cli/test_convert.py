@@ -5,7 +5,9 @@ import seqray
 from copied import copied
 from copied import machine as copied_machine
 from listing import names
-from seqray import WeightedAutomaton, open_run
+from seqray import StructuredAutomaton, WeightedAutomaton, open_run
+from seqray.automata.generators import random_structured
+from seqray.formats.automaton_file import open_wa
 from seqray.formats.fst import from_fst_text
 from seqray.formats.pautomac import write_machine
 
@@ -94,8 +96,7 @@ def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, me
 
 def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
     seqray.save_run(copied(), "copied")
-    text = run("convert", "copied", "wa.npz")
-    assert text == "wa.npz: copy of 7 states, 49 multiplications per symbol, 3 symbols\n"
+    assert run("convert", "copied", "wa.npz") == "wa.npz: 7 states, 3 symbols\n"
     words = copied_machine().sample(20, seed=0).words
     np.testing.assert_allclose(
         WeightedAutomaton.load("wa.npz").weights(words), copied_machine().weights(words)
@@ -103,3 +104,15 @@ def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
     for options in (["wa.json", "--for", "reading"], ["wa.json", "--rank", "2"], ["wa.dot"]):
         assert run("convert", "copied", *options).endswith(": 2 states, 3 symbols\n")
     assert run("convert", "copied", "wa.json", "--repair").endswith(": 2 states, 3 symbols\n")
+
+
+def test_a_structured_automaton_is_converted(folder, run):
+    wa = random_structured(range(3), 4, seed=0)
+    wa.save("structured.npz")
+    for ending in ("json", "fst", "dot", "pautomac", "npz"):
+        assert run("convert", "structured.npz", f"wa.{ending}").endswith("13 states, 3 symbols\n")
+    for ending in ("json", "npz"):
+        again = WeightedAutomaton.load(f"wa.{ending}")
+        assert isinstance(again, StructuredAutomaton)
+        assert again.allclose(wa, rtol=0, atol=0)
+    assert WeightedAutomaton.allclose(wa, open_wa("wa.pautomac"))

@@ -1,6 +1,8 @@
 """Graphs are among the formats that automata are written in."""
 
 from automata import FIGURE_1
+from seqray.automata import structured
+from seqray.automata.generators import random_structured
 from seqray.draw.dot import to_dot
 from seqray.draw.exports import EXPORTS
 from seqray.formats import exports
@@ -10,3 +12,12 @@ def test_all_formats_are_offered_and_graphs_have_every_transition(tmp_path):
     assert set(EXPORTS) == {*exports.EXPORTS, ".dot"}
     EXPORTS[".dot"].write(FIGURE_1, tmp_path / "wa.dot")
     assert (tmp_path / "wa.dot").read_text("utf-8") == to_dot(FIGURE_1, threshold=0)
+
+
+def test_the_graph_of_a_structured_automaton_needs_no_dense_matrices(tmp_path, monkeypatch):
+    wa = random_structured("ab", 4, seed=0, remembering=0.5)
+    expected = to_dot(wa.to_dense(), threshold=0)
+    fresh = random_structured("ab", 4, seed=0, remembering=0.5)
+    monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
+    EXPORTS[".dot"].write(fresh, tmp_path / "wa.dot")
+    assert (tmp_path / "wa.dot").read_text("utf-8") == expected

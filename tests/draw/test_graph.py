@@ -5,7 +5,15 @@ import pytest
 
 from automata import FIGURE_1, contraction
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw.graph import clear_threshold, distinct, drawn_edges, hidden_caption, hidden_share
+from seqray.draw.graph import (
+    clear_threshold,
+    distinct,
+    drawn_edges,
+    heaviest_weight,
+    hidden_caption,
+    hidden_share,
+    iter_edges,
+)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -108,3 +116,16 @@ def test_a_caption_contradicts_nothing() -> None:
     assert hidden_caption(wa, 1).endswith("2 of 2 transitions, 1 of 1 edge, 100 % of the weight")
     heavy = WeightedAutomaton("ab", [1], [[[0.999]], [[0.001]]], [0.5])
     assert "100 %" not in hidden_caption(heavy, 0.9985).replace("0.1 %", "")
+
+
+def test_edges_come_one_by_one():
+    assert [*iter_edges(FIGURE_1, 0.2)] == drawn_edges(FIGURE_1, 0.2)
+    assert heaviest_weight(FIGURE_1) == 0.5
+
+
+def test_an_automaton_without_transitions_has_no_edges():
+    wa = WeightedAutomaton("a", [1, 0], np.zeros((1, 2, 2)), [1, 1])
+    assert drawn_edges(wa, 0) == []
+    assert hidden_caption(wa, 0.5) == "all transitions are drawn"
+    assert hidden_share(wa, 0.5) == 0
+    assert drawn_edges(wa, clear_threshold(wa)) == []

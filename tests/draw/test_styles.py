@@ -45,3 +45,9 @@ def test_names_and_mass_are_one_per_state():
 def test_mass_needs_names():
     with pytest.raises(ArgumentError, match="mass: only the readable style"):
         picture(MACHINE, mass=[1, 2, 3])
+
+
+def test_what_nobody_could_read_is_not_drawn():
+    many = random_machine("dpfa", 501, 2, seed=0)
+    with pytest.raises(ArgumentError, match=r"at most 500 states to draw, got 501.*convert"):
+        picture(many)

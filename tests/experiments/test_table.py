@@ -30,7 +30,7 @@ def test_the_columns_are_those_of_the_experiments():
     assert (
         *("problem", "method", "prefixes", "suffixes", "rank", "set", "selection"),
         *("ndcg1", "ndcg5", "perplexity_ratio", "kl", "wer", "zeros"),
-        *("steps", "seconds", "seed"),
+        *("kl_per_symbol", "steps", "seconds", "seed"),
     ) == COLUMNS
 
 
@@ -72,7 +72,7 @@ def test_a_table_that_is_not_compressed_is_read(path, tmp_path):
         ("3,paper,300,300,1,test,all", "3,paper,300,300,one,test,all", "rank: expected a int"),
         ("3,paper,300,300,1,test,all", "3,paper,300,300,1,train,all", "set 'train' is not one of"),
         ("3,paper,300,300,1,test,all", "3,paper,300,300,1,test,new", "selection 'new' is not one"),
-        ("3,paper,300,300,1,test,all", "3,paper", "line 2: expected 16 fields, got"),
+        ("3,paper,300,300,1,test,all", "3,paper", "line 2: expected 17 fields, got"),
         (",0.5,", ",half,", "ndcg5: expected a float, got 'half'"),
     ],
 )

@@ -272,3 +272,9 @@ def test_weights_that_shrink_or_grow_fast_are_no_trouble(size):
     named = name_states(steep)
     assert named.automaton.n_states == 4
     assert named.loss < 1e-9
+
+
+def test_more_states_than_anybody_reads_get_no_names():
+    many = random_machine("dpfa", 1001, 2, seed=0)
+    with pytest.raises(ArgumentError, match="at most 1,000 states to name, got 1,001"):
+        name_states(many)

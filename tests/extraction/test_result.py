@@ -10,8 +10,9 @@ from seqray.blackbox.queries.noise import Noise
 from seqray.extraction.conditional.parts import ConditionalRound
 from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.result import ExtractionSettings
+from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import TOLERANCE, Fidelity, FidelityTable
-from seqray.util.errors import StopReason
+from seqray.util.errors import ArgumentError, RankError, StopReason
 
 
 def made_up(name, values, rank=None):
@@ -59,6 +60,70 @@ def test_a_rank_chosen_by_hand_comes_before_the_computed_one(column):
         assert extraction.best(tolerance=tolerance).n_states == computed.best_rank(
             tolerance=tolerance
         )
+
+
+def with_copies(*sizes, rank=None):
+    """An extraction with ranks up to 5 and copies, dense ones, of so many states."""
+    copies = []
+    for n in sizes:
+        automaton = WeightedAutomaton("a", np.ones(n), np.ones((1, n, n)), np.ones(n))
+        copies.append(Copy(automaton, Fidelity({"ndcg5": 1.0}, n_words=1, n_prefixes=1)))
+    return replace(made_up(*RISING, rank=rank), copies=tuple(copies))
+
+
+def test_the_best_automaton_for_copying_is_the_largest_copy():
+    extraction = with_copies(10, 20)
+    assert extraction.best() is extraction.copies[-1].automaton
+    assert extraction.best(purpose="copying") is extraction.best()
+    assert with_copies(10, 20, rank=2).best().n_states == 20
+    assert repr(extraction) == f"Extraction(ranks 1 … 5, best {extraction.best_rank()}, 2 copies)"
+
+
+def test_the_best_automaton_for_reading_is_that_of_the_best_rank():
+    extraction = with_copies(10, 20)
+    assert extraction.best(purpose="reading").n_states == extraction.best_rank()
+    assert with_copies(10, rank=2).best(purpose="reading").n_states == 2
+    with pytest.raises(ArgumentError, match=r"purpose: expected one of .*, got 'drawing'"):
+        extraction.best(purpose="drawing")
+
+
+def test_a_tolerance_chooses_among_the_ranks():
+    assert with_copies(10, 20).best(tolerance=0.2).n_states == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "n_states"),
+    [
+        ({"max_states": 20}, 20),
+        ({"max_states": 19}, 10),
+        ({"max_states": 9}, 5),
+        ({"max_states": 4}, 3),
+        ({"max_states": 1}, 1),
+        ({"max_cost": 400}, 20),
+        ({"max_cost": 399}, 10),
+        ({"max_cost": 99}, 5),
+        ({"max_cost": 15}, 3),
+        ({"max_cost": 1}, 1),
+        ({"max_cost": 399, "max_states": 9}, 5),
+        ({"max_cost": 8, "max_states": 19}, 2),
+        ({"max_states": 20, "purpose": "reading"}, 5),
+        ({"max_states": 2, "purpose": "reading"}, 2),
+    ],
+)
+def test_the_best_automaton_within_limits_is_the_nearest_one_that_they_allow(limits, n_states):
+    assert with_copies(10, 20).best(**limits).n_states == n_states
+
+
+def test_limits_come_before_a_rank_chosen_by_hand():
+    assert with_copies(rank=4).best(max_states=4).n_states == 4
+    assert with_copies(rank=4).best(max_states=3).n_states == 3
+
+
+@pytest.mark.parametrize("name", ["max_states", "max_cost"])
+@pytest.mark.parametrize("limit", [0, -3])
+def test_limits_that_nothing_is_within_are_refused(name, limit):
+    with pytest.raises(RankError, match=r"no automaton has at most .* states: expected 1 or more"):
+        with_copies(10).best(**{name: limit})
 
 
 @pytest.mark.parametrize(("method", "drawn"), [("conditional", True), ("paper", False)])

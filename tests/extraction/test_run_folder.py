@@ -5,6 +5,7 @@ import shutil
 import stat
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,18 @@ import pytest
 
 import seqray
 from listing import names
-from seqray import Extraction, WeightedAutomaton, open_run, save_run
+from seqray import (
+    Extraction,
+    Grouping,
+    StructuredAutomaton,
+    WeightedAutomaton,
+    open_run,
+    save_run,
+)
 from seqray.automata.generators import random_machine
-from seqray.fidelity.table import TOLERANCE
+from seqray.automata.grouping import PairMatrices
+from seqray.extraction.structured.copies import Copy
+from seqray.fidelity.table import TOLERANCE, Fidelity
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
 
@@ -638,3 +648,85 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     with pytest.raises(FileError, match="cannot write here"):
         check_run_target("/proc/run")
     assert list(tmp_path.iterdir()) == []
+
+
+# --- Copies ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def copied(found):
+    """An extraction with two copies, one of which shares matrices."""
+    grouping = Grouping(np.ones((2, 3), int), [1, 2])
+    shared = PairMatrices([1, 1], [0, 2], [0.1, 0.2, 0.3, 0.1], [0, 0])
+    emission = [[0.2] * 4, [0.1] * 4, [0.2] * 4]
+    copies = []
+    for number, matrices in enumerate((None, shared)):
+        automaton = StructuredAutomaton(
+            found.basis.alphabet, grouping, [1], emission, [1, 0.5, 0.5], matrices
+        )
+        metrics = {"ndcg5": 0.1 + number / 3, "kl_per_symbol": 1 / (7 + number)}
+        fidelity = Fidelity.from_saved(metrics, found.fidelity.fidelities[0].n_words, 11)
+        copies.append(Copy(automaton, fidelity))
+    return replace(found, copies=tuple(copies))
+
+
+@pytest.fixture
+def copied_run(copied, tmp_path):
+    save_run(copied, tmp_path / "copied")
+    return tmp_path / "copied"
+
+
+COPY_FILES = ["copies.csv", "copy-1.npz", "copy-2.npz"]
+
+
+def test_copies_come_back_as_they_were(copied, copied_run):
+    assert names(copied_run) == sorted(FILES + COPY_FILES)
+    opened = open_run(copied_run)
+    check_same(copied, opened)
+    assert len(opened.copies) == 2
+    for mine, other in zip(copied.copies, opened.copies, strict=True):
+        assert type(other.automaton) is StructuredAutomaton
+        assert mine.automaton.arrays.keys() == other.automaton.arrays.keys()
+        for name, array in mine.automaton.arrays.items():
+            np.testing.assert_array_equal(other.automaton.arrays[name], array)
+        for name in ("ndcg5", "kl_per_symbol"):
+            assert other.fidelity[name] == mine.fidelity[name]
+    assert "pair_matrices" in opened.copies[1].automaton.arrays
+    assert opened.best() is opened.copies[1].automaton
+    assert opened.best(purpose="reading").n_states == copied.best_rank()
+
+
+def test_copies_go_when_a_run_without_them_takes_its_place(found, copied, copied_run):
+    save_run(replace(copied, copies=copied.copies[:1]), copied_run)
+    assert names(copied_run) == sorted(FILES + COPY_FILES[:2])
+    assert len(open_run(copied_run).copies) == 1
+    save_run(found, copied_run)
+    assert names(copied_run) == FILES
+    assert open_run(copied_run).copies == ()
+
+
+@pytest.mark.parametrize("name", COPY_FILES)
+def test_a_missing_file_of_copies_is_named(copied_run, name):
+    (copied_run / name).unlink()
+    check_refused(copied_run, name)
+
+
+@pytest.mark.parametrize("name", COPY_FILES)
+def test_a_damaged_file_of_copies_is_found_out(copied_run, name):
+    content = (copied_run / name).read_bytes()
+    for damaged in (content[: len(content) // 2], b"noise", content[:-9] + b"123456789"):
+        (copied_run / name).write_bytes(damaged)
+        check_refused(copied_run, f"damaged: {name} is not what was saved")
+
+
+def test_without_checksums_copies_that_lack_or_are_noise_are_named(copied_run):
+    change(copied_run / "config.json", version=1, checksums="delete")
+    assert len(open_run(copied_run).copies) == 2
+    (copied_run / "copy-1.npz").write_bytes(b"noise")
+    check_refused(copied_run, "copy-1.npz: not a seqray automaton")
+    (copied_run / "copy-1.npz").unlink()
+    check_refused(copied_run, "damaged: copy-1.npz is missing, which copies.csv names")
+
+
+def test_an_old_run_has_no_copies(old_run):
+    assert open_run(old_run).copies == ()

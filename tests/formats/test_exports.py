@@ -3,6 +3,9 @@
 import pytest
 
 from automata import FIGURE_1
+from seqray import StructuredAutomaton
+from seqray.automata import structured
+from seqray.automata.generators import random_structured
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.exports import EXPORTS
 from seqray.util.errors import FileError
@@ -30,3 +33,22 @@ def test_formats_that_can_be_read_come_back(tmp_path, suffix):
     path = tmp_path / f"wa{suffix}"
     EXPORTS[suffix].write(FIGURE_1, path)
     assert open_wa(path).transitions == pytest.approx(FIGURE_1.transitions)
+
+
+@pytest.mark.parametrize("suffix", EXPORTS)
+def test_no_format_needs_dense_matrices(tmp_path, monkeypatch, suffix):
+    wa = random_structured(range(2), 4, seed=0)
+    monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
+    path = tmp_path / f"wa{suffix}"
+    EXPORTS[suffix].write(wa, path)
+    assert path.stat().st_size
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_a_structured_automaton_keeps_its_structure(tmp_path, suffix):
+    wa = random_structured("ab", 4, seed=0)
+    path = tmp_path / f"wa{suffix}"
+    EXPORTS[suffix].write(wa, path)
+    again = open_wa(path)
+    assert isinstance(again, StructuredAutomaton)
+    assert again.allclose(wa, rtol=0, atol=0)

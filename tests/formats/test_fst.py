@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.formats.fst import from_fst_text, to_fst_text
+from seqray.automata.generators import random_structured
+from seqray.formats.fst import from_fst_text, to_fst_text, write_fst
 from seqray.util.errors import ArgumentError, FileError, SymbolError
 
 TABLE = "<eps> 0\na 1\nb 2\n"
@@ -123,3 +124,13 @@ def test_more_states_than_the_limit_are_refused_with_the_limit() -> None:
     message = "40,001 states and 2 symbols would need 3,200,160,002 numbers, more than the limit"
     with pytest.raises(FileError, match=message):
         from_fst_text(text, TABLE)
+
+
+def test_a_structured_automaton_is_written_like_a_dense_one(tmp_path):
+    wa = random_structured("ab", 3, seed=0, remembering=0.5)
+    text, symbols = to_fst_text(wa)
+    assert (text, symbols) == to_fst_text(wa.to_dense())
+    write_fst(wa, tmp_path / "wa.fst")
+    assert (tmp_path / "wa.fst").read_text("utf-8") == text
+    assert (tmp_path / "wa.syms").read_text("utf-8") == symbols
+    assert from_fst_text(text, symbols).allclose(wa)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from memory import peak_bytes
 from seqray import WeightedAutomaton
-from seqray.automata.generators import KINDS, random_machine
+from seqray.automata.generators import KINDS, random_machine, random_structured
 from seqray.formats.pautomac import read_machine, read_solution, write_machine
 from seqray.util.errors import ArgumentError, FileError
 
@@ -193,3 +193,12 @@ def test_reading_a_sparse_machine_takes_little_more_than_its_matrices(path):
     machine = read_machine(path)
     assert peak_bytes(lambda: read_machine(path)) < 2.5 * machine.transitions.nbytes
     assert machine.weights([[0, 1, 2], [1]]).tolist() == [0.0625, 0]
+
+
+def test_a_structured_automaton_is_written_like_a_dense_one(tmp_path):
+    wa = random_structured(range(3), 4, seed=0, remembering=0.5)
+    one, other = tmp_path / "structured_model.txt", tmp_path / "dense_model.txt"
+    write_machine(wa, one)
+    write_machine(wa.to_dense(), other)
+    assert one.read_text() == other.read_text()
+    assert read_machine(one).allclose(wa)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,15 +28,13 @@ from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts, word_products
 from seqray.automata.stepper import read_each
 from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
-from seqray.automata.transitions import EdgeBlock, Transitions, listed
+from seqray.automata.transitions import Edge, EdgeBlock, Transitions, graph_arrays, listed
 from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
-from seqray.util.errors import ArgumentError, RankError
+from seqray.util.errors import RankError
 from seqray.util.files import reading
 from seqray.util.random import Seed
-
-Edge: TypeAlias = tuple[int, Symbol, int, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -129,21 +127,7 @@ class WeightedAutomaton:
         0.5
         """
         alphabet = Alphabet.of(alphabet)
-
-        def check(state: int, where: str) -> int:
-            if not 0 <= state < n_states:
-                raise ArgumentError(f"{where}: state {state} is outside {n_states} states")
-            return state
-
-        start, stop = np.zeros(n_states), np.zeros(n_states)
-        matrices = np.zeros((len(alphabet), n_states, n_states))
-        for vector, weights, name in ((start, initial, "initial"), (stop, final, "final")):
-            for state, weight in weights.items():
-                vector[check(state, name)] = weight
-        for origin, symbol, target, weight in edges:
-            code = alphabet.encode([symbol])[0]
-            matrices[code, check(origin, "edges"), check(target, "edges")] += weight
-        return WeightedAutomaton(alphabet, start, matrices, stop)
+        return WeightedAutomaton(alphabet, *graph_arrays(alphabet, n_states, initial, edges, final))
 
     def edges(self, threshold: float = 0.0) -> list[Edge]:
         """Return the graph's edges ``(from, symbol, to, weight)`` with ``|weight| > threshold``."""
@@ -219,6 +203,11 @@ class WeightedAutomaton:
         """The automaton that gives each word the weight of the reversed word."""
         flipped = self.transitions.transpose(0, 2, 1)
         return WeightedAutomaton(self.alphabet, self.final, flipped, self.initial)
+
+    @property
+    def reads_backwards(self) -> bool:
+        """Whether `mirror` reads words as fast as the automaton itself."""
+        return True
 
     @cached_property
     def is_distribution(self) -> bool:
@@ -410,15 +399,13 @@ class WeightedAutomaton:
         self, other: WeightedAutomaton, *, rtol: float = 1e-9, atol: float = 1e-12
     ) -> bool:
         """Whether both have the same alphabet and nearly the same numbers, state by state."""
-        return (
-            self.alphabet == other.alphabet
-            and self.n_states == other.n_states
-            and self.arrays.keys() == other.arrays.keys()
-            and all(
-                np.allclose(array, other.arrays[name], rtol=rtol, atol=atol)
-                for name, array in self.arrays.items()
-            )
-        )
+        if self.alphabet != other.alphabet or self.n_states != other.n_states:
+            return False
+        if (self.elsewhere is None) != (other.elsewhere is None):
+            return False
+        names = "initial", "transitions", "final", "elsewhere"
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
+        return all(a is None or np.allclose(a, b, rtol=rtol, atol=atol) for a, b in pairs)
 
     def __repr__(self) -> str:
         return f"WeightedAutomaton({self.n_states} states, {len(self.alphabet)} symbols)"
@@ -438,15 +425,15 @@ class WeightedAutomaton:
         """Read a ``.json`` or ``.npz`` file that `save` wrote. No file can make it run code."""
         content = read_automaton(path)
         with reading(path, "a seqray automaton"):
-            return _of_content(content)
+            return automaton_of(content)
 
     @staticmethod
     def from_npz(content: bytes) -> WeightedAutomaton:
         """Return the automaton that `to_npz` wrote."""
-        return _of_content(from_npz(content))
+        return automaton_of(from_npz(content))
 
 
-def _of_content(content: AutomatonContent) -> WeightedAutomaton:
+def automaton_of(content: AutomatonContent) -> WeightedAutomaton:
     """Return the automaton of a file's content, of the class that it was."""
     if content.is_structured:
         from seqray.automata.structured import StructuredAutomaton  # noqa: PLC0415 - it is one

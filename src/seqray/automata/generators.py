@@ -1,11 +1,16 @@
-"""Made automata: machines like those of PAutomaC, automata with weights of both signs, triggers."""
+"""Made automata: machines like PAutomaC's, weights of both signs, states in groups, triggers."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.util.arrays import BoolArray, FloatArray
+from seqray.automata.grouping import Grouping
+from seqray.automata.structured import StructuredAutomaton
+from seqray.automata.words import Alphabet, Symbol
+from seqray.util.arrays import BoolArray, FloatArray, whole_number
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.files import MAX_NUMBERS
 from seqray.util.random import Seed, random_generator
@@ -124,6 +129,67 @@ def random_automaton(
     )
 
 
+def random_structured(
+    alphabet: Alphabet | Iterable[Symbol],
+    states_per_symbol: int,
+    *,
+    seed: Seed,
+    remembering: float = 1.0,
+    mean_length: float = 10.0,
+) -> StructuredAutomaton:
+    """Draw a probabilistic automaton whose states are grouped by the last symbol read.
+
+    The last symbol says most about the next one, and the state within its group the rest. From
+    each state a symbol leads to a few states of the next group.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols.
+    states_per_symbol
+        How many states there are after each symbol; before the first there is one more.
+    seed
+        Random seed, or a random generator.
+    remembering
+        The share of transitions that have a matrix of their own.
+    mean_length
+        The mean length of a word.
+
+    Examples
+    --------
+    >>> automaton = random_structured("abc", 5, seed=0)
+    >>> automaton, round(automaton.total, 9)
+    (StructuredAutomaton(16 states in 4 groups, 3 symbols), 1.0)
+    """
+    rng, alphabet = random_generator(seed), Alphabet.of(alphabet)
+    n_symbols = len(alphabet)
+    _check_groups(n_symbols, states_per_symbol)
+    _check_share("remembering", remembering)
+    if not mean_length > 0:
+        raise ArgumentError(f"mean_length: expected more than 0, got {mean_length}")
+    grouping = Grouping.by_last_symbol([states_per_symbol] * n_symbols)
+    likely = rng.dirichlet(np.full(n_symbols, 0.3), grouping.n_groups)[grouping.group_of_state]
+    symbols = 0.7 * likely + 0.3 * rng.dirichlet(np.full(n_symbols, 0.1), grouping.n_states)
+    stop = 1 / (mean_length + 1)
+    emission = np.column_stack([(1 - stop) * symbols, np.full(grouping.n_states, stop)])
+    pairs = np.argwhere(rng.random(grouping.next_group.shape) < remembering)
+    matrices = {
+        (group, symbol): emission[grouping.states(group), symbol, None]
+        * _few_targets(rng, int(grouping.sizes[group]), states_per_symbol)
+        for group, symbol in pairs.tolist()
+    }
+    entry = np.append(1.0, rng.dirichlet(np.ones(states_per_symbol), n_symbols))
+    return StructuredAutomaton(alphabet, grouping, [1.0], emission, entry, matrices)
+
+
+def _few_targets(rng: np.random.Generator, n_rows: int, n_columns: int) -> FloatArray:
+    """Draw distributions over the columns, in which most have no share at all."""
+    shares = rng.gamma(0.1, size=(n_rows, n_columns)) + np.finfo(float).tiny
+    shares[shares < 0.01 * shares.max(axis=1, keepdims=True)] = 0
+    distributions: FloatArray = shares / shares.sum(axis=1, keepdims=True)
+    return distributions
+
+
 def triggered_machine(trigger: str, symbols: str = "abc") -> WeightedAutomaton:
     """Return a machine of words by accident, but after a trigger the last symbol is nearly sure.
 
@@ -194,6 +260,16 @@ def _check_size(n_states: int, n_symbols: int) -> None:
         raise ArgumentError(
             f"{n_states:,} states and {n_symbols:,} symbols need {n_symbols * n_states**2:,} "
             f"numbers, more than the limit of {MAX_NUMBERS:,}: choose fewer states or symbols"
+        )
+
+
+def _check_groups(n_symbols: int, states_per_symbol: int) -> None:
+    whole_number("states_per_symbol", states_per_symbol, 1)
+    n_numbers = (n_symbols * states_per_symbol) ** 2
+    if n_numbers > MAX_NUMBERS:
+        raise ArgumentError(
+            f"states_per_symbol: {states_per_symbol:,} states after each of {n_symbols:,} symbols "
+            f"need {n_numbers:,} numbers, more than the limit of {MAX_NUMBERS:,}: choose fewer"
         )
 
 

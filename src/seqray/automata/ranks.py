@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.automaton import WeightedAutomaton, automaton_of
+from seqray.automata.automaton_content import DENSE_ARRAYS, STRUCTURED_ARRAYS, AutomatonContent
 from seqray.util.arrays import FloatArray, real_array
 from seqray.util.errors import FileError, RankError
 from seqray.util.files import check_header, reading
@@ -24,7 +26,6 @@ from seqray.util.npz import NpzArrays, npz_bytes
 FORMAT, VERSION = "seqray.fitted", 1
 
 LARGEST, FITTED = "automaton.npz", "fitted.npz"
-ARRAYS = ("initial", "transitions", "final")
 
 MIN_ENDING = 1e-9
 """The share that a symbol leaves to the end where otherwise nothing would."""
@@ -148,9 +149,11 @@ class RankedAutomata:
 
 
 def _fitted(rank: int, largest: WeightedAutomaton, arrays: NpzArrays) -> WeightedAutomaton:
-    initial, transitions, final = (arrays[f"{name}_{rank}"] for name in ARRAYS)
-    elsewhere = arrays.get(f"elsewhere_{rank}")
-    automaton = WeightedAutomaton(largest.alphabet, initial, transitions, final, elsewhere)
+    is_structured = arrays.get(f"{STRUCTURED_ARRAYS[0]}_{rank}") is not None
+    names = STRUCTURED_ARRAYS if is_structured else DENSE_ARRAYS
+    parts: dict[str, Any] = {name: arrays[f"{name}_{rank}"] for name in names}
+    parts["elsewhere"] = arrays.get(f"elsewhere_{rank}")
+    automaton = automaton_of(AutomatonContent(largest.alphabet, parts))
     n = largest.n_states
     if automaton.n_states != rank or not 1 <= rank <= n:
         raise FileError(f"damaged: {automaton.n_states} states at rank {rank} of 1 … {n}")

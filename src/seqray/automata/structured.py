@@ -31,6 +31,9 @@ from seqray.util.files import MAX_NUMBERS
 MAX_DENSE_NUMBERS = 2 * MAX_NUMBERS
 """The most numbers, 1 GiB, of a structured automaton that is written out as a dense one."""
 
+STRUCTURE = "next_group", "group_sizes", "start_group", "pair_groups", "pair_symbols"
+"""The arrays that say which numbers there are."""
+
 SUM_TOLERANCE = 1e-12
 """How far from 1 the probabilities of what follows a state may sum."""
 
@@ -239,6 +242,11 @@ class StructuredAutomaton(WeightedAutomaton):
         """The automaton that gives each word the weight of the reversed word; it is dense."""
         return self.to_dense().mirror
 
+    @property
+    def reads_backwards(self) -> bool:
+        """Whether `mirror` reads words as fast as the automaton itself: it does not."""
+        return False
+
     def truncate(self, n_states: int) -> WeightedAutomaton:
         """Return the automaton of the first ``n_states`` states; it is dense, unless it is all."""
         return self if n_states == self.n_states else self.to_dense().truncate(n_states)
@@ -248,6 +256,19 @@ class StructuredAutomaton(WeightedAutomaton):
         """The same weights of words, and nothing that goes elsewhere."""
         arrays = {name: each for name, each in self.arrays.items() if name != "elsewhere"}
         return StructuredAutomaton.from_arrays(self.alphabet, arrays)
+
+    def allclose(
+        self, other: WeightedAutomaton, *, rtol: float = 1e-9, atol: float = 1e-12
+    ) -> bool:
+        """Whether both have the same alphabet and nearly the same numbers, state by state."""
+        mine, others = self.arrays, other.arrays
+        if any(not np.array_equal(mine[name], others.get(name, [])) for name in STRUCTURE):
+            return super().allclose(other, rtol=rtol, atol=atol)
+        return (
+            self.alphabet == other.alphabet
+            and mine.keys() == others.keys()
+            and all(np.allclose(mine[name], others[name], rtol=rtol, atol=atol) for name in mine)
+        )
 
     # Facts --------------------------------------------------------------------------------------
 

@@ -84,11 +84,11 @@ class StructuredSteps:
         """How many steps a vector in the safe range can make without leaving float64's."""
         parts = self.blocks.remembering.values, self.blocks.emission[:, :-1], self.blocks.entry
         sizes = [np.abs(part) for part in parts]
-        least = [float(each.min(where=each > 0, initial=1)) for each in sizes]
-        most = [float(each.max(initial=0)) for each in sizes]
-        smallest = max(min(least[0], least[1] * least[2]), np.finfo(float).tiny)
-        largest = self.grouping.max_size * max(most[0], most[1] * most[2])
-        return int(np.clip(150 / (1e-9 + np.log10(max(1, largest) / smallest)), 1, 16))
+        least = np.log10([each.min(where=each > 0, initial=1) for each in sizes])
+        most = np.log10([each.max(initial=1) for each in sizes])
+        smallest, largest = min(least[0], least[1] + least[2]), max(most[0], most[1] + most[2])
+        spread = np.log10(self.grouping.max_size) + largest - smallest
+        return int(np.clip(150 / (1e-9 + spread), 1, 16))
 
     @cached_property
     def _columns(self) -> FloatArray:
@@ -149,19 +149,26 @@ class StructuredSteps:
         if (numbers < 0).any():
             forgets = self.matrix_of_pair.take(pairs) < 0
             vectors[forgets] = self._entered(before[forgets], pairs[forgets])
+        matrices, is_whole = self.blocks.remembering.all, self._is_whole
         for (begin, end), number in zip(runs, numbers.tolist(), strict=True):
-            if number >= 0:
-                self._remember(number, before[begin:end], vectors[begin:end])
+            if number < 0:
+                continue
+            matrix = matrices[number]
+            if is_whole[number]:  # whole rows: the faster call
+                before[begin:end].dot(matrix, vectors[begin:end])
+            else:
+                n_rows, n_columns = matrix.shape
+                state = before[begin:end, :n_rows]
+                np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
 
-    def _remember(self, number: int, before: FloatArray, vectors: FloatArray) -> None:
-        """Multiply rows by a matrix, into ``vectors``."""
-        matrix = self.blocks.remembering.all[number]
-        n_rows, n_columns = matrix.shape
-        if n_rows == n_columns == vectors.shape[1]:  # whole rows: the faster call
-            before.dot(matrix, vectors)
-        else:
-            np.matmul(before[:, :n_rows], matrix, out=vectors[:, :n_columns])
+    @cached_property
+    def _is_whole(self) -> list[bool]:
+        """Whether each matrix leads from a group of the largest size to another."""
+        is_whole: list[bool] = (
+            self.blocks.remembering.shapes.min(axis=1) == self.grouping.max_size
+        ).tolist()
+        return is_whole
 
     def _entered(self, before: FloatArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after forgetful transitions."""

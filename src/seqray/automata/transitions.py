@@ -1,13 +1,18 @@
-"""The transitions of an automaton without those of weight 0: in blocks, or one by one."""
+"""The transitions of an automaton as a graph: in blocks, or one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import ArgumentError
+
+Edge: TypeAlias = tuple[int, Symbol, int, float]
+"""The state before, the symbol, the state after, the weight."""
 
 
 class EdgeBlock(NamedTuple):
@@ -29,6 +34,11 @@ class Transitions(NamedTuple):
     origins: IntArray
     targets: IntArray
     weights: FloatArray
+
+    def chosen(self, order: IntArray) -> Transitions:
+        """Return some transitions, in this order."""
+        codes, origins, targets, weights = self
+        return Transitions(codes[order], origins[order], targets[order], weights[order])
 
     def edges(self) -> Iterator[tuple[int, int, int, float]]:
         """Yield ``(code, from, to, weight)``."""
@@ -54,3 +64,32 @@ def _of_block(block: EdgeBlock, threshold: float) -> Transitions:
     weights = block.numbers[rows, columns]
     codes = np.full(len(rows), block.code)
     return Transitions(codes, rows + block.origin, columns + block.target, weights)
+
+
+def graph_arrays(
+    alphabet: Alphabet,
+    n_states: int,
+    initial: Mapping[int, float],
+    edges: Iterable[Edge],
+    final: Mapping[int, float],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return α₀, Mσ and α∞ of a graph; weights of parallel edges add up.
+
+    >>> graph_arrays(Alphabet("a"), 1, {0: 1}, [(0, "a", 0, 0.25), (0, "a", 0, 0.25)], {0: 0.5})
+    (array([1.]), array([[[0.5]]]), array([0.5]))
+    """
+
+    def check(state: int, where: str) -> int:
+        if not 0 <= state < n_states:
+            raise ArgumentError(f"{where}: state {state} is outside {n_states} states")
+        return state
+
+    start, stop = np.zeros(n_states), np.zeros(n_states)
+    matrices = np.zeros((len(alphabet), n_states, n_states))
+    for vector, weights, name in ((start, initial, "initial"), (stop, final, "final")):
+        for state, weight in weights.items():
+            vector[check(state, name)] = weight
+    for origin, symbol, target, weight in edges:
+        code = alphabet.encode([symbol])[0]
+        matrices[code, check(origin, "edges"), check(target, "edges")] += weight
+    return start, matrices, stop

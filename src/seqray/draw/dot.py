@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from numpy.typing import ArrayLike
 
@@ -11,8 +12,9 @@ from seqray.draw.graph import (
     NEGATIVE,
     POSITIVE,
     DrawnEdge,
-    drawn_edges,
+    heaviest_weight,
     hidden_caption,
+    iter_edges,
     state_weights,
 )
 from seqray.draw.readable import MAX_LINES, StateFacts, entry_label, tint
@@ -65,45 +67,49 @@ def to_dot(
     """
     automaton, names, mass = subject(automaton, names, mass)
     limit = chosen_threshold(automaton, threshold, names)
-    caption = hidden_caption(automaton, limit)
-    edges = drawn_edges(automaton, limit)
-    if names is None:
-        states = [
-            f'    {q} [label="{q}\\n{state_weights(automaton, q)}"];'
-            for q in range(automaton.n_states)
-        ]
-        shape, labels = "shape=circle", [edge.lines for edge in edges]
+    facts = None
+    if names is not None:
+        facts = StateFacts.of(automaton, *checked(automaton, names, mass))
+    return "".join(dot_lines(automaton, limit, facts))
+
+
+def dot_lines(
+    automaton: WeightedAutomaton, threshold: float, facts: StateFacts | None = None
+) -> Iterator[str]:
+    """Yield the lines of an automaton as Graphviz text; without facts its states have numbers."""
+    caption = hidden_caption(automaton, threshold)
+    states: Iterable[str]
+    if facts is None:
+        shape = "shape=circle"
+        weights = (state_weights(automaton, q) for q in range(automaton.n_states))
+        states = (f'    {q} [label="{q}\\n{weight}"];' for q, weight in enumerate(weights))
     else:
-        states = _named_states(
-            automaton, StateFacts.of(automaton, *checked(automaton, names, mass))
-        )
         shape = 'shape=box, style="rounded,filled", fillcolor="#FFFFFF"'
-        labels = [edge.label(MAX_LINES, 2) for edge in edges]
-    lines = [
+        states = _named_states(automaton, facts)
+    head = (
         f"// {caption}",
         "digraph automaton {",
         '    graph [charset="UTF-8", rankdir=LR, fontname=Helvetica, fontsize=11];',
         f'    graph [labelloc=b, label="{caption}"];',
         f"    node [{shape}, fontname=Helvetica];",
         "    edge [fontname=Helvetica, fontsize=11];",
-        *states,
-        *_edges(edges, labels),
-    ]
-    return "\n".join([*lines, "}", ""])
+    )
+    largest = heaviest_weight(automaton)
+    edges = (
+        _edge_line(edge, edge.lines if facts is None else edge.label(MAX_LINES, 2), largest)
+        for edge in iter_edges(automaton, threshold)
+    )
+    return (f"{line}\n" for line in chain(head, states, edges, "}"))
 
 
-def _edges(edges: Sequence[DrawnEdge], labels: Sequence[Sequence[tuple[str, float]]]) -> list[str]:
-    largest = max((abs(edge.heaviest) for edge in edges), default=1.0)
-    lines = []
-    for edge, written in zip(edges, labels, strict=True):
-        label = "".join(f"{_quoted(line)}\\l" for line, _ in written)
-        width = 1 + 3 * abs(edge.heaviest) / largest
-        sign = f'"{NEGATIVE}", style=dashed' if edge.heaviest < 0 else f'"{POSITIVE}"'
-        lines.append(
-            f'    {edge.origin} -> {edge.target} [label="{label}", '
-            f'tooltip="{_quoted(edge.full_text)}", penwidth={width:.2f}, color={sign}];'
-        )
-    return lines
+def _edge_line(edge: DrawnEdge, written: Sequence[tuple[str, float]], largest: float) -> str:
+    label = "".join(f"{_quoted(line)}\\l" for line, _ in written)
+    width = 1 + 3 * abs(edge.heaviest) / largest
+    sign = f'"{NEGATIVE}", style=dashed' if edge.heaviest < 0 else f'"{POSITIVE}"'
+    return (
+        f'    {edge.origin} -> {edge.target} [label="{label}", '
+        f'tooltip="{_quoted(edge.full_text)}", penwidth={width:.2f}, color={sign}];'
+    )
 
 
 def _named_states(automaton: WeightedAutomaton, facts: StateFacts) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.transitions import Transitions
 from seqray.automata.words import Symbol
-from seqray.util.arrays import BoolArray, FloatArray
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, percent_in_words, typeset
 
@@ -68,17 +70,25 @@ class DrawnEdge(NamedTuple):
 
 def drawn_edges(automaton: WeightedAutomaton, threshold: float) -> list[DrawnEdge]:
     """Return the edges that a threshold leaves, by origin and target."""
-    shown = _shown(automaton, threshold)
+    return [*iter_edges(automaton, threshold)]
+
+
+def iter_edges(automaton: WeightedAutomaton, threshold: float) -> Iterator[DrawnEdge]:
+    """Yield `drawn_edges` one by one: there may be millions."""
+    shown = _shown(automaton.listed(), threshold)
     names = [shown_name(symbol) for symbol in automaton.alphabet]
     cut = distinct(names, MAX_NAME)
-    edges = []
-    for origin, target in np.argwhere(shown.any(axis=0)).tolist():
-        weights = automaton.transitions[:, origin, target].tolist()
-        codes = np.flatnonzero(shown[:, origin, target]).tolist()
-        codes.sort(key=lambda code: -abs(weights[code]))
-        listed = tuple((names[c], weights[c]) for c in codes)
-        edges.append(DrawnEdge(origin, target, listed, tuple(cut[c] for c in codes)))
-    return edges
+    for begin, end in pairwise([*_edge_begins(shown).tolist(), len(shown.weights)]):
+        codes, weights = shown.codes[begin:end].tolist(), shown.weights[begin:end].tolist()
+        listed = tuple((names[c], weight) for c, weight in zip(codes, weights, strict=True))
+        origin, target = int(shown.origins[begin]), int(shown.targets[begin])
+        yield DrawnEdge(origin, target, listed, tuple(cut[c] for c in codes))
+
+
+def heaviest_weight(automaton: WeightedAutomaton) -> float:
+    """Return the size of the largest weight of a transition."""
+    sizes = (float(np.abs(block.numbers).max()) for block in automaton.edge_blocks())
+    return max(sizes)
 
 
 def clear_threshold(automaton: WeightedAutomaton, n_edges: int | None = None) -> float:
@@ -108,7 +118,7 @@ def clear_threshold(automaton: WeightedAutomaton, n_edges: int | None = None) ->
     >>> clear_threshold(WeightedAutomaton("a", np.eye(5)[0], [nearly], np.ones(5)))
     0.5
     """
-    sizes = np.sort(np.abs(automaton.transitions).max(axis=0), axis=None)[::-1]
+    sizes = _edge_sizes(automaton.listed())
     wanted = EDGES_PER_STATE * automaton.n_states if n_edges is None else n_edges
     threshold = few = _leaving(sizes, wanted)
     if hidden_share(automaton, threshold) > MAX_HIDDEN_SHARE:
@@ -132,8 +142,8 @@ def _leaving(sizes: FloatArray, most: int) -> float:
 
 def _least_needed(automaton: WeightedAutomaton) -> float:
     """Return the size of the last transition that is needed, the heaviest first."""
-    sizes = np.sort(np.abs(automaton.transitions), axis=None)[::-1]
-    sums = np.cumsum(sizes / (sizes[0] or 1.0))
+    sizes = np.sort(np.abs(automaton.listed().weights))[::-1]
+    sums = np.cumsum(sizes / sizes[0])
     return float(sizes[int(np.searchsorted(sums, (1 - MAX_HIDDEN_SHARE) * sums[-1]))])
 
 
@@ -158,22 +168,24 @@ def hidden_share(automaton: WeightedAutomaton, threshold: float) -> float:
     >>> hidden_share(wa, 0.2)
     0.25
     """
-    sizes = np.abs(automaton.transitions)
-    sizes = sizes / (sizes.max() or 1.0)  # so that the sum of huge weights does not overflow
+    weights = automaton.listed().weights
+    # Divided by the largest, so that the sum of huge weights does not overflow.
+    sizes = np.abs(weights / np.abs(weights).max(initial=1e-300))
     total = sizes.sum()
-    return float(sizes[~_shown(automaton, threshold)].sum() / total) if total else 0.0
+    return float(sizes[~_is_shown(weights, threshold)].sum() / total) if total else 0.0
 
 
 def hidden_caption(automaton: WeightedAutomaton, threshold: float) -> str:
     """Say what a threshold hides."""
-    present, shown = _shown(automaton, 0.0), _shown(automaton, threshold)
-    if (present == shown).all():
+    present = _shown(automaton.listed(), 0.0)
+    shown = _shown(present, threshold)
+    if len(present.weights) == len(shown.weights):
         return "all transitions are drawn"
     counts = [
         f"{before - after:,} of {counted(before, name)}"
         for name, before, after in (
-            ("transition", int(present.sum()), int(shown.sum())),
-            ("edge", int(present.any(axis=0).sum()), int(shown.any(axis=0).sum())),
+            ("transition", len(present.weights), len(shown.weights)),
+            ("edge", len(_edge_begins(present)), len(_edge_begins(shown))),
         )
     ]
     share = f"{percent_in_words(hidden_share(automaton, threshold))} of the weight"
@@ -260,8 +272,26 @@ def _short_middle(name: str, most: int) -> str:
     return f"{name[: most - 1 - back]}…{name[-back:]}"
 
 
-def _shown(automaton: WeightedAutomaton, threshold: float) -> BoolArray:
+def _is_shown(weights: FloatArray, threshold: float) -> BoolArray:
+    """Whether a threshold leaves each weight."""
     if not 0 <= threshold < np.inf:
         raise ArgumentError(f"threshold: expected a number from 0 up, got {threshold}")
-    sizes = np.abs(automaton.transitions)
-    return (sizes >= (1 - SAME_TOLERANCE) * threshold) & (sizes > 0)
+    return np.asarray(np.abs(weights) >= (1 - SAME_TOLERANCE) * threshold)
+
+
+def _shown(present: Transitions, threshold: float) -> Transitions:
+    """Return the transitions that a threshold leaves, by edge, the heaviest of an edge first."""
+    left = present.chosen(np.flatnonzero(_is_shown(present.weights, threshold)))
+    return left.chosen(np.lexsort((left.codes, -np.abs(left.weights), left.targets, left.origins)))
+
+
+def _edge_begins(shown: Transitions) -> IntArray:
+    """Return where the transitions of each edge begin."""
+    differs = (np.diff(shown.origins) != 0) | (np.diff(shown.targets) != 0)
+    return np.flatnonzero(np.concatenate([[len(shown.weights) > 0], differs]))
+
+
+def _edge_sizes(present: Transitions) -> FloatArray:
+    """Return the size of the heaviest weight of each edge, the largest first."""
+    shown = _shown(present, 0.0)
+    return np.sort(np.append(np.abs(shown.weights[_edge_begins(shown)]), 0.0))[::-1]

@@ -17,6 +17,9 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError
 
+MAX_DRAWN_STATES = 500
+"""The most states in a drawing: the layout of more takes minutes, and nobody can read it."""
+
 
 def picture(
     automaton: AutomatonLike,
@@ -33,6 +36,12 @@ def picture(
     'Weighted automaton, 1 state, 1 symbol'
     """
     automaton, names, mass = subject(automaton, names, mass)
+    if automaton.n_states > MAX_DRAWN_STATES:
+        raise ArgumentError(
+            f"automaton: expected at most {MAX_DRAWN_STATES} states to draw, got "
+            f"{automaton.n_states:,}: draw one of fewer states, or write its graph with "
+            "seqray convert AUTOMATON graph.dot"
+        )
     chosen = chosen_threshold(automaton, threshold, names)
     if names is None:
         if mass is not None:

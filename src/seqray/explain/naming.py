@@ -62,6 +62,9 @@ MAX_COEFFICIENT = 1.05
 SAME_STATE_TOLERANCE = 1e-9
 """Two prefixes lead to one state if no coordinate differs by more."""
 
+MAX_NAMED_STATES = 1000
+"""The most states that get names: more take minutes, and nobody reads so many names."""
+
 GOOD_LOSS = 1e-9
 """A loss that needs no second attempt."""
 
@@ -106,6 +109,11 @@ def name_states(
     if isinstance(automaton, NamedAutomaton) and candidates is None:
         return automaton
     a = as_automaton(automaton, purpose=Purpose.READING)
+    if a.n_states > MAX_NAMED_STATES:
+        raise ArgumentError(
+            f"automaton: expected at most {MAX_NAMED_STATES:,} states to name, got {a.n_states:,}: "
+            "use an automaton of fewer states"
+        )
     given = None if candidates is None else a.alphabet.words(candidates)
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")

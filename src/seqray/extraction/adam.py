@@ -25,10 +25,10 @@ class Adam:
     Examples
     --------
     >>> numbers = np.array([1.0])
-    >>> adam = Adam(100, 0.1)
-    >>> for _ in range(100):
+    >>> adam = Adam(200, 0.1)
+    >>> for _ in range(200):
     ...     adam.step([numbers], [2 * numbers])  # the gradient of a square
-    >>> bool(abs(numbers[0]) < 0.01)
+    >>> bool(abs(numbers[0]) < 0.001)
     True
     """
 

@@ -313,7 +313,9 @@ class Extraction:
             for copy in reversed(self.copies):
                 if copy.is_within(max_cost, max_states):
                     return copy.automaton
-        most = min(max_states or self.max_rank, math.isqrt(max_cost or self.max_rank**2))
+        most = self.max_rank if max_states is None else max_states
+        if max_cost is not None:
+            most = min(most, math.isqrt(max(max_cost, 0)))
         rank = self.best_rank(tolerance=tolerance)
         return self.automaton(rank if rank <= most else self._best_of_ranks(most, tolerance))
 

@@ -25,6 +25,8 @@ class ConditionalSettings:
         The next part has to be at least this many times as large as the one before.
     first_share_of_limits
         Which share of budget and time the first learning gets where counterexamples follow.
+    ranks_share_of_limits
+        Which share of budget and time the automata of every rank get where copies follow.
     fitted_ranks
         The ranks at which a probabilistic automaton is fitted; so is one of the largest rank.
     words_per_state, min_fitted_words
@@ -66,6 +68,7 @@ class ConditionalSettings:
     part_shares: tuple[float, ...] = (1 / 64, 1 / 16, 1 / 4, 1.0)
     min_growth: float = 1.5
     first_share_of_limits: float = 1 / 6
+    ranks_share_of_limits: float = 1 / 3
     fitted_ranks: tuple[int, ...] = (2, 3, 5, 10, 20, 30, 50, 100)
     words_per_state: int = 200
     min_fitted_words: int = 1000
@@ -158,9 +161,10 @@ class StructuredSettings:
         How often a symbol has to follow a context to have a matrix of its own.
     min_position_bits
         How much positions have to say about what comes next, in bits per symbol, to have classes.
-    exact_bits, min_gain
-        Copies do not grow any more where the divergence, in bits per symbol, is this small, or
-        where that of the last one was not smaller by this share.
+    exact_bits, small_share, min_gain
+        There are no copies where the divergence of a rank, in bits per symbol, is this small. They
+        do not grow any more where theirs is this small a share of the box's entropy, or where it
+        fell by less than this share.
     n_epochs, min_steps
         How often a fit reads all words, and how many steps it takes at least.
     learning_rate
@@ -178,21 +182,22 @@ class StructuredSettings:
     1000
     """
 
-    max_states: tuple[int, ...] = (12, 32, 48)
-    word_factors: tuple[float, ...] = (1, 4, 10)
-    max_prefixes: int = 2_500_000
+    max_states: tuple[int, ...] = (12, 32, 48, 64)
+    word_factors: tuple[float, ...] = (1, 4, 10, 20)
+    max_prefixes: int = 4_000_000
     n_contexts: int = 1000
     max_context: int = 8
     visits_per_state: float = 50
     min_flow: float = 30
     min_position_bits: float = 0.02
     exact_bits: float = 1e-4
-    min_gain: float = 0.05
+    small_share: float = 0.002
+    min_gain: float = 0.08
     n_epochs: int = 5
     min_steps: int = 150
     learning_rate: float = 0.2
     batch_prefixes: int = 16_000
-    max_batches: int = 60
+    max_batches: int = 80
     min_batches: int = 8
     n_checks: int = 5
     max_rise: float = 1.1

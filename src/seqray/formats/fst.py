@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.transitions import listed
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.errors import FileError, SymbolError
 from seqray.util.files import MAX_NUMBERS, check_writable, too_many_numbers, writing
@@ -29,11 +30,12 @@ EPSILON = "<eps>"
 
 def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
     """Write an automaton in the AT&T format, and its symbols to a ``.syms`` file beside it."""
-    text, symbols = to_fst_text(automaton)
+    names = _names(automaton.alphabet)
     check_writable(path)  # its symbols are moved to their place first
     with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
-        fresh.write_text(text, "utf-8")
-        table.write_text(symbols, "utf-8")
+        with fresh.open("w", encoding="utf-8") as file:
+            file.writelines(_lines(automaton, names))
+        table.write_text(_table(names), "utf-8")
 
 
 def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
@@ -63,17 +65,25 @@ def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
     b 2
     """
     names = _names(automaton.alphabet)
-    text_of = dict(zip(automaton.alphabet, names, strict=True))
+    return "".join(_lines(automaton, names)), _table(names)
+
+
+def _lines(automaton: WeightedAutomaton, names: list[str]) -> Iterator[str]:
+    """Yield the lines of the AT&T format one by one: there may be millions."""
     # One line at least, even where all input weights are 0: it names the start state.
-    starts = np.flatnonzero(automaton.initial).tolist() or [0]
-    lines = [f"0 {q + 1} {EPSILON} {EPSILON} {float(automaton.initial[q])!r}" for q in starts]
-    for origin, symbol, target, weight in automaton.edges():
-        name = text_of[symbol]
-        lines.append(f"{origin + 1} {target + 1} {name} {name} {weight!r}")
+    for q in np.flatnonzero(automaton.initial).tolist() or [0]:
+        yield f"0 {q + 1} {EPSILON} {EPSILON} {float(automaton.initial[q])!r}\n"
+    for block in automaton.edge_blocks():
+        name = names[block.code]
+        for _, origin, target, weight in listed([block]).edges():
+            yield f"{origin + 1} {target + 1} {name} {name} {weight!r}\n"
     # Output weights of 0 are written too, so that no state is lost.
-    lines += [f"{q + 1} {weight!r}" for q, weight in enumerate(automaton.final.tolist())]
-    table = [f"{name} {code}" for code, name in enumerate([EPSILON, *names])]
-    return "\n".join(lines) + "\n", "\n".join(table) + "\n"
+    for q, weight in enumerate(automaton.final.tolist()):
+        yield f"{q + 1} {weight!r}\n"
+
+
+def _table(names: list[str]) -> str:
+    return "".join(f"{name} {code}\n" for code, name in enumerate([EPSILON, *names]))
 
 
 def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.transitions import Transitions
 from seqray.formats.words_file import PathLike, text_lines
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, FileError
@@ -120,25 +123,37 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
     T: (state,symbol,state)
       (0,0,0) 1.0
     """
-    _check_stochastic(automaton)
-    moves = automaton.transitions.transpose(1, 0, 2)  # from state, symbol, to state
-    by_symbol = moves.sum(axis=2)
+    moves = automaton.listed()
+    by_symbol = _leaving(automaton, moves)
+    _check_stochastic(automaton, moves, by_symbol.sum(axis=1))
     stays = np.clip(1 - automaton.final, 0, None)[:, None]
     symbols = np.divide(by_symbol, stays, out=np.zeros_like(by_symbol), where=stays > 0)
-    targets = np.divide(
-        moves, by_symbol[:, :, None], out=np.zeros_like(moves), where=by_symbol[:, :, None] > 0
-    )
-    arrays = {"I": automaton.initial, "F": automaton.final, "S": symbols, "T": targets}
-    lines = []
-    for name, array in arrays.items():
-        lines.append(f"{name}: {SECTIONS[name]}")
-        listed = array != 0
-        if name == "S":
-            listed[0, -1] = True  # so that a last symbol that is never used is not forgotten
-        for key in np.argwhere(listed).tolist():
-            lines.append(f"\t({','.join(map(str, key))}) {float(array[tuple(key)])!r}")
-    with writing(path) as fresh:
-        fresh.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    with writing(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
+        for name, array in (("I", automaton.initial), ("F", automaton.final), ("S", symbols)):
+            listed = array != 0
+            if name == "S":
+                listed[0, -1] = True  # so that a last symbol that is never used is not forgotten
+            file.writelines(_section(name, *np.nonzero(listed), array[listed]))
+        by_state = moves.chosen(np.lexsort((moves.targets, moves.codes, moves.origins)))
+        shares = by_state.weights / by_symbol[by_state.origins, by_state.codes]
+        keys = by_state.origins, by_state.codes, by_state.targets
+        file.writelines(_section("T", *keys, shares))
+
+
+def _leaving(automaton: WeightedAutomaton, moves: Transitions) -> FloatArray:
+    """Return the weight with which each symbol leaves each state, ``(n_states, n_symbols)``."""
+    n_states, n_symbols = automaton.n_states, len(automaton.alphabet)
+    places = moves.origins * n_symbols + moves.codes
+    sums: FloatArray = np.zeros(n_states * n_symbols)
+    np.add.at(sums, places, moves.weights)
+    return sums.reshape(n_states, n_symbols)
+
+
+def _section(name: str, *arrays: NDArray[Any]) -> Iterator[str]:
+    """Yield the lines of a section: its title, then keys and last a probability."""
+    yield f"{name}: {SECTIONS[name]}\n"
+    for *key, probability in zip(*(each.tolist() for each in arrays), strict=True):
+        yield f"\t({','.join(map(str, key))}) {probability!r}\n"
 
 
 def read_solution(path: PathLike) -> FloatArray:
@@ -289,20 +304,27 @@ def _check_sums(
             )
 
 
-def _check_stochastic(automaton: WeightedAutomaton) -> None:
+def _check_stochastic(
+    automaton: WeightedAutomaton, moves: Transitions, leaving: FloatArray
+) -> None:
+    """Refuse what is no machine; ``leaving`` is the weight of all that leaves each state."""
     advice = (
         "only a stochastic automaton is a PAutomaC machine: save it as .json instead, or repair it "
         "(seqray.repair, or seqray convert --repair)"
     )
-    for name in ("initial", "transitions", "final"):
+    if (moves.weights < 0).any():
+        first = int((moves.weights < 0).argmax())
+        at = tuple(int(each[first]) for each in moves[:3])
+        raise ArgumentError(f"transitions is {moves.weights[first]:.6g} at {at}, below 0: {advice}")
+    for name in ("initial", "final"):
         array = getattr(automaton, name)
         if (array < 0).any():
-            at = tuple(int(i) for i in np.argwhere(array < 0)[0])
-            raise ArgumentError(f"{name} is {array[at]:.6g} at {at}, below 0: {advice}")
+            first = int((array < 0).argmax())
+            raise ArgumentError(f"{name} is {array[first]:.6g} at {(first,)}, below 0: {advice}")
     start = automaton.initial.sum()
     if abs(start - 1) > TOLERANCE:
         raise ArgumentError(f"initial sums to {start:.9g}, not to 1: {advice}")
-    sums = automaton.final + automaton.transitions.sum(axis=(0, 2))
+    sums = automaton.final + leaving
     wrong = np.abs(sums - 1) > TOLERANCE
     if wrong.any():
         state = int(wrong.argmax())

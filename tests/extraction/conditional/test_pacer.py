@@ -26,9 +26,16 @@ def part(predicted):
     return LearntPart(1 / 16, reference, blocks, svd, n_queries, Counterexamples())
 
 
-def test_all_is_queried_at_once_where_nothing_can_end_it():
-    assert pacer(Meter()).first_share == 1
+def test_the_whole_follows_a_small_part_where_nothing_can_end_it(part):
+    assert pacer(Meter()).first_share == 1 / 64
+    assert pacer(Meter()).next_share(replace(part, share=1 / 64), 1.0) == 1
     assert not pacer(Meter()).scores_each_part
+
+
+def test_an_interruption_loses_at_most_seven_eighths(part):
+    stoppable = pacer(Meter(Limits(stop=threading.Event())))
+    assert stoppable.next_share(replace(part, share=1 / 64), 1.0) == 1 / 8
+    assert stoppable.next_share(replace(part, share=1 / 8), 1.0) == 1
 
 
 def test_a_target_or_a_limit_begins_with_a_small_part():
@@ -39,7 +46,6 @@ def test_a_target_or_a_limit_begins_with_a_small_part():
     ):
         assert pacer(meter, **options).first_share == 1 / 64
         assert pacer(meter, **options).scores_each_part
-    assert pacer(Meter(Limits(stop=threading.Event()))).first_share == 1 / 16
 
 
 def test_the_first_part_takes_at_most_a_quarter_of_a_small_budget():

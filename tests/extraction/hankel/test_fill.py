@@ -15,8 +15,8 @@ from seqray import (
     language_model,
     uniform_basis,
 )
-from seqray.automata import tree
-from seqray.automata.generators import random_automaton, random_machine
+from seqray.automata import structured, tree
+from seqray.automata.generators import random_automaton, random_machine, random_structured
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
@@ -290,3 +290,13 @@ def test_filling_needs_little_more_memory_than_the_blocks(kind):
     finally:
         tracemalloc.stop()
     assert peak <= 3 * 9 * 300 * 300 * 8
+
+
+def test_a_structured_automaton_is_read_forwards_only(monkeypatch):
+    wa = random_structured("ab", 5, seed=0)
+    basis = uniform_basis(wa.alphabet, 30, 20, seed=0)
+    expected = fill(wa.to_dense(), basis)
+    fresh = random_structured("ab", 5, seed=0)
+    monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
+    blocks = fill(fresh, basis)
+    np.testing.assert_allclose(blocks.values, expected.values, rtol=1e-9, atol=1e-15)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.automaton_states import AutomatonStates
 from seqray.automata.probabilities import as_probabilities
 from seqray.automata.reading import ReadsPredictions
+from seqray.automata.tree import States
 from seqray.automata.words import Alphabet
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
@@ -19,7 +19,7 @@ from seqray.util.arrays import FloatArray, IntArray
 class ClippedStates(NamedTuple):
     """A batch of states: those of the automaton, and logarithms of probabilities."""
 
-    inner: AutomatonStates
+    inner: States
     log_weight: FloatArray
     log_next: FloatArray
 
@@ -49,7 +49,7 @@ class ClippedAutomaton(ReadsPredictions):
         log_weight = states.log_weight[parents] + states.log_next[parents, symbols]
         return ClippedStates(inner, log_weight, self._log_next(inner))
 
-    def _log_next(self, inner: AutomatonStates) -> FloatArray:
+    def _log_next(self, inner: States) -> FloatArray:
         probabilities = as_probabilities(self.automaton.state_next_symbol(inner))
         with np.errstate(divide="ignore"):
             logarithms: FloatArray = np.log(probabilities)

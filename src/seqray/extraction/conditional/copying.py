@@ -97,9 +97,9 @@ def _fits(
     before = fitted.divergence
     steps = list(zip(settings.max_states, settings.word_factors, strict=True))[1:]
     for size, factor in steps:
-        if before < settings.exact_bits:
+        if before < settings.small_share * validation.entropy:
             return
-        reference = _more_words(learner, learning, reference, factor, settings)
+        reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
         fitted = fit(structure, size)
         yield fitted
@@ -122,21 +122,21 @@ def _with_counterexamples(
 
 def _more_words(
     learner: ConditionalLearner,
-    learning: Learning,
     reference: Reference,
     factor: float,
     settings: StructuredSettings,
 ) -> Reference:
-    """Return words to learn from, up to a factor times as many as the ranks learnt from.
+    """Return words to learn from, up to a factor times as many as the ranks may learn from.
 
-    A box that is queried over a network, a data set that was given, and a budget may not have as
-    many; then there are as many as there are.
+    A data set that was given has no more words. A budget may not allow as many. Of a box whose
+    queries are costly, more are drawn only within a budget.
     """
     n_known, length = len(reference.weights), learner.word_length
-    wanted = min(factor * len(learning.part.reference.weights), settings.max_prefixes / length)
+    wanted = min(factor * learner.sizes.words, settings.max_prefixes / length)
     wanted = min(wanted, learner.words_that_fit)
     n_more = int(min(wanted - n_known, SAFE_SHARE_OF_BUDGET * learner.meter.left / length))
-    if n_more < 1 or learner.data_set is not None or not _is_fast(learner):
+    is_allowed = learner.meter.budget is not None or _is_fast(learner)
+    if n_more < 1 or learner.data_set is not None or not is_allowed:
         return reference
     with learner.job.timing("fill"):
         return learner.more_words(reference, n_more)

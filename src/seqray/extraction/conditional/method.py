@@ -36,7 +36,7 @@ from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
-from seqray.extraction.settings import CONDITIONAL, STRUCTURED
+from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
 from seqray.extraction.structured.copies import Copy
 from seqray.util.errors import ArgumentError, Stopped
 
@@ -120,9 +120,16 @@ def _pacer(learner: ConditionalLearner) -> Pacer:
         learner.word_length,
         caches=learner.oracle.caches,
         has_target=job.request.target is not None,
-        share_of_limits=settings.first_share_of_limits if job.request.counterexamples else 1.0,
+        share_of_limits=_first_share(job, settings),
         settings=settings,
     )
+
+
+def _first_share(job: Job, settings: ConditionalSettings) -> float:
+    """Return which share of the limits is for ranks; the rest is for what follows."""
+    if job.request.counterexamples:
+        return settings.first_share_of_limits
+    return settings.ranks_share_of_limits if job.request.purpose is Purpose.COPYING else 1.0
 
 
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:

@@ -94,8 +94,9 @@ def fill_planned(
         if progress is not None:
             progress(done, plan.n_queries)
 
-    if oracle.automaton is not None:
-        n_steps = _fill_by_product(oracle.automaton, plan, values, answered)
+    automaton = oracle.automaton
+    if automaton is not None and automaton.reads_backwards:
+        n_steps = _fill_by_product(automaton, plan, values, answered)
     elif oracle.stepper is not None:
         filler = _StateFiller(oracle, oracle.stepper, plan, cache)
         _complete(plan, values, filler.fill(values, answered))

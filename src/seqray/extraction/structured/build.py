@@ -99,11 +99,12 @@ def _matrices(
     pairs = layout.pair_of[places.contexts]
     origins, symbols = np.nonzero(pairs >= 0)
     keys = groups[origins] * len(layout.pairs) + pairs[origins, symbols]
-    distinct, which = np.unique(keys, return_inverse=True)
+    distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # pair by pair, so that matrices that nobody shares need no number
     matrices, flat = layout.matrices(moves), []
-    for key in distinct.tolist():
+    for key in distinct[order].tolist():
         group, pair = divmod(key, len(layout.pairs))
         rows = slice(int(layout.group_offsets[group]), int(layout.group_offsets[group + 1]))
         flat.append((emission[rows, layout.pairs[pair, 1], None] * matrices[pair]).ravel())
     values = np.concatenate(flat) if flat else np.empty(0)
-    return PairMatrices(origins, symbols, values, which)
+    return PairMatrices(origins, symbols, values, np.argsort(order)[which])

@@ -40,9 +40,8 @@ class Copy:
 
     def is_within(self, max_cost: int | None, max_states: int | None) -> bool:
         """Whether it is no larger than some limits."""
-        return self.cost <= (max_cost or self.cost) and self.n_states <= (
-            max_states or self.n_states
-        )
+        limits = (self.cost, max_cost), (self.n_states, max_states)
+        return all(most is None or size <= most for size, most in limits)
 
     def __repr__(self) -> str:
         return f"Copy({self.automaton!r}, score {self.fidelity.score:.6g})"

@@ -53,9 +53,9 @@ class FitWords:
 
     @cached_property
     def entropy(self) -> float:
-        """The mean entropy of what comes next, in nats per symbol."""
+        """The mean entropy of what comes next, in bits per symbol."""
         rows, visits = self.followed.rows, self.followed.visits
-        each = np.einsum("ij,ij->i", rows, np.log(np.maximum(rows, np.float32(1e-30))))
+        each = np.einsum("ij,ij->i", rows, np.log2(np.maximum(rows, np.float32(1e-30))))
         return -float(visits @ each) / float(visits.sum())
 
     def divergence(self, layout: FitLayout, logarithms: FitNumbers) -> float:

@@ -64,8 +64,8 @@ def tables(layout: FitLayout, logarithms: FitNumbers, columns: IntArray) -> Tabl
         rows = logarithms.moves[target.numbers].reshape(target.n_rows, target.n_columns)
         moves[target.numbers] = softmax(rows).ravel()
     numbers = FitNumbers(emission, moves, softmax(logarithms.begin))
-    found = np.append(emission.ravel(), np.float32(0))[columns]
-    return Tables(numbers, found, layout.matrices(moves), layout.entries(moves))
+    of_steps = np.append(emission.ravel(), np.float32(0))[columns]
+    return Tables(numbers, of_steps, layout.matrices(moves), layout.entries(moves))
 
 
 def predictions(layout: FitLayout, known: Tables, batch: GroupBatch) -> FloatArray:

@@ -1,0 +1,67 @@
+"""Weights of many words by a structured automaton."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqray import Grouping, StructuredAutomaton
+from seqray.automata import structured_states
+from seqray.automata.generators import random_structured
+from structured_cases import NEAR, structured_automata
+
+
+@given(structured_automata(), st.data())
+def test_words_of_any_length_weigh_what_the_dense_automaton_says(wa, data):
+    letters = st.integers(0, len(wa.alphabet) - 1)
+    words = data.draw(st.lists(st.lists(letters, max_size=12), max_size=20))
+    np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), **NEAR)
+
+
+def test_no_word_has_no_weight():
+    assert random_structured("ab", 2, seed=0).weights([]).shape == (0,)
+
+
+def test_words_in_batches_weigh_what_they_weigh_together(monkeypatch):
+    wa = random_structured("abc", 4, seed=0)
+    words = wa.sample(100, seed=0).words
+    together = wa.weights(words)
+    monkeypatch.setattr(structured_states, "MAX_BATCH_NUMBERS", 28)
+    fresh = random_structured("abc", 4, seed=0)
+    assert fresh.max_states == 7
+    np.testing.assert_allclose(fresh.weights(words), together, rtol=1e-12)
+    np.testing.assert_allclose(fresh.next_symbol(words), wa.next_symbol(words), rtol=1e-9)
+
+
+def test_long_words_do_not_underflow():
+    wa = random_structured("ab", 3, seed=0)
+    rng = np.random.default_rng(0)
+    words = [rng.integers(2, size=n).tolist() for n in (10_000, 9_000, 5)]
+    words = [["ab"[code] for code in word] for word in words]
+    for mine, other in zip(wa.log_weights(words), wa.to_dense().log_weights(words), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    assert wa.weights(words[:2]).tolist() == [0, 0]
+    assert wa.log_weights(words)[1][0] < -10_000
+    np.testing.assert_allclose(wa.next_symbol(words).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("n", [400, 3000])
+def test_a_model_that_was_far_behind_and_came_back_counts(n):
+    likes = [np.diag([0.9, 0.1]), np.diag([0.1, 0.9])]
+    matrices = {(group, code): likes[code] for group in (0, 1) for code in (0, 1)}
+    wa = StructuredAutomaton(
+        "ab", Grouping([[0, 1], [0, 1]], [2, 2]), [0.5, 0.5], np.full((4, 3), 1.0), np.ones(4),
+        matrices,
+    )  # fmt: skip
+    sign, log = wa.log_weights(["a" * n + "b" * n])
+    assert sign[0] == 1
+    assert log[0] == pytest.approx(n * np.log(0.09), rel=1e-12)
+
+
+def test_a_forgetful_automaton_with_coordinates_of_all_sizes_is_precise():
+    grouping = Grouping.by_last_symbol([2])
+    emission = np.array([[1e-60, 1], [1e-100, 1], [1e100, 1]])
+    wa = StructuredAutomaton("a", grouping, [1], emission, [1, 1, 1e-120])
+    sign, log = wa.log_weights(["a" * 50])
+    assert sign[0] == 1
+    assert log[0] == pytest.approx(np.log(1e-60) + 49 * np.log(1e-20), rel=1e-12)

@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+
+from seqray.automata.tree_batches import Corpus
+from seqray.automata.words import Alphabet
+from seqray.extraction.structured.batches import GroupedCorpus, Runs
+from structured_fits import random_layout, random_words
+
+CHOSEN = np.arange(5, 30)
+
+
+@pytest.fixture(params=enumerate([0.5, 0.7, 0.9, 0.0, 1.0]))
+def grouped(request):
+    seed, remembered = request.param
+    words = random_words(seed=seed, n_symbols=2 + seed % 2)
+    layout = random_layout(seed, words=words, n_classes=1 + seed % 3, remembered=remembered)
+    return GroupedCorpus(layout, Corpus(words))
+
+
+def test_a_batch_has_every_node_of_its_words_once_with_their_visits(grouped):
+    batch, plain = grouped.batch(CHOSEN), grouped.corpus.batch(CHOSEN)
+    order = np.argsort(batch.nodes)
+    np.testing.assert_array_equal(batch.nodes[order], plain.nodes)
+    visits = plain.counts.sum(axis=1) / plain.n_letters
+    np.testing.assert_allclose(batch.visits[order, 0], visits, rtol=1e-6)
+    assert batch.visits.sum() == pytest.approx(1)
+
+
+def test_parents_come_before_their_children(grouped):
+    batch, tree = grouped.batch(CHOSEN), grouped.corpus.tree
+    assert batch.parents[0] == batch.nodes[0] == 0
+    assert (batch.parents[1:] < np.arange(1, len(batch.nodes))).all()
+    np.testing.assert_array_equal(batch.nodes[batch.parents], tree.parent[batch.nodes])
+
+
+def test_steps_are_the_group_and_the_symbol_that_lead_to_a_node(grouped):
+    batch, tree, layout = grouped.batch(CHOSEN), grouped.corpus.tree, grouped.layout
+    groups = layout.groups(tree)
+    np.testing.assert_array_equal(grouped.groups, groups)
+    np.testing.assert_array_equal(batch.contexts, groups[batch.nodes] % len(layout.contexts))
+    group, symbol = np.divmod(grouped.table.steps[batch.steps[1:]], layout.n_symbols)
+    np.testing.assert_array_equal(group, groups[tree.parent[batch.nodes[1:]]])
+    np.testing.assert_array_equal(symbol, tree.symbol[batch.nodes[1:]])
+
+
+def test_levels_cover_all_nodes_and_their_runs_all_of_a_level(grouped):
+    batch, tree, layout = grouped.batch(CHOSEN), grouped.corpus.tree, grouped.layout
+    contexts = layout.contexts.of_nodes(tree)
+    pair_of_node = layout.pair_of[contexts[tree.parent], tree.symbol][batch.nodes]
+    end = 1
+    for depth, level in enumerate(batch.levels, 1):
+        assert level.nodes.start == end
+        end = level.nodes.stop
+        here = batch.nodes[level.nodes]
+        assert set(tree.depth[here].tolist()) == {depth}
+        pairs = [-1] * level.n_forgetful
+        for pair, first, last in level.pairs:
+            assert first == len(pairs)
+            pairs += [pair] * (last - first)
+        assert pairs == pair_of_node[level.nodes].tolist()
+        for parent, nodes in level.families.each():
+            assert set(batch.parents[level.nodes][nodes].tolist()) == {parent}
+        assert sorted(level.families.nodes.tolist()) == list(range(len(here)))
+    assert end == len(batch.nodes)
+
+
+def test_runs_cover_the_nodes_that_they_are_for(grouped):
+    batch, tree, layout = grouped.batch(CHOSEN), grouped.corpus.tree, grouped.layout
+    n, groups = len(batch.nodes), grouped.groups[batch.nodes]
+    pairs = layout.pair_of[batch.contexts[batch.parents], tree.symbol[batch.nodes]]
+    pairs[0] = -2
+    for runs, keys, nodes in (
+        (batch.by_group, groups, range(n)),
+        (batch.by_pair, pairs, np.flatnonzero(pairs >= 0)),
+        (batch.by_step.each(), batch.steps, range(1, n)),
+        (batch.by_entry.each(), batch.contexts, np.flatnonzero(pairs == -1)),
+    ):
+        assert len({key for key, _ in runs}) == len(runs)
+        for key, some in runs:
+            assert set(keys[some].tolist()) == {key}
+        assert sorted(int(node) for _, some in runs for node in some) == list(nodes)
+
+
+def test_the_columns_of_a_step_are_the_emissions_of_its_symbol(grouped):
+    layout, table = grouped.layout, grouped.table
+    emission = np.random.default_rng(0).random((layout.n_rows, layout.n_outcomes))
+    found = np.append(emission.ravel(), 0)[table.columns(layout)]
+    for row, step in zip(found, table.steps.tolist(), strict=True):
+        group, symbol = divmod(step, layout.n_symbols)
+        begin, size = layout.group_offsets[group], layout.group_sizes[group]
+        np.testing.assert_array_equal(row[:size], emission[begin : begin + size, symbol])
+        assert not row[size:].any()
+
+
+def test_sums_over_runs_are_those_of_their_nodes():
+    keys = np.array([2, 0, 2, 5, 0, 2])
+    runs = Runs.by(keys, np.array([0, 1, 2, 4, 5]))
+    values = np.random.default_rng(0).random((6, 3))
+    assert runs.keys.tolist() == [0, 2]
+    expected = [values[[1, 4]].sum(axis=0), values[[0, 2, 5]].sum(axis=0)]
+    np.testing.assert_allclose(runs.sums(values[runs.nodes]), expected)
+
+
+def test_no_nodes_have_no_sums():
+    runs = Runs.by(np.arange(3), np.empty(0, np.int64))
+    assert runs.each() == []
+    assert runs.sums(np.empty((0, 2))).shape == (0, 2)
+
+
+def test_empty_words_alone_are_a_batch_of_the_root():
+    words = Alphabet(range(2)).words([(), ()])
+    grouped = GroupedCorpus(random_layout(), Corpus(words))
+    batch = grouped.batch(np.arange(2))
+    assert batch.nodes.tolist() == [0]
+    assert batch.visits.tolist() == [[1]]
+    assert batch.levels == []
+    assert batch.steps[0] < len(grouped.table.steps)
