@@ -137,7 +137,7 @@ def measure() -> None:
         "divergence",
         lambda *fit: times.append((time.process_time() - begin, measured(*fit))) or times[-1][1],
     )
-    layout = layout_for(Structure(settings.max_context, NO_POSITIONS), words, 12, settings)
+    layout = layout_for(Structure(settings.max_contexts[0], NO_POSITIONS), words, 12, settings)
     ours = fit_structured(layout, words, validation, seed=0, settings=settings)
     reached = next((seconds for seconds, bits in times if bits <= theirs), float("nan"))
     ratio = peer_seconds / reached

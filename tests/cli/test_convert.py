@@ -94,18 +94,6 @@ def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, me
     assert names(folder) == before
 
 
-def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
-    seqray.save_run(copied(), "copied")
-    assert run("convert", "copied", "wa.npz") == "wa.npz: 7 states, 3 symbols\n"
-    words = copied_machine().sample(20, seed=0).words
-    np.testing.assert_allclose(
-        WeightedAutomaton.load("wa.npz").weights(words), copied_machine().weights(words)
-    )
-    for options in (["wa.json", "--for", "reading"], ["wa.json", "--rank", "2"], ["wa.dot"]):
-        assert run("convert", "copied", *options).endswith(": 2 states, 3 symbols\n")
-    assert run("convert", "copied", "wa.json", "--repair").endswith(": 2 states, 3 symbols\n")
-
-
 def test_a_structured_automaton_is_converted(folder, run):
     wa = random_structured(range(3), 4, seed=0)
     wa.save("structured.npz")
@@ -116,3 +104,15 @@ def test_a_structured_automaton_is_converted(folder, run):
         assert isinstance(again, StructuredAutomaton)
         assert again.allclose(wa, rtol=0, atol=0)
     assert WeightedAutomaton.allclose(wa, open_wa("wa.pautomac"))
+
+
+def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
+    seqray.save_run(copied(), "copied")
+    assert run("convert", "copied", "wa.npz") == "wa.npz: 7 states, 3 symbols\n"
+    words = copied_machine().sample(20, seed=0).words
+    np.testing.assert_allclose(
+        WeightedAutomaton.load("wa.npz").weights(words), copied_machine().weights(words)
+    )
+    for options in (["wa.json", "--for", "reading"], ["wa.json", "--rank", "2"], ["wa.dot"]):
+        assert run("convert", "copied", *options).endswith(": 2 states, 3 symbols\n")
+    assert run("convert", "copied", "wa.json", "--repair").endswith(": 2 states, 3 symbols\n")

@@ -141,6 +141,19 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run
     assert "after the word" not in shown
 
 
+def test_a_structured_automaton_is_evaluated_like_a_dense_one(folder, run, machine):
+    wa = random_structured(machine.alphabet, 4, seed=0)
+    wa.save("structured.npz")
+    wa.to_dense().save("dense.npz")
+    against = ("--against", "wa:machine.json", "--words", "words.txt", "--json")
+    files = "structured.npz", "dense.npz"
+    mine, other = (json.loads(run("evaluate", file, *against)) for file in files)
+    for name in other.keys() - {"intervals", "automaton", "states", "cost", "source"}:
+        assert mine[name] == pytest.approx(other[name], rel=1e-9), name
+    back = ("--against", "wa:structured.npz", "--words", "words.txt", "--json")
+    assert json.loads(run("evaluate", "dense.npz", *back))["relative_error"] < 1e-12
+
+
 def test_evaluate_takes_the_copy_of_a_run_and_says_so(folder, run):
     seqray.save_run(copied(), "copied")
     copied_machine().save("box.json")
@@ -158,16 +171,3 @@ def test_evaluate_takes_the_rank_for_reading_on_request(folder, run, options):
     copied_machine().save("box.json")
     text = run("evaluate", "copied", "--against", "box.json", *options)
     assert text.startswith("copied (2 states) against box.json")
-
-
-def test_a_structured_automaton_is_evaluated_like_a_dense_one(folder, run, machine):
-    wa = random_structured(machine.alphabet, 4, seed=0)
-    wa.save("structured.npz")
-    wa.to_dense().save("dense.npz")
-    against = ("--against", "wa:machine.json", "--words", "words.txt", "--json")
-    files = "structured.npz", "dense.npz"
-    mine, other = (json.loads(run("evaluate", file, *against)) for file in files)
-    for name in other.keys() - {"intervals", "cost", "source"}:
-        assert mine[name] == pytest.approx(other[name], rel=1e-9), name
-    back = ("--against", "wa:structured.npz", "--words", "words.txt", "--json")
-    assert json.loads(run("evaluate", "dense.npz", *back))["relative_error"] < 1e-12

@@ -153,8 +153,9 @@ class StructuredSettings:
         learn from as the automata of every rank do.
     max_prefixes
         No copy learns from more prefixes of words.
-    n_contexts, max_context
-        A context is visited at least once in this many prefixes, and has at most so many symbols.
+    n_contexts, max_contexts
+        A context is visited at least once in this many prefixes. It has at most so many symbols:
+        all of these limits are tried.
     visits_per_state
         How often a context is visited for each state that it has.
     min_flow
@@ -182,11 +183,11 @@ class StructuredSettings:
     1000
     """
 
-    max_states: tuple[int, ...] = (12, 32, 48, 64)
-    word_factors: tuple[float, ...] = (1, 4, 10, 20)
-    max_prefixes: int = 4_000_000
+    max_states: tuple[int, ...] = (12, 32, 64)
+    word_factors: tuple[float, ...] = (1, 4, 10)
+    max_prefixes: int = 1_600_000
     n_contexts: int = 1000
-    max_context: int = 8
+    max_contexts: tuple[int, ...] = (8, 2, 1)
     visits_per_state: float = 50
     min_flow: float = 30
     min_position_bits: float = 0.02

@@ -9,7 +9,7 @@ from seqray.extraction.settings import StructuredSettings
 from seqray.extraction.structured.family import (
     NO_POSITIONS,
     Structure,
-    choose_structure,
+    candidates,
     layout_for,
 )
 from seqray.extraction.structured.fit import FitWords, fit_structured
@@ -18,7 +18,7 @@ from structured_fits import contexts_of, drawn, fixed_length_box, last_symbol_bo
 SETTINGS = StructuredSettings(
     max_states=(2, 4),
     word_factors=(1, 2),
-    max_context=2,
+    max_contexts=(2, 1),
     n_contexts=50,
     visits_per_state=20,
     min_steps=30,
@@ -36,21 +36,19 @@ class Fitter:
     def __init__(self, words, settings=SETTINGS):
         self.words, self.settings, self.fits = words, settings, []
 
-    def __call__(self, structure, size):
-        layout = layout_for(structure, self.words, size, self.settings)
+    def __call__(self, structure):
+        layout = layout_for(structure, self.words, self.settings.max_states[0], self.settings)
         fitted = fit_structured(layout, self.words, self.words, seed=0, settings=self.settings)
-        self.fits.append((structure, size, fitted))
+        self.fits.append((structure, fitted))
         return fitted
 
 
 def chosen(box, settings=SETTINGS, **kind):
     words = words_of(box, **kind)
     fit = Fitter(words, settings)
-    structure, fitted = choose_structure(words, fit, settings)
-    best = min(fit.fits, key=lambda each: each[2].divergence)
-    assert (structure, fitted) == (best[0], best[2])
-    assert {size for _, size, _ in fit.fits} == {settings.max_states[0]}
-    return structure, fit.fits
+    ranked = candidates(words, fit, settings)
+    assert sorted(fit.fits, key=lambda each: each[1].divergence) == ranked
+    return ranked[0].structure, fit.fits
 
 
 def hidden_box():
@@ -69,14 +67,14 @@ def test_words_of_one_length_have_position_classes():
 def test_where_the_position_says_nothing_there_are_no_classes(box, leaks):
     structure, fits = chosen(box(), replace(SETTINGS, exact_bits=-1), leaks=leaks)
     assert structure.position_begins.tolist() == []
-    tried = [(each.max_context, len(each.position_begins)) for each, *_ in fits]
+    tried = [(each.max_context, len(each.position_begins)) for each, _ in fits]
     assert tried == [(2, 0), (1, 0)]
 
 
 def test_where_the_first_structure_is_exact_no_other_is_tried():
     structure, fits = chosen(last_symbol_box())
     assert len(fits) == 1
-    assert structure.max_context == SETTINGS.max_context
+    assert structure.max_context == SETTINGS.max_contexts[0]
     assert structure.position_begins is NO_POSITIONS
 
 

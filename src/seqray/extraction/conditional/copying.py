@@ -13,7 +13,13 @@ from seqray.extraction.conditional.parts import ConditionalRound, Learning
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.copies import Copy
-from seqray.extraction.structured.family import Structure, choose_structure, layout_for
+from seqray.extraction.structured.family import (
+    Candidate,
+    Structure,
+    candidates,
+    layout_for,
+    nearest_first,
+)
 from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
 from seqray.extraction.structured.layout import FitLayout
 from seqray.fidelity.reference import Reference
@@ -92,20 +98,21 @@ def _fits(
         return _fit(learner, layout, words, validation, settings)
 
     words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
-    structure, fitted = choose_structure(words, fit, settings)
-    yield fitted
-    before = fitted.divergence
+    size = settings.max_states[0]
+    ranked = candidates(words, lambda structure: fit(structure, size), settings)
+    yield ranked[0].fitted
     steps = list(zip(settings.max_states, settings.word_factors, strict=True))[1:]
     for size, factor in steps:
+        before = ranked[0].fitted.divergence
         if before < settings.small_share * validation.entropy:
             return
         reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
-        fitted = fit(structure, size)
-        yield fitted
-        if fitted.divergence > (1 - settings.min_gain) * before:
+        some = [each.structure for each in ranked[: 1 + len(ranked) // 2]]
+        ranked = nearest_first([Candidate(each, fit(each, size)) for each in some])
+        yield ranked[0].fitted
+        if ranked[0].fitted.divergence > (1 - settings.min_gain) * before:
             return
-        before = fitted.divergence
 
 
 def _with_counterexamples(

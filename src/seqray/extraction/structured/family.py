@@ -8,8 +8,9 @@ until nothing more is to be gained or a limit is reached.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,27 +65,36 @@ def layout_for(
     return FitLayout(contexts, structure.position_begins, sizes, pairs, n_outcomes)
 
 
-def choose_structure(
-    words: FitWords, fit: Callable[[Structure, int], StructuredFit], settings: StructuredSettings
-) -> tuple[Structure, StructuredFit]:
-    """Return the structure that is nearest to the box on validation words, and its fit.
+class Candidate(NamedTuple):
+    """A structure, and an automaton of that structure."""
 
-    ``fit`` fits an automaton of a structure with so many states per context at most.
+    structure: Structure
+    fitted: StructuredFit
+
+
+def candidates(
+    words: FitWords, fit: Callable[[Structure], StructuredFit], settings: StructuredSettings
+) -> list[Candidate]:
+    """Fit automata of several structures; return the nearest to the box first.
+
+    The first one shows whether positions matter. If so, all others know the position.
     """
-    size = settings.max_states[0]
-    best = Structure(settings.max_context, NO_POSITIONS)
-    nearest = fit(best, size)
-    begins = _informative_positions(words, nearest, settings)
-    candidates = [Structure(1, begins)]
-    if len(begins):
-        candidates.insert(0, Structure(settings.max_context, begins))
-    for structure in candidates:
-        if nearest.divergence < settings.exact_bits:
-            break
-        another = fit(structure, size)
-        if another.divergence < nearest.divergence:
-            best, nearest = structure, another
-    return best, nearest
+    longest, *shorter = settings.max_contexts
+    first = Structure(longest, NO_POSITIONS)
+    tried = [Candidate(first, fit(first))]
+    if tried[0].fitted.divergence < settings.exact_bits:
+        return tried
+    begins = _informative_positions(words, tried[0].fitted, settings)
+    others = [longest, *shorter] if len(begins) else shorter
+    for max_context in others:
+        structure = Structure(max_context, begins)
+        tried.append(Candidate(structure, fit(structure)))
+    return nearest_first(tried)
+
+
+def nearest_first(tried: Iterable[Candidate]) -> list[Candidate]:
+    """Sort candidates by their divergence on validation words."""
+    return sorted(tried, key=lambda each: each.fitted.divergence)
 
 
 def _informative_positions(
