@@ -45,10 +45,14 @@ def main() -> None:
     for problem in range(1, 49):
         machine = read_machine(options.data / "pautomac" / f"{problem}.pautomac_model.txt")
         extraction = seqray.extract(
-            machine, n_prefixes=options.prefixes, max_rank=options.max_rank, seed=options.seed
+            machine,
+            n_prefixes=options.prefixes,
+            max_rank=options.max_rank,
+            purpose="reading",
+            seed=options.seed,
         )
         automata = {
-            "best": extraction.best(),
+            "best": extraction.best(purpose="reading"),
             "svd": extraction.automata.spectral(extraction.max_rank),
         }
         for which, automaton in automata.items():

@@ -125,4 +125,4 @@ def test_what_a_person_reads_is_the_chosen_rank_of_a_run_with_copies(folder, run
     read, copy = run(*command), run("convert", "copied", "copy.npz")
     assert copied().best_rank() == 2
     assert run(*command, "--rank", "2") == read
-    assert copy.startswith("copy.npz: copy of 7 states")
+    assert copy.startswith("copy.npz: 7 states")

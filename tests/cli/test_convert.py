@@ -98,7 +98,7 @@ def test_a_structured_automaton_is_converted(folder, run):
     wa = random_structured(range(3), 4, seed=0)
     wa.save("structured.npz")
     for ending in ("json", "fst", "dot", "pautomac", "npz"):
-        assert run("convert", "structured.npz", f"wa.{ending}").endswith(", 3 symbols\n")
+        assert run("convert", "structured.npz", f"wa.{ending}").endswith("13 states, 3 symbols\n")
     for ending in ("json", "npz"):
         again = WeightedAutomaton.load(f"wa.{ending}")
         assert isinstance(again, StructuredAutomaton)
@@ -108,8 +108,7 @@ def test_a_structured_automaton_is_converted(folder, run):
 
 def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
     seqray.save_run(copied(), "copied")
-    text = run("convert", "copied", "wa.npz")
-    assert text == "wa.npz: copy of 7 states, 49 multiplications per symbol, 3 symbols\n"
+    assert run("convert", "copied", "wa.npz") == "wa.npz: 7 states, 3 symbols\n"
     words = copied_machine().sample(20, seed=0).words
     np.testing.assert_allclose(
         WeightedAutomaton.load("wa.npz").weights(words), copied_machine().weights(words)

@@ -31,8 +31,8 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert found.settings["rank"] == found.best_rank()
     assert found.settings["method"] == "conditional"
     said = " ".join(text.split())
-    assert f"Queried {found.settings['questions']:,} prefixes (60 contexts × 60 columns, " in said
-    assert "contexts of 800 words drawn from the box) as an automaton in " in said
+    assert f"Queried {found.settings['questions']:,} prefixes (13 contexts × 36 columns, " in said
+    assert "contexts of 100 words drawn from the box) as an automaton in " in said
     assert "Fidelity by queries" not in text
     assert "Fidelity by rank, on 1,000 held-out words" in text
     assert f"→ {found.best_rank()}" in text
@@ -49,7 +49,7 @@ def test_extract_by_blocks_says_what_it_queried(folder, run):
 
 
 def test_extract_shows_fidelity_by_queries(folder, run):
-    options = ("--max-rank", "2", "--prefixes", "60", "--target", "0.9999")
+    options = ("--max-rank", "2", "--prefixes", "60", "--for", "reading", "--target", "0.9999")
     text = run("extract", "demo", "-o", "run", *options)
     rounds = open_run("run").settings["rounds"]
     assert len(rounds) == 4

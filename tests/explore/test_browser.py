@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqray
+from copied import copied
 from explore.subjects import (
     NASTY,
     brute_force_shapley,
@@ -84,6 +85,11 @@ def test_without_the_box_a_page_says_how_to_compare(visit):
     assert "--against" in opened.text("#lede")
     assert not opened.page.is_visible("#rank")
     assert not opened.page.is_visible("#sizes")
+
+
+def test_copies_of_a_run_are_one_line_below_the_sizes(visit, opened):
+    assert not opened.page.is_visible("#copies-note")
+    assert "7 states (0.01)" in visit(to_html(copied())).text("#copies-note")
 
 
 def test_intervals_stand_beside_the_figures(opened):

@@ -11,7 +11,6 @@ from seqray.automata.purpose import Purpose
 from seqray.cli.common import (
     automaton_argument,
     check_output,
-    described_size,
     for_option,
     open_automaton,
     rank_option,
@@ -63,5 +62,5 @@ def command(
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     EXPORTS[output.suffix].write(opened, output)
-    symbols = counted(len(opened.alphabet), "symbol")
-    click.echo(f"{output}: {described_size(opened)}, {symbols}")
+    states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
+    click.echo(f"{output}: {states}, {symbols}")
