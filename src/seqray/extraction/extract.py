@@ -23,7 +23,6 @@ from seqray.extraction.hankel.method import hankel_method
 from seqray.extraction.job import Job
 from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
-from seqray.fidelity.table import FidelityTable
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.progress import Progress
 from seqray.util.random import Seed, seed_number
@@ -170,7 +169,7 @@ def extract(
             ) from error
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
-        _warn_of_low_score(extraction.fidelity)
+        _warn_of_low_score(extraction)
     return _with_settings(extraction, job)
 
 
@@ -218,16 +217,17 @@ def _with_settings(extraction: Extraction, job: Job) -> Extraction:
 def _warn_of_missed_target(extraction: Extraction, target: float | None) -> None:
     if target is None or not extraction.settings.rounds:
         return
-    score = extraction.settings.rounds[-1].score
+    score = max(each.score for each in extraction.settings.rounds)
     if score < target:
         logger.warning("the target of %g was not reached: %.6g", target, score)
 
 
-def _warn_of_low_score(fidelity: FidelityTable) -> None:
-    """Log a warning if even the chosen rank has a low fidelity score on held-out words."""
+def _warn_of_low_score(extraction: Extraction) -> None:
+    """Log a warning if even the best automaton has a low fidelity score on held-out words."""
+    fidelity = extraction.fidelity
     rank = fidelity.best_rank()
     score = fidelity.at(rank).score
-    if score >= LOW_SCORE:
+    if max([score, *(copy.fidelity.score for copy in extraction.copies)]) >= LOW_SCORE:
         return
     best = fidelity.at(rank)
     predicts = "kl_per_symbol" in best

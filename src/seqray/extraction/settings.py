@@ -212,7 +212,7 @@ class StructuredSettings:
         >>> StructuredSettings().within_cost(400).max_states
         (12, 20)
         >>> StructuredSettings().within_cost(10_000).max_states
-        (12, 32, 48, 100)
+        (12, 32, 64, 100)
         """
         if max_cost is None:
             return self
