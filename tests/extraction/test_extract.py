@@ -1,5 +1,4 @@
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -438,7 +437,8 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
 
 
 def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
-    found = extract(random_machine("pfa", 6, 3, seed=rng(1)), n_prefixes=60, max_rank=1)
+    box = random_machine("pfa", 6, 3, seed=rng(1))
+    found = extract(box, n_prefixes=60, max_rank=1, purpose="reading")
     best = found.fidelity.at(1)
     assert best.score < 0.9
     lost, own = best["kl_per_symbol"], best["entropy_per_symbol"]
@@ -462,12 +462,12 @@ def test_no_copy_is_larger_than_the_limits(tmp_path, caplog):
     box = random_machine("pfa", 6, 2, seed=1)
     options = {"max_rank": 1, "n_prefixes": 20}
     free = seqray.extract(box, **options)
-    assert [math.isqrt(copy.cost) for copy in free.copies] == [2, 3]
+    assert free.copies[-1].cost > 8
     cheap = seqray.extract(box, **options, max_cost=8)
     assert [copy.cost for copy in cheap.copies] == [4]
     caplog.clear()
-    small = seqray.extract(box, **options, max_states=free.copies[0].n_states)
-    assert [copy.n_states for copy in small.copies] == [free.copies[0].n_states]
+    small = seqray.extract(box, **options, max_states=free.copies[-1].n_states - 1)
+    assert all(copy.n_states < free.copies[-1].n_states for copy in small.copies)
     assert "is left out: allow more of them (--max-states" in caplog.text
     seqray.save_run(cheap, tmp_path / "run")
     assert seqray.open_run(tmp_path / "run").settings.max_cost == 8

@@ -8,6 +8,9 @@ import numpy as np
 
 from seqray.util.arrays import FloatArray
 
+MAX_NUMBERS_AT_ONCE = 2**15
+"""So many parameters are moved at once: they stay in the processor's cache."""
+
 WARM_UP_STEPS = 20
 """The learning rate rises over so many steps."""
 
@@ -46,11 +49,25 @@ class Adam:
         warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
         rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
         first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
-        for i, gradient in enumerate(gradients):
-            self._means[i] += 0.1 * (gradient - self._means[i])
-            self._squares[i] += 0.01 * (gradient * gradient - self._squares[i])
-            scale = np.sqrt(self._squares[i] / np.float32(second))
-            scale += 1e-8
-            move = np.float32(rate / first) * self._means[i]
-            move /= scale
-            np.subtract(parameters[i], move, out=parameters[i])
+        scales = np.float32(rate / first), np.float32(second)
+        for each in zip(parameters, gradients, self._means, self._squares, strict=True):
+            flat = [numbers.reshape(-1) for numbers in each]
+            for begin in range(0, flat[0].size, MAX_NUMBERS_AT_ONCE):
+                _move(scales, *(numbers[begin : begin + MAX_NUMBERS_AT_ONCE] for numbers in flat))
+
+
+def _move(
+    scales: tuple[np.float32, np.float32],
+    parameters: FloatArray,
+    gradients: FloatArray,
+    means: FloatArray,
+    squares: FloatArray,
+) -> None:
+    """Move some parameters, and the means of their gradients and of their squares, in place."""
+    means += 0.1 * (gradients - means)
+    squares += 0.01 * (gradients * gradients - squares)
+    size = np.sqrt(squares / scales[1])
+    size += 1e-8
+    move = scales[0] * means
+    move /= size
+    parameters -= move
