@@ -109,7 +109,7 @@ def extract(
     max_cost
         The most multiplications that an automaton takes to read one symbol. An automaton of n
         states takes n², a copy the square of the states that one context has: by default at most
-        48². More than that allows larger copies.
+        64². More than that allows larger copies.
     max_states
         The most states of any automaton, copies included.
     counterexamples
