@@ -31,14 +31,18 @@ def in_one_group(wa):
     return StructuredAutomaton(wa.alphabet, grouping, wa.initial, emission, entry, matrices)
 
 
+def _fidelity(bits):
+    metrics = {"kl_per_symbol": bits, "ndcg5": 0.99, "entropy_per_symbol": 2.0}
+    return Fidelity(metrics, 20, 90)
+
+
 @cache
 def copied():
     """Return an extraction of ranks 1 and 2, and two copies; the last one is the box itself."""
     ranked = seqray.extract(machine(), n_prefixes=20, max_rank=2, purpose="reading")
     smaller = random_machine("pfa", N_STATES - 1, 3, seed=np.random.default_rng(2))
     copies = tuple(
-        Copy(in_one_group(wa), Fidelity({"kl_per_symbol": bits, "ndcg5": 0.99}, 20, 90))
-        for wa, bits in ((smaller, 0.02), (machine(), 0.01))
+        Copy(in_one_group(wa), _fidelity(bits)) for wa, bits in ((smaller, 0.02), (machine(), 0.01))
     )
     score = copies[-1].fidelity.score
     rounds = (*(ranked.settings.rounds or ()), ConditionalRound(9, 8, 7, score, 0.99))

@@ -294,8 +294,9 @@ def test_a_run_that_cannot_be_saved_at_the_end_is_saved_elsewhere(folder, fails,
 
 @pytest.fixture
 def small_copies(monkeypatch):
-    """Fit copies of two and three states per context, hastily."""
-    small = StructuredSettings((2, 3), (1, 1), n_contexts=5, n_epochs=1, min_steps=40)
+    """Fit copies of two and five states per context, hastily."""
+    hasty = {"n_contexts": 5, "n_epochs": 1, "min_steps": 40}
+    small = StructuredSettings((2, 5), (1, 1), small_share=0, min_gain=-1, **hasty)
     monkeypatch.setattr(conditional_method, "STRUCTURED", small)
 
 

@@ -1,6 +1,5 @@
 import dataclasses
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -454,9 +453,9 @@ def test_a_good_score_is_not_warned_of(caplog):
 
 @pytest.fixture
 def small_copies(monkeypatch):
-    """Fit copies of two and three states per context, hastily."""
-    small = StructuredSettings((2, 3), (1, 1), n_contexts=5, n_epochs=1, min_steps=40)
-    small = replace(small, small_share=0, min_gain=-9)
+    """Fit copies of two and five states per context, hastily."""
+    hasty = {"n_contexts": 5, "n_epochs": 1, "min_steps": 40}
+    small = StructuredSettings((2, 5), (1, 1), small_share=0, min_gain=-1, **hasty)
     monkeypatch.setattr(conditional_method, "STRUCTURED", small)
 
 
@@ -465,7 +464,7 @@ def test_no_copy_is_larger_than_the_limits(tmp_path, caplog):
     box = random_machine("pfa", 6, 2, seed=1)
     options = {"max_rank": 1, "n_prefixes": 20}
     free = seqray.extract(box, **options)
-    assert [math.isqrt(copy.cost) for copy in free.copies] == [2, 3]
+    assert [math.isqrt(copy.cost) for copy in free.copies] == [2, 5]
     cheap = seqray.extract(box, **options, max_cost=8)
     assert [copy.cost for copy in cheap.copies] == [4]
     caplog.clear()

@@ -97,7 +97,7 @@ def test_a_last_copy_that_gains_at_the_limit_gets_advice():
     ("bits_lost", "settings"),
     [
         (0.0199, {}),  # it hardly gains
-        (STRUCTURED.exact_bits / 2, {}),
+        (1.9 * STRUCTURED.small_share, {}),  # of two bits
         (0.01, {"max_cost": None}),  # much more is allowed than it costs
         (0.01, {"rounds": ()}),  # another one was fitted after it
         (0.01, {"stop_reason": StopReason.TIME}),

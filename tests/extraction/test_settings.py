@@ -5,9 +5,9 @@ import pytest
 from seqray.extraction.settings import (
     CONDITIONAL,
     HANKEL,
-    STRUCTURED,
     ConditionalSettings,
     HankelSettings,
+    StructuredSettings,
 )
 
 
@@ -33,6 +33,7 @@ def test_the_settings_in_use_are_the_defaults_and_cannot_be_changed():
     ],
 )
 def test_the_sizes_of_copies_keep_to_a_cost_and_use_it(max_cost, sizes):
-    within = STRUCTURED.within_cost(max_cost)
+    settings = StructuredSettings(max_states=(12, 32, 48), word_factors=(1, 4, 10))
+    within = settings.within_cost(max_cost)
     assert within.max_states == sizes
     assert within.word_factors == (1, 4, 10, 10)[: len(sizes)]

@@ -110,7 +110,7 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     type=click.IntRange(1),
     metavar="N",
     help="Most multiplications to read one symbol; an automaton of n states takes n², a copy the "
-    "square of the states of one context.  [default: 2304 for copies]",
+    "square of the states of one context.  [default: 4096 for copies]",
 )
 @click.option(
     "--max-states",

@@ -93,7 +93,7 @@ def _limit_of_copies(extraction: Extraction) -> Iterator[str]:
     if (
         abs(fitted - last.fidelity.score) <= EQUAL_SCORES  # no larger one was fitted
         and gain >= STRUCTURED.min_gain
-        and _bits(last.fidelity) >= STRUCTURED.exact_bits
+        and _bits(last.fidelity) >= STRUCTURED.small_share * last.fidelity["entropy_per_symbol"]
         and last.cost >= MIN_SHARE_OF_COST * limit
         and settings.stop_reason is None
     ):

@@ -209,10 +209,9 @@ class StructuredSettings:
         A context of n states takes n² multiplications at most. The largest size is the limit
         itself where the limit is another than one of the sizes.
 
-        >>> StructuredSettings().within_cost(400).max_states
-        (12, 20)
-        >>> StructuredSettings().within_cost(10_000).max_states
-        (12, 32, 64, 100)
+        >>> settings = StructuredSettings(max_states=(12, 32), word_factors=(1, 4))
+        >>> settings.within_cost(400).max_states, settings.within_cost(10_000).max_states
+        ((12, 20), (12, 32, 100))
         """
         if max_cost is None:
             return self
