@@ -60,7 +60,8 @@ def main() -> None:
         trained(weeks).save(Path(folder, "weather.keras"))
         Path(folder, "weather.seqray.json").write_text(json.dumps(CARD))
         box = seqray.open_black_box(f"keras:{folder}/weather.keras")
-        wa = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=6, max_length=60).best()
+        extraction = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=6, max_length=60)
+        wa = extraction.best(tolerance=0.01)
         print(f"weather.keras became {wa}")
         print("tomorrow after      " + "".join(f"{day:>18}" for day in [*DAYS, "the end"]))
         for word in ("sun sun", "rain rain", "sun fog", "rain rain sun"):

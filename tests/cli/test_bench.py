@@ -80,7 +80,7 @@ def test_seqrays_own_method_can_be_run_alone(folder, run_both, monkeypatch, hast
     (line,) = [line for line in out.splitlines() if line.startswith("       1 ")]
     assert [cell.strip() for cell in line.split("│")][2:8] == ["–"] * 6
     rows = read_results(folder / "results" / "generated-quick.csv.gz")
-    assert {row.method for row in rows} == {"auto"}
+    assert {row.method for row in rows} == {"auto", "copy"}
 
 
 def test_the_summary_fits_a_terminal_of_80_columns(folder, run):

@@ -71,7 +71,9 @@ def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
     part = sweep.work(sweep.SweepJob("auto", Cell(GeneratedSource(1), "", 20, SMALL)))
     extraction = seqray.extract(problem.box, max_rank=8, target=1.0, budget=3000)
     reference = Reference.query(problem.box, problem.test, problem.target)
-    rows = choose(part.results, set="test")
+    copied = choose(part.results, set="test", method="copy", selection="all")
+    assert [row.rank for row in copied] == [copy.n_states for copy in extraction.copies]
+    rows = choose(part.results, set="test", method="auto")
     assert [row.rank for row in choose(rows, selection="all")] == list(
         range(1, extraction.max_rank + 1)
     )

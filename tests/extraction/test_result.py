@@ -76,7 +76,9 @@ def test_the_best_automaton_for_copying_is_the_largest_copy():
     assert extraction.best() is extraction.copies[-1].automaton
     assert extraction.best(purpose="copying") is extraction.best()
     assert with_copies(10, 20, rank=2).best().n_states == 20
-    assert repr(extraction) == f"Extraction(ranks 1 … 5, best {extraction.best_rank()}, 2 copies)"
+    assert repr(extraction) == (
+        f"Extraction(ranks 1 … 5, best {extraction.best_rank()}, 2 copies up to 20 states)"
+    )
 
 
 def test_the_best_automaton_for_reading_is_that_of_the_best_rank():

@@ -64,7 +64,8 @@ def save_run(
         else stays; any other folder that is not empty is refused. Call
         `check_run_target` to find out before the work.
     rank
-        The number of states that later commands use; by default the best.
+        The number of states that later commands use; copies are left out then. By default the
+        best, and copies are saved too.
     about
         What else ``config.json`` is to hold, such as the box's specification.
 
@@ -99,7 +100,7 @@ def save_run(
         "singular_values.csv": plain_csv_bytes(["rank", "value"], values),
         "fidelity.csv": plain_csv_bytes(list(rows[0]), [list(row.values()) for row in rows]),
         **extraction.automata.to_files(),
-        **_copies_to_files(extraction.copies),
+        **_copies_to_files(extraction.copies if rank is None else ()),
     }
     try:
         write_run(folder, config, contents)

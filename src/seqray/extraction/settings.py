@@ -25,8 +25,9 @@ class ConditionalSettings:
         The next part has to be at least this many times as large as the one before.
     first_share_of_limits
         Which share of budget and time the first learning gets where counterexamples follow.
-    ranks_share_of_limits
-        Which share of budget and time the automata of every rank get where copies follow.
+    ranks_share_of_limits, min_copy_budget
+        Which share of a budget the automata of every rank get where copies follow; all of it
+        where the budget is below ``min_copy_budget``.
     fitted_ranks
         The ranks at which a probabilistic automaton is fitted; so is one of the largest rank.
     words_per_state, min_fitted_words
@@ -69,6 +70,7 @@ class ConditionalSettings:
     min_growth: float = 1.5
     first_share_of_limits: float = 1 / 6
     ranks_share_of_limits: float = 1 / 3
+    min_copy_budget: int = 50_000
     fitted_ranks: tuple[int, ...] = (2, 3, 5, 10, 20, 30, 50, 100)
     words_per_state: int = 200
     min_fitted_words: int = 1000
@@ -192,7 +194,7 @@ class StructuredSettings:
     min_flow: float = 30
     min_position_bits: float = 0.02
     exact_bits: float = 1e-4
-    small_share: float = 0.002
+    small_share: float = 0.0002
     min_gain: float = 0.08
     n_epochs: int = 5
     min_steps: int = 150

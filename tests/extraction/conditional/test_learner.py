@@ -11,7 +11,7 @@ from seqray.extraction.conditional import learner
 
 
 def test_learning_ends_when_the_target_is_reached():
-    whole = extract(demo(), **SMALL, target=1)
+    whole = extract(demo(), **SMALL, target=1, purpose="reading")
     rounds = whole.settings["rounds"]
     assert [each["contexts"] for each in rounds] == [2, 5, 15, 40]
     questions = [each["questions"] for each in rounds]

@@ -32,10 +32,10 @@ def test_the_whole_follows_a_small_part_where_nothing_can_end_it(part):
     assert not pacer(Meter()).scores_each_part
 
 
-def test_an_interruption_loses_at_most_seven_eighths(part):
+def test_an_interruption_loses_at_most_three_quarters(part):
     stoppable = pacer(Meter(Limits(stop=threading.Event())))
-    assert stoppable.next_share(replace(part, share=1 / 64), 1.0) == 1 / 8
-    assert stoppable.next_share(replace(part, share=1 / 8), 1.0) == 1
+    assert stoppable.next_share(replace(part, share=1 / 64), 1.0) == 1 / 4
+    assert stoppable.next_share(replace(part, share=1 / 4), 1.0) == 1
 
 
 def test_a_target_or_a_limit_begins_with_a_small_part():

@@ -68,7 +68,7 @@ def learn_copies(
     except Stopped as stopped:
         if learning.stopped is None:
             logger.warning("%s: no larger copy was fitted", stopped)
-        learning = replace(learning, stopped=stopped)
+            learning = replace(learning, stopped=stopped)
     return tuple(copies), learning
 
 

@@ -175,8 +175,10 @@ class ConditionalLearner:
             return False
         if self.data_set is not None:
             return False
+        rng, max_length = self.rng.spawn(1)[0], self.job.longest  # so that no other word changes
         with self.meter.validating():
-            return is_exact(compare(part.largest, self._new_words(0, N_HELD_OUT), None))
+            words = Reference.draw(self.box, N_HELD_OUT, seed=rng, max_length=max_length)
+        return is_exact(compare(part.largest, words, None))
 
     def nearest(
         self, part: LearntPart, counterexamples: Reference | None
@@ -237,7 +239,7 @@ def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
         if reached or share == 1 or learning.stopped:
             break
         try:
-            if learner.is_exact(learning.part):
+            if not pacer.scores_each_part and learner.is_exact(learning.part):
                 break
             share, began = pacer.next_share(learning.part, meter.elapsed - began), meter.elapsed
             learning = replace(learning, part=learner.learn(share, learning.part))

@@ -32,13 +32,13 @@ from seqray.extraction.conditional.learner import (
     mean_word_length,
 )
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
-from seqray.extraction.conditional.parts import LearntPart
+from seqray.extraction.conditional.parts import Learning, LearntPart
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
 from seqray.extraction.structured.copies import Copy
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def conditional_method(job: Job) -> Extraction:
     if job.request.counterexamples:
         warn_of_unlearnt(learner, learning, table.fidelity.best_rank())
     copies: tuple[Copy, ...] = ()
-    if _wants_copies(job, table):
+    if _wants_copies(job, table, learning):
         within = STRUCTURED.within_cost(job.request.max_cost)
         copies, learning = learn_copies(learner, learning, table.fidelity.best, within)
     part = learning.part
@@ -90,9 +90,11 @@ def conditional_method(job: Job) -> Extraction:
     return Extraction(automata, basis, table.fidelity, settings, copies)
 
 
-def _wants_copies(job: Job, table: RankTable) -> bool:
-    """Whether larger automata are wanted and allowed: no rank is near enough."""
-    request = job.request
+def _wants_copies(job: Job, table: RankTable, learning: Learning) -> bool:
+    """Whether larger automata are wanted and allowed: no rank is near enough, and there is time."""
+    request, stopped = job.request, learning.stopped
+    if stopped is not None and stopped.reason is not StopReason.BUDGET:
+        return False
     if request.max_states is not None and request.max_states <= request.max_rank:
         return False
     best, target = table.fidelity.best, request.target
@@ -129,7 +131,9 @@ def _first_share(job: Job, settings: ConditionalSettings) -> float:
     """Return which share of the limits is for ranks; the rest is for what follows."""
     if job.request.counterexamples:
         return settings.first_share_of_limits
-    return settings.ranks_share_of_limits if job.request.purpose is Purpose.COPYING else 1.0
+    is_large = (job.meter.budget or 0) >= settings.min_copy_budget
+    is_shared = job.request.purpose is Purpose.COPYING and is_large
+    return settings.ranks_share_of_limits if is_shared else 1.0
 
 
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:

@@ -102,7 +102,7 @@ class Pacer:
         hurries = self.has_target or self.meter.time_limit is not None
         if hurries or (self.meter.limits and self.caches):
             return shares[0], 4
-        return shares[0], 8 if self.meter.limits.stop is not None else 64
+        return shares[0], 16 if self.meter.limits.stop is not None else 64
 
     @property
     def _queries_left(self) -> float:
