@@ -1,5 +1,6 @@
 import json
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -151,6 +152,40 @@ def test_patience_ends_a_size_early_also_after_a_break(words, tmp_path):
     assert losses(train(words, **hasty, checkpoint=tmp_path / "c").history) == losses(found.history)
 
 
+def test_patience_is_on_unless_it_is_turned_off(words):
+    hasty = {"sizes": [4], "epochs": 25, "learning_rate": 0.3, "schedule": "constant"}
+    found = train(words, **hasty)
+    assert len(found.history) == found.epoch + 10 < 25
+    assert found.stop_reason is None
+    whole = train(words, **hasty, patience=None)
+    assert len(whole.history) == 25
+    assert losses(whole.history)[: len(found.history)] == losses(found.history)
+
+
+def test_a_time_limit_ends_it(words):
+    found = train(words, **SMALL, time_limit=1e-9)
+    assert (found.epoch, found.stop_reason) == (0, seqray.StopReason.TIME)
+
+
+def test_an_event_ends_it(words):
+    stop = threading.Event()
+    found = train(words, **SMALL, stop=stop, on_epoch=lambda row: stop.set())
+    assert [(row.hidden, row.epoch) for row in found.history] == [(6, 1)]
+    assert found.stop_reason is seqray.StopReason.INTERRUPTED
+
+
+def test_estimates_come_with_a_trial_of_each_size_and_change_nothing(words, monkeypatch):
+    monkeypatch.setattr("seqray.training.reports.ESTIMATE_SECONDS", 0.0)
+    estimates = []
+    found = train(words, **SMALL, on_estimate=estimates.append)
+    assert losses(found.history) == losses(train(words, **SMALL).history)
+    assert (estimates[0].hidden, estimates[0].epoch) == (6, 1)
+    assert estimates[0].seconds > estimates[0].seconds_left > 0
+    assert (estimates[-1].hidden, estimates[-1].epoch, estimates[-1].share) == (9, 4, 1)
+    assert estimates[-1].seconds_left == 0
+    assert estimates[-1].seconds > sum(row.seconds for row in found.history[:-1])
+
+
 def test_a_checkpoint_of_another_training_is_refused(words, tmp_path):
     path = tmp_path / "c"
     train(words, **SMALL, checkpoint=path)
@@ -226,6 +261,8 @@ def test_words_of_another_kind_are_refused(words):
         ({"sizes": [0]}, "sizes: expected a whole number from 1, got 0"),
         ({"epochs": 0}, "epochs: expected a whole number from 1"),
         ({"batch_size": 1.5}, "batch_size: expected a whole number from 1"),
+        ({"time_limit": 0}, "time_limit: expected more than 0 seconds, got 0"),
+        ({"stop": True}, "stop: expected a threading.Event, got True"),
         ({"patience": 0}, "patience: expected a whole number from 1"),
         ({"embedding": 0}, "embedding: expected a whole number from 1"),
         ({"seed": -1}, "seed: expected a whole number from 0"),

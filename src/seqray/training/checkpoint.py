@@ -27,6 +27,9 @@ FORMAT, VERSION = "seqray.training", 1
 ARRAYS = ("weights", "step", "exp_avg", "exp_avg_sq")
 """The arrays of a `Learner`: its network's weights, and what Adam remembers."""
 
+NOT_COMPARED = {"patience"}
+"""Settings that may change when a training resumes: they say when it ends, not what it learns."""
+
 
 class Epoch(NamedTuple):
     """One epoch of one size: cross-entropies in nats per symbol or end, and seconds.
@@ -93,7 +96,8 @@ def _check_purpose(
     path: str | os.PathLike[str], saved: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
     wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are in the file
-    differ = [name for name in {**wanted, **saved} if saved.get(name) != wanted.get(name)]
+    names = [name for name in {**wanted, **saved} if name not in NOT_COMPARED]
+    differ = [name for name in names if saved.get(name) != wanted.get(name)]
     if differ:
         changes = "; ".join(
             f"{name} was {saved.get(name)}, is {wanted.get(name)}" for name in differ

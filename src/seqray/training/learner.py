@@ -6,6 +6,8 @@ matrix, and a checkpoint is a copy of four arrays.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from torch import nn
@@ -53,11 +55,14 @@ class Learner:
         self.adam.step()
         return total.item()
 
-    def measure(self, batches: list[TreeBatch]) -> float:
+    def measure(self, batches: Iterable[TreeBatch]) -> float:
         """Return the mean cross-entropy of the letters and ends of batches."""
+        measured = [(self._total(batch), batch.n_letters) for batch in batches]
+        return sum(total for total, _ in measured) / sum(n for _, n in measured)
+
+    def _total(self, batch: TreeBatch) -> float:
         with torch.no_grad():
-            totals = [cross_entropy(self.network, batch).item() for batch in batches]
-        return sum(totals) / sum(batch.n_letters for batch in batches)
+            return cross_entropy(self.network, batch).item()
 
     def state(self) -> dict[str, FloatArray]:
         """Return a copy of everything that learning changes."""
