@@ -19,6 +19,7 @@ FRAMEWORKS = (
     "blackbox/frameworks/test_torch_file.py",
     "blackbox/frameworks/test_torch_stack.py",
     "cli/test_train.py",
+    "cli/test_train_progress.py",
     "training",
 )
 

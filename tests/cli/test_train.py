@@ -1,5 +1,8 @@
 import inspect
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +11,14 @@ import seqray
 from listing import names
 from seqray.automata.generators import random_machine
 from seqray.cli import train as command
+from seqray.cli.train_progress import LineWatch
+from trainings import HandClock
 
 pytest.importorskip("torch")
+
+from seqray.training import loop
+from seqray.training.clock import TrainingClock
+from seqray.training.loop import split
 
 SMALL = ("--sizes", "4,6", "--epochs", "3", "--batch-size", "32")
 
@@ -68,6 +77,7 @@ def test_a_network_and_its_history_are_left(folder, run_both):
     assert f"cross-entropy {best[3]:.4f} nats on 8 words, learnt from 72 in" in out
     assert f"→ {best[0]:.0f}" in out
     assert "seqray extract rnn:model.safetensors -o run" in out
+    assert err.startswith("words.txt: 80 words over 2 symbols.\n")
     assert "6 units, epoch 3/3: training " in err
 
 
@@ -109,15 +119,89 @@ def test_after_a_break_the_same_command_goes_on(folder, run, run_both, interrupt
     assert "m.safetensors" not in names(folder)
     _, err = run_both(*call)
     assert "Found m.safetensors.checkpoint: going on from it" in err
-    assert err.count("epoch") == 6 - (n_epochs + 1)
+    assert err.count("epoch ") == 6 - (n_epochs + 1)
     assert (folder / "m.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
     assert "m.safetensors.checkpoint" not in names(folder)
 
 
 def test_a_break_before_the_first_epoch_leaves_nothing(folder, interrupted):
     said = interrupted(0, "words.txt", "-o", "m.safetensors", *SMALL)
-    assert "before the first epoch: nothing was written" in said
+    assert "Interrupted within the first epoch: nothing was written" in said
     assert names(folder) == ["other.txt", "words.txt"]
+
+
+def history():
+    lines = Path("m.history.csv").read_text("utf-8").splitlines()[1:]
+    return [tuple(map(float, line.split(","))) for line in lines]
+
+
+LONG = ("words.txt", "-o", "m.safetensors", "--sizes", "4", "--epochs", "4000", "--patience=never")
+
+
+def test_ctrl_c_saves_the_best_network_so_far_and_says_how_to_go_on(folder, run_both):
+    command_line = [sys.executable, "-m", "seqray", "train", *LONG]
+    with subprocess.Popen(
+        command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if "epoch 3/4000" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Finishing this batch; Ctrl-C again stops at once." in err
+    hidden, epoch, _, validation, _ = min(history(), key=lambda row: row[3])
+    which = f"{hidden:.0f} units after epoch {epoch:.0f}"
+    assert f"Saved: {which}." in out
+    assert (
+        f"Interrupted: m.safetensors holds the best network so far, {which}. To go on from "
+        "m.safetensors.checkpoint, run the same command again."
+    ) in err
+    _, held_out = split(seqray.read_words("words.txt"), None, 0.1, 0)
+    weights = seqray.open_black_box("rnn:m.safetensors").weights(held_out)
+    n_letters = held_out.lengths.sum() + len(held_out)
+    assert -np.log(weights).sum() / n_letters == pytest.approx(validation, rel=1e-5)
+    goes_on(run_both, n_epochs=len(history()))
+
+
+def goes_on(run_both, n_epochs):
+    """Check that the same command begins after these epochs; a time limit ends it at once."""
+    model = Path("m.safetensors").read_bytes()
+    _, err = run_both(*LONG, "--time-limit", "1e-9")
+    assert "Found m.safetensors.checkpoint: going on from it" in err
+    assert "epoch 1/4000" not in err
+    assert len(history()) == n_epochs
+    assert Path("m.safetensors").read_bytes() == model
+
+
+def test_a_time_limit_saves_the_best_network_so_far(folder, run_both, monkeypatch):
+    clock = HandClock(seconds_per_step=60)  # an epoch has three steps
+    monkeypatch.setattr(loop, "TrainingClock", lambda limits: TrainingClock(limits, clock))
+    monkeypatch.setattr(LineWatch, "on_step", clock.pass_time)
+    out, err = run_both("words.txt", "-o", "m.safetensors", *SMALL, "--time-limit", "480")
+    assert len(history()) == 2
+    assert "About 18 min for 3 epochs of 2 sizes, but the time limit of 8 min ends it before" in err
+    assert "The time limit of 8 min is over: the best so far is epoch 2 of 4 units." in err
+    assert "The time limit is over: m.safetensors holds the best network so far, 4 units" in err
+    assert "next: seqray extract" not in out
+    assert "m.safetensors.checkpoint" in names(folder)
+
+
+def test_a_time_limit_within_the_first_epoch_says_what_was_saved(folder, run_both):
+    out, err = run_both("words.txt", "-o", "m.safetensors", *SMALL, "--time-limit", "1e-9")
+    assert "Saved: 4 units after a part of the first epoch." in out
+    assert "m.safetensors holds what was learnt by then. Give more time (--time-limit), or" in err
+    assert names(folder) == ["m.history.csv", "m.safetensors", "other.txt", "words.txt"]
+
+
+def test_patience_is_said(folder, run_both):
+    hasty = ("--sizes", "4", "--epochs", "40", "--learning-rate", "0.3", "--patience", "2")
+    out, err = run_both("words.txt", "-o", "m.safetensors", *hasty)
+    n_epochs = len(history())
+    assert n_epochs < 40
+    best = n_epochs - 2
+    assert f"4 units: ended after epoch {n_epochs} of 40, no better epoch since {best} (" in err
+    assert f"{best} of {n_epochs}" in out
 
 
 def test_another_training_is_not_mistaken_for_the_same(folder, run_both, fails, interrupted):
@@ -127,7 +211,7 @@ def test_another_training_is_not_mistaken_for_the_same(folder, run_both, fails, 
     assert "m.safetensors.checkpoint: this checkpoint is of another training" in said
     assert "seed was 0, is 1" in said
     _, err = run_both(*other, "--fresh")
-    assert err.count("epoch") == 6
+    assert err.count("epoch ") == 6
 
 
 @pytest.mark.parametrize(
@@ -139,6 +223,9 @@ def test_another_training_is_not_mistaken_for_the_same(folder, run_both, fails, 
         (("words.txt", "-o", "m.safetensors", "--sizes", "3,x"), "like 30,50,120, got '3,x'"),
         (("words.txt", "-o", "m.safetensors", "--sizes", "3,3"), "all different"),
         (("words.txt", "-o", "m.safetensors", "--epochs", "0"), "--epochs"),
+        (("words.txt", "-o", "m.safetensors", "--patience", "0"), "'never' or a number from 1"),
+        (("words.txt", "-o", "m.safetensors", "--patience", "often"), "from 1, got 'often'"),
+        (("words.txt", "-o", "m.safetensors", "--time-limit", "0"), "--time-limit"),
     ],
 )
 def test_misuse_is_refused_before_training(folder, fails, arguments, message):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -71,15 +71,14 @@ def progress_bar(title: str, unit: str | None = "answers") -> Iterator[ProgressB
 
 
 @contextmanager
-def notes() -> Iterator[None]:
-    """Show the library's log messages, warnings and estimates, on standard error in the block."""
+def log_records(name: str, show: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Show what a logger gets in the block, from estimates up."""
 
-    class Echo(logging.Handler):
+    class Show(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            kind = "Note" if record.levelno >= logging.WARNING else "Estimate"
-            click.echo(f"{kind}: {record.getMessage()}", err=True)
+            show(record)
 
-    logger, handler = logging.getLogger("seqray"), Echo(logging.INFO)
+    logger, handler = logging.getLogger(name), Show(logging.INFO)
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -88,3 +87,15 @@ def notes() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Show the library's log messages, warnings and estimates, on standard error in the block."""
+
+    def show(record: logging.LogRecord) -> None:
+        kind = "Note" if record.levelno >= logging.WARNING else "Estimate"
+        click.echo(f"{kind}: {record.getMessage()}", err=True)
+
+    with log_records("seqray", show):
+        yield

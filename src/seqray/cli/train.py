@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import seqray
+from seqray.cli.boxes import interruptible
 from seqray.cli.common import check_output, titled
-from seqray.cli.console import console, progress_bar
+from seqray.cli.console import console
+from seqray.cli.train_progress import watching
+from seqray.util.errors import Stopped, StopReason
 from seqray.util.files import write_text
+from seqray.util.formatting import counted
 
 if TYPE_CHECKING:
+    from seqray.automata.words import Words
     from seqray.training.checkpoint import Epoch
     from seqray.training.loop import TrainedNetwork
-
-Report: TypeAlias = tuple["Callable[[int, int], None]", "Callable[[Epoch], None]"]
 
 SPARKLINE_BARS, SPARKLINE_WIDTH = "▁▂▃▄▅▆▇█", 24
 
@@ -30,6 +33,15 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     if not all(part.isdecimal() and len(part) < 10 and int(part) > 0 for part in parts):
         raise click.BadParameter(f"expected numbers from 1 like 30,50,120, got {text!r}")
     return tuple(map(int, parts))
+
+
+def _patience(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
+    """Read a number of epochs, None for ``never``."""
+    if text == "never":
+        return None
+    if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise click.BadParameter(f"expected 'never' or a number from 1, got {text!r}")
+    return int(text)
 
 
 @click.command()
@@ -57,7 +69,13 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     metavar="N,N,…",
     help="Units of the recurrent layers, one network each.",
 )
-@click.option("--epochs", type=click.IntRange(1), default=40, show_default=True)
+@click.option(
+    "--epochs",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    help="At most, for each size.",
+)
 @click.option(
     "--cell", type=click.Choice(["gru", "lstm", "tanh"]), default="gru", show_default=True
 )
@@ -77,8 +95,18 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
 )
 @click.option(
     "--patience",
-    type=click.IntRange(1),
-    help="Leave a size after this many epochs without improvement.  [default: never]",
+    callback=_patience,
+    default="10",
+    show_default=True,
+    metavar="N|never",
+    help="Leave a size after this many epochs without improvement. never: train for all epochs, as "
+    "the paper does.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop training after this time, and save the best network so far.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--half", is_flag=True, help="Save in half precision, for a file of half the size.")
@@ -100,7 +128,10 @@ def command(
     the end of the word. Networks of several sizes are trained, and the one with the best
     cross-entropy on validation words is saved, as it was after its best epoch.
 
-    After every epoch all is saved in a file beside the output. If training is interrupted, run the
+    A size is left when its cross-entropy has not improved for some epochs (--patience). Ctrl-C, or
+    the end of the time limit, saves the best network so far.
+
+    After every epoch all is saved in a file beside the output. If training was stopped, run the
     same command again: it goes on, and ends with the same network as a training without a break.
     OUTPUT.history.csv gets the cross-entropies of all epochs.
 
@@ -108,7 +139,8 @@ def command(
     Examples:
       seqray train words.txt -o model.safetensors
       seqray train 3.pautomac.train -o model.safetensors --sizes 50 --epochs 12
-      seqray train words.txt -o model.safetensors --cell lstm --patience 5
+      seqray train words.txt -o model.safetensors --time-limit 600
+      seqray train words.txt -o model.safetensors --cell lstm --patience never
       seqray train words.txt --validation other.txt -o model.safetensors
     Then:
       seqray extract rnn:model.safetensors -o run
@@ -124,32 +156,44 @@ def command(
         checkpoint.unlink(missing_ok=True)
     elif checkpoint.exists():
         click.echo(f"Found {checkpoint}: going on from it (--fresh starts again).", err=True)
+    click.echo(f"{words}: {_size_of(read)}.", err=True)
     train = seqray.train  # says what is missing, if PyTorch is, before the bar is drawn
-    with _interruptible(checkpoint), _watching(options["epochs"]) as (on_step, on_epoch):
+    with _stoppable(checkpoint), watching(options["epochs"]) as watch, interruptible() as stop:
         network = train(
             read,
             validation=held_out,
             n_layers=layers,
             checkpoint=checkpoint,
-            progress=on_step,
-            on_epoch=on_epoch,
+            stop=stop,
+            progress=watch.on_step,
+            on_epoch=watch.on_epoch,
+            on_estimate=watch.on_estimate,
             **options,
         )
     network.model.save(output, half=half)
     history = output.with_suffix(".history.csv")
     write_text(history, history_csv(network.history))
-    checkpoint.unlink(missing_ok=True)
     _show(network)
     click.echo(f"Network: {output}    all epochs: {history}")
-    click.echo(f"next: seqray extract rnn:{output} -o run")
+    if network.stop_reason is None:
+        checkpoint.unlink(missing_ok=True)
+        click.echo(f"next: seqray extract rnn:{output} -o run")
+        return
+    click.echo(_how_to_go_on(network, output, checkpoint), err=True)
+    if network.stop_reason is StopReason.INTERRUPTED:
+        click.get_current_context().exit(130)
+
+
+def _size_of(words: Words) -> str:
+    return f"{counted(len(words), 'word')} over {counted(len(words.alphabet), 'symbol')}"
 
 
 @contextmanager
-def _interruptible(checkpoint: Path) -> Iterator[None]:
-    """Say after Ctrl-C how to go on."""
+def _stoppable(checkpoint: Path) -> Iterator[None]:
+    """Say how to go on where Ctrl-C leaves no network: at once, or within the first epoch."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         if checkpoint.exists():
             click.echo(
                 f"\nInterrupted. All whole epochs are in {checkpoint}: run the same command again "
@@ -157,24 +201,29 @@ def _interruptible(checkpoint: Path) -> Iterator[None]:
                 err=True,
             )
         else:
-            click.echo("\nInterrupted before the first epoch: nothing was written.", err=True)
+            click.echo("\nInterrupted within the first epoch: nothing was written.", err=True)
         click.get_current_context().exit(130)
 
 
-@contextmanager
-def _watching(epochs: int) -> Iterator[Report]:
-    """Show a bar on a terminal, elsewhere one line per epoch (both on standard error)."""
-    terminal = console(stderr=True)
-    if not terminal.is_terminal:
-        yield lambda done, total: None, lambda row: click.echo(_line(row, epochs), err=True)
-        return
-    with progress_bar("training", "batches") as bar:
-        yield bar, lambda row: bar.describe(_line(row, epochs, ("validation",)))
+def _how_to_go_on(network: TrainedNetwork, output: Path, checkpoint: Path) -> str:
+    """Say what was saved of a training that was stopped, and how to go on with it."""
+    if network.epoch == 0:
+        return (
+            f"The time limit is over within the first epoch: {output} holds what was learnt by "
+            "then. Give more time (--time-limit), or train one small network (--sizes 30)."
+        )
+    reason = "Interrupted"
+    if network.stop_reason is StopReason.TIME:
+        reason = "The time limit is over"
+    return (
+        f"{reason}: {output} holds the best network so far, {_which(network)}. To go on from "
+        f"{checkpoint}, run the same command again."
+    )
 
 
-def _line(row: Epoch, epochs: int, names: tuple[str, ...] = ("training", "validation")) -> str:
-    values = ", ".join(f"{name} {getattr(row, name):.4f}" for name in names)
-    return f"{row.hidden} units, epoch {row.epoch}/{epochs}: {values}"
+def _which(network: TrainedNetwork) -> str:
+    epoch = f"epoch {network.epoch}" if network.epoch else "a part of the first epoch"
+    return f"{network.hidden} units after {epoch}"
 
 
 def _show(network: TrainedNetwork) -> None:
@@ -189,13 +238,18 @@ def _show(network: TrainedNetwork) -> None:
         best = min(rows, key=lambda row: row.validation)
         mark, style = ("→ ", "bold green") if size == network.hidden else ("", "")
         shown.add_row(
-            *(f"{mark}{size}", str(best.epoch), f"{best.training:.4f}", f"{best.validation:.4f}"),
+            *(
+                f"{mark}{size}",
+                f"{best.epoch} of {len(rows)}",
+                f"{best.training:.4f}",
+                f"{best.validation:.4f}",
+            ),
             *(sparkline([row.validation for row in rows]), f"{sum(r.seconds for r in rows):.1f}"),
             style=style,
         )
     console().print(shown)
     click.echo(
-        f"Saved: {network.hidden} units after epoch {network.epoch}. Validation cross-entropy "
+        f"Saved: {_which(network)}. Validation cross-entropy "
         f"{network.validation:.4f} nats on {network.n_validation:,} words, learnt from "
         f"{network.n_training:,} in {sum(row.seconds for row in network.history):.1f} s."
     )
