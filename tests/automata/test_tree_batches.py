@@ -30,3 +30,12 @@ def test_no_letters_are_a_tree_of_one_node():
     batch = Corpus(Alphabet("a").words(["", ""])).batch(np.array([0, 1]))
     assert batch.sizes == [1]
     assert batch.counts.tolist() == [[0, 2]]
+
+
+def test_a_large_alphabet_needs_only_what_is_not_zero():
+    alphabet = Alphabet([str(i) for i in range(3000)])
+    batch = Corpus(alphabet.words([["7", "2999"], ["7"], ["7"]])).batch(np.arange(3))
+    assert batch.cells.tolist() == [7, 3001 + 2999, 3001 + 3000, 2 * 3001 + 3000]
+    assert batch.cell_counts.tolist() == [3, 1, 2, 1]
+    assert "counts" not in vars(batch)  # nobody wanted them
+    assert np.flatnonzero(batch.counts).tolist() == batch.cells.tolist()

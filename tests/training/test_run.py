@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from seqray import Alphabet, Stopped, StopReason
+from seqray import Alphabet, ArgumentError, Stopped, StopReason
 from seqray.blackbox.queries.limits import Limits
 from seqray.training.clock import TrainingClock
 from seqray.training.loop import split
@@ -184,3 +184,13 @@ def test_large_alphabets_are_validated_in_small_batches():
 
     assert n_batches(63) == 2
     assert n_batches(700) == 14
+
+
+def test_a_checkpoint_of_another_width_is_refused(tmp_path):
+    alphabet = Alphabet([str(i) for i in range(90)])
+    data = alphabet.words([["1"], ["2"]]), alphabet.words([["1"]])
+    narrow = {"epochs": 1, "sizes": (2,)}
+    run_of(data, **narrow, checkpoint=tmp_path / "c").train()
+    run_of(data, **narrow, embedding=256, checkpoint=tmp_path / "c").train()  # the default
+    with pytest.raises(ArgumentError, match="embedding was 256, is None"):  # None: the paper's
+        run_of(data, **narrow, embedding=270, checkpoint=tmp_path / "c").train()

@@ -32,19 +32,36 @@ class TreeBatch:
         The node before each, shape ``(n_nodes,)``; at the root ``n_nodes``, which is no node.
     sizes
         How many nodes each level has.
-    counts
-        How often each symbol, and last the end, follows each node, float32, shape
-        ``(n_nodes, n_symbols + 1)``.
-    n_letters
-        How many letters and ends the words have: the sum of ``counts``.
+    n_columns
+        How many symbols there are, and the end.
+    cells
+        What follows which node: ``node * n_columns + symbol``, ascending, without repetition.
+    cell_counts
+        How often that is so, float32, shape ``(n_cells,)``.
     """
 
     nodes: IntArray
     symbols: IntArray
     parents: IntArray
     sizes: list[int]
-    counts: FloatArray
-    n_letters: int
+    n_columns: int
+    cells: IntArray
+    cell_counts: FloatArray
+
+    @cached_property
+    def n_letters(self) -> int:
+        """How many letters and ends the words have."""
+        return int(self.cell_counts.sum(dtype=np.int64))
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How often each symbol, and last the end, follows each node.
+
+        float32, shape ``(n_nodes, n_columns)``, nearly all 0 where the alphabet is large.
+        """
+        counts = np.zeros((len(self.nodes), self.n_columns), np.float32)
+        counts.ravel()[self.cells] = self.cell_counts
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +121,11 @@ class Corpus:
         where = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1])
         nodes, which = distinct_keys(self._paths[where], len(self.tree))
         n_nodes, n_columns = len(nodes), len(self.words.alphabet) + 1
-        pairs = which * n_columns + self._next[where]
-        counts = np.bincount(pairs, minlength=n_nodes * n_columns).reshape(n_nodes, n_columns)
+        cells, repeated = distinct_keys(which * n_columns + self._next[where], n_nodes * n_columns)
+        cell_counts = np.bincount(repeated).astype(np.float32)
         parents = np.searchsorted(nodes, self.tree.parent[nodes])
         parents[0] = n_nodes
         symbols = self.tree.symbol[nodes].astype(np.int64)
         symbols[0] = n_columns - 1
         sizes = np.bincount(self.tree.depth[nodes]).tolist()
-        counts32 = counts.astype(np.float32)
-        return TreeBatch(nodes, symbols, parents, sizes, counts32, len(where))
+        return TreeBatch(nodes, symbols, parents, sizes, n_columns, cells, cell_counts)

@@ -83,7 +83,8 @@ def _patience(context: click.Context, parameter: click.Parameter, text: str) -> 
 @click.option(
     "--embedding",
     type=click.IntRange(1),
-    help="Size of the embedding of a symbol.  [default: three times the number of symbols]",
+    help="Size of the embedding of a symbol.  [default: three times the number of symbols, at most "
+    "256]",
 )
 @click.option("--batch-size", type=click.IntRange(1), default=128, show_default=True)
 @click.option(

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from seqray.automata.tree_batches import TreeBatch
 from seqray.automata.words import Alphabet, Symbol
@@ -23,6 +25,29 @@ CELLS: dict[str, tuple[Callable[..., nn.RNNBase], Callable[..., Any]]] = {
 """The recurrent layers: PyTorch's own, and the same along a prefix tree."""
 
 
+MAX_DEFAULT_WIDTH = 256
+"""Of the embedding and of the second dense layer, unless somebody wants more."""
+
+
+def default_width(n_symbols: int) -> int:
+    """Return the size of the embedding of a symbol, and the units of the second dense layer.
+
+    It is the paper's three times the number of symbols, up to a bound: with hundreds of symbols
+    nearly all time would go into these two layers.
+
+    Examples
+    --------
+    >>> default_width(4), default_width(33), default_width(85), default_width(700)
+    (12, 99, 255, 256)
+    """
+    return min(3 * n_symbols, MAX_DEFAULT_WIDTH)
+
+
+def is_large(n_symbols: int) -> bool:
+    """Return whether an alphabet is too large for the paper's widths."""
+    return default_width(n_symbols) < 3 * n_symbols
+
+
 class Network(nn.Module):
     """Embedding, recurrent layers, two dense ReLU layers, one output per symbol and for the end.
 
@@ -36,7 +61,7 @@ class Network(nn.Module):
         How many recurrent layers.
     embedding
         Size of the vector of a symbol, and units of the second dense layer; None: three times the
-        number of symbols, as in the paper.
+        number of symbols, as in the paper, but at most 256 (`default_width`).
     cell
         ``"gru"``, ``"lstm"`` or ``"tanh"``.
 
@@ -61,11 +86,24 @@ class Network(nn.Module):
         super().__init__()
         check_name("cell", cell, CELLS)
         self.cell = cell
-        embedding = 3 * n_symbols if embedding is None else embedding
+        embedding = default_width(n_symbols) if embedding is None else embedding
         self.embedding = nn.Embedding(n_symbols + 1, embedding)
         self.recurrent = CELLS[cell][0](embedding, hidden, num_layers=n_layers, batch_first=True)
         sizes = [hidden, max(1, hidden // 2), embedding, n_symbols + 1]
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        if is_large(n_symbols) and embedding < 3 * n_symbols:
+            self._keep_the_signal()
+
+    def _keep_the_signal(self) -> None:
+        """Begin with larger weights in the ReLU layers (He et al. 2015).
+
+        PyTorch's weights make the signal smaller in each layer. A layer of three times as many
+        units as symbols makes up for that; a narrower one learns only how frequent symbols are for
+        the first epochs.
+        """
+        for name, weight in self.dense[:-1].named_parameters():
+            if name.endswith("weight"):
+                nn.init.kaiming_uniform_(weight, nonlinearity="relu")
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return the logits of what follows each position of words side by side.
@@ -100,10 +138,41 @@ class Network(nn.Module):
         return logits
 
 
+class CrossEntropyOfCells(Function):
+    """The cross-entropy of counts that are nearly all 0: ``apply(logits, cells, cell_counts)``.
+
+    The cells are those of a `TreeBatch`. No array but the logits and their gradient has a number
+    for each node and symbol.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, cells: Tensor, cell_counts: Tensor) -> Tensor:
+        """Return the sum over all cells, in nats."""
+        logs = torch.log_softmax(logits, 1)
+        ctx.save_for_backward(logs, cells, cell_counts)
+        return -(logs.flatten()[cells] * cell_counts).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Return the gradient of the logits: what is predicted, less what is."""
+        logs, cells, cell_counts = ctx.saved_tensors
+        weights = cell_counts * gradient
+        visits = weights.new_zeros(len(logs)).index_add_(0, cells // logs.shape[1], weights)
+        result = torch.exp(logs).mul_(visits.unsqueeze(1))
+        result.view(-1).index_add_(0, cells, weights, alpha=-1)
+        return result, None, None
+
+
 def cross_entropy(network: Network, batch: TreeBatch) -> Tensor:
     """Return the cross-entropy of all letters and ends of a batch, summed, in nats."""
-    logs = torch.log_softmax(network.on_tree(batch), 1)
-    return -(logs * torch.from_numpy(batch.counts)).sum()
+    logits = network.on_tree(batch)
+    if is_large(batch.n_columns - 1):
+        cells, cell_counts = torch.from_numpy(batch.cells), torch.from_numpy(batch.cell_counts)
+        weights = cell_counts.to(logits.dtype)
+        total: Tensor = CrossEntropyOfCells.apply(logits, cells, weights)  # type: ignore[no-untyped-call]
+        return total
+    return -(torch.log_softmax(logits, 1) * torch.from_numpy(batch.counts)).sum()
 
 
 def to_seqray(network: Network, alphabet: Alphabet | list[Symbol] | str) -> RecurrentLanguageModel:

@@ -96,7 +96,7 @@ def _fit_batch(batch: TreeBatch, follows: FloatArray) -> FitBatch:
         families = np.flatnonzero(np.diff(parents, prepend=-1))
         levels.append(BatchLevel(slice(begin, end), parents, symbols, by_symbol, families))
     steps = []
-    for symbol in range(batch.counts.shape[1] - 1):
+    for symbol in range(batch.n_columns - 1):
         children = np.flatnonzero(batch.symbols == symbol)
         steps.append((symbol, children, batch.parents[children]))
     return FitBatch(levels, steps, follows)
