@@ -39,6 +39,7 @@ def main() -> None:
         validation=words[N_TRAIN:],
         sizes=[32],
         epochs=20,
+        patience=None,
         seed=SEED,
         on_epoch=lambda row: print(
             f"epoch {row.epoch:2}: validation cross-entropy {row.validation:.5f}", flush=True

@@ -154,9 +154,10 @@ def test_ctrl_c_saves_the_best_network_so_far_and_says_how_to_go_on(folder, run_
     which = f"{hidden:.0f} units after epoch {epoch:.0f}"
     assert f"Saved: {which}." in out
     assert (
-        f"Interrupted: m.safetensors holds the best network so far, {which}. To go on from "
+        f"Not finished: m.safetensors holds the best network so far, {which}. To go on from "
         "m.safetensors.checkpoint, run the same command again."
     ) in err
+    assert f"Interrupted: the best so far is epoch {epoch:.0f} of 4 units." in err
     _, held_out = split(seqray.read_words("words.txt"), None, 0.1, 0)
     weights = seqray.open_black_box("rnn:m.safetensors").weights(held_out)
     n_letters = held_out.lengths.sum() + len(held_out)
@@ -182,7 +183,7 @@ def test_a_time_limit_saves_the_best_network_so_far(folder, run_both, monkeypatc
     assert len(history()) == 2
     assert "About 18 min for 3 epochs of 2 sizes, but the time limit of 8 min ends it before" in err
     assert "The time limit of 8 min is over: the best so far is epoch 2 of 4 units." in err
-    assert "The time limit is over: m.safetensors holds the best network so far, 4 units" in err
+    assert "Not finished: m.safetensors holds the best network so far, 4 units after epoch" in err
     assert "next: seqray extract" not in out
     assert "m.safetensors.checkpoint" in names(folder)
 
@@ -190,7 +191,8 @@ def test_a_time_limit_saves_the_best_network_so_far(folder, run_both, monkeypatc
 def test_a_time_limit_within_the_first_epoch_says_what_was_saved(folder, run_both):
     out, err = run_both("words.txt", "-o", "m.safetensors", *SMALL, "--time-limit", "1e-9")
     assert "Saved: 4 units after a part of the first epoch." in out
-    assert "m.safetensors holds what was learnt by then. Give more time (--time-limit), or" in err
+    assert "The time limit of 0 s is over: the best so far is a part of the first epoch" in err
+    assert "holds what was learnt of the first epoch. Give more time (--time-limit), or" in err
     assert names(folder) == ["m.history.csv", "m.safetensors", "other.txt", "words.txt"]
 
 

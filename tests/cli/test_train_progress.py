@@ -30,8 +30,8 @@ def test_a_line_is_printed_after_some_seconds_of_silence(watch, lines):
         watch.now.pass_time()
         watch.on_estimate(estimate(i / 20))
     assert lines == [
-        "30 units, epoch 7/40, 25% of it: about 33 min left",
-        "30 units, epoch 7/40, 50% of it: about 33 min left",
+        "30 units, epoch 7/40, 25 % of it: about 33 min left",
+        "30 units, epoch 7/40, 50 % of it: about 33 min left",
     ]
 
 
@@ -40,7 +40,7 @@ def test_an_epoch_is_a_line_and_breaks_the_silence(watch, lines):
         watch.now.pass_time()
         watch.on_estimate(estimate(0.5))
     watch.on_epoch(Epoch(30, 7, 1.5, 1.25, 20.0))
-    assert lines == ["30 units, epoch 7/40: training 1.5000, validation 1.2500"]
+    assert lines == ["30 units, epoch 7/40: training 1.5000, validation 1.2500; about 33 min left"]
     for _ in range(4):
         watch.now.pass_time()
         watch.on_estimate(estimate(0.5))

@@ -192,5 +192,5 @@ def test_a_checkpoint_of_another_width_is_refused(tmp_path):
     narrow = {"epochs": 1, "sizes": (2,)}
     run_of(data, **narrow, checkpoint=tmp_path / "c").train()
     run_of(data, **narrow, embedding=256, checkpoint=tmp_path / "c").train()  # the default
-    with pytest.raises(ArgumentError, match="embedding was 256, is None"):  # None: the paper's
+    with pytest.raises(ArgumentError, match="embedding was 256, is 270"):
         run_of(data, **narrow, embedding=270, checkpoint=tmp_path / "c").train()

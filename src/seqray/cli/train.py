@@ -210,14 +210,11 @@ def _how_to_go_on(network: TrainedNetwork, output: Path, checkpoint: Path) -> st
     """Say what was saved of a training that was stopped, and how to go on with it."""
     if network.epoch == 0:
         return (
-            f"The time limit is over within the first epoch: {output} holds what was learnt by "
-            "then. Give more time (--time-limit), or train one small network (--sizes 30)."
+            f"Not finished: {output} holds what was learnt of the first epoch. Give more time "
+            "(--time-limit), or train one small network (--sizes 30)."
         )
-    reason = "Interrupted"
-    if network.stop_reason is StopReason.TIME:
-        reason = "The time limit is over"
     return (
-        f"{reason}: {output} holds the best network so far, {_which(network)}. To go on from "
+        f"Not finished: {output} holds the best network so far, {_which(network)}. To go on from "
         f"{checkpoint}, run the same command again."
     )
 

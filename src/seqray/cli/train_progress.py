@@ -34,7 +34,7 @@ class BarWatch:
 
     def __init__(self, bar: ProgressBar, epochs: int) -> None:
         self.bar, self.epochs = bar, epochs
-        self.validation = ""
+        self.validation = self.left = ""
 
     def on_step(self, done: int, total: int) -> None:
         """Move the bar."""
@@ -42,14 +42,17 @@ class BarWatch:
 
     def on_epoch(self, row: Epoch) -> None:
         """Show the cross-entropy."""
-        self.validation = f"validation {row.validation:.4f}, "
-        self.bar.describe(f"{row.hidden} units, epoch {row.epoch}/{self.epochs}, {self.validation}")
+        self.validation = f", validation {row.validation:.4f}"
+        self._describe(row.hidden, row.epoch)
 
     def on_estimate(self, estimate: TrainingEstimate) -> None:
         """Show the time that is left."""
-        left = f"about {duration(estimate.seconds_left)} left"
-        place = f"{estimate.hidden} units, epoch {estimate.epoch}/{self.epochs}"
-        self.bar.describe(f"{place}, {self.validation}{left}")
+        self.left = f", about {duration(estimate.seconds_left)} left"
+        self._describe(estimate.hidden, estimate.epoch)
+
+    def _describe(self, hidden: int, epoch: int) -> None:
+        place = f"{hidden} units, epoch {epoch}/{self.epochs}"
+        self.bar.describe(f"{place}{self.validation}{self.left}")
 
     def print(self, text: str) -> None:
         """Print a line above the bar."""
@@ -76,7 +79,7 @@ class LineWatch:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.epochs, self.show, self.now = epochs, show, now
-        self.last_line = now()
+        self.last_line, self.left = now(), ""
 
     def print(self, text: str) -> None:
         """Print a line."""
@@ -87,16 +90,17 @@ class LineWatch:
         """Print nothing: there are too many steps."""
 
     def on_epoch(self, row: Epoch) -> None:
-        """Print the cross-entropies."""
+        """Print the cross-entropies, and the time that is left."""
         losses = f"training {row.training:.4f}, validation {row.validation:.4f}"
-        self.print(f"{row.hidden} units, epoch {row.epoch}/{self.epochs}: {losses}")
+        left = self.left and f"; {self.left}"
+        self.print(f"{row.hidden} units, epoch {row.epoch}/{self.epochs}: {losses}{left}")
 
     def on_estimate(self, estimate: TrainingEstimate) -> None:
         """Print where training is, and the time that is left, if it was silent for long."""
+        self.left = f"about {duration(estimate.seconds_left)} left"
         if self.now() - self.last_line >= MAX_SILENCE_SECONDS:
             place = f"{estimate.hidden} units, epoch {estimate.epoch}/{self.epochs}"
-            left = duration(estimate.seconds_left)
-            self.print(f"{place}, {estimate.share:.0%} of it: about {left} left")
+            self.print(f"{place}, {100 * estimate.share:.0f} % of it: {self.left}")
 
 
 @contextmanager

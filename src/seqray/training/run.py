@@ -16,7 +16,7 @@ from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.training.checkpoint import Checkpoint, Epoch, digest
 from seqray.training.clock import TrainingClock
 from seqray.training.learner import Learner
-from seqray.training.network import default_width, to_seqray
+from seqray.training.network import default_width, is_large, to_seqray
 from seqray.training.recipe import Recipe
 from seqray.training.reports import Listeners, Reports
 from seqray.util.arrays import FloatArray
@@ -107,7 +107,7 @@ class TrainingRun:
         self.validation = list(_validation_batches(held_out))
         self.purpose = {
             **asdict(recipe),
-            "embedding": _other_width(recipe, len(training.alphabet)),
+            "embedding": _chosen_width(recipe, len(training.alphabet)),
             "training words": digest(training),
             "validation words": digest(held_out),
         }
@@ -265,10 +265,11 @@ class TrainingRun:
         )
 
 
-def _other_width(recipe: Recipe, n_symbols: int) -> int | None:
-    """Return the size of the embedding, None for the paper's, as older checkpoints have it."""
-    width = default_width(n_symbols) if recipe.embedding is None else recipe.embedding
-    return None if width == 3 * n_symbols else width
+def _chosen_width(recipe: Recipe, n_symbols: int) -> int | None:
+    """Return the size of the embedding; None for the paper's by default, as checkpoints have it."""
+    if recipe.embedding is None and is_large(n_symbols):
+        return default_width(n_symbols)
+    return recipe.embedding
 
 
 def _validation_batches(held_out: Words) -> Iterator[TreeBatch]:
