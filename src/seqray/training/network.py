@@ -98,8 +98,7 @@ class Network(nn.Module):
         """Begin with larger weights in the ReLU layers (He et al. 2015).
 
         PyTorch's weights make the signal smaller in each layer. A layer of three times as many
-        units as symbols makes up for that; a narrower one learns only how frequent symbols are for
-        the first epochs.
+        units as symbols makes up for that; a narrower one learns slowly at first.
         """
         for name, weight in self.dense[:-1].named_parameters():
             if name.endswith("weight"):

@@ -136,7 +136,7 @@ def test_a_limit_that_was_met_before_is_not_said_twice(known, stop, caplog):
         copies, after = learn_copies(learner, before, FAR, SETTINGS)
     assert copies == ()
     assert after.rounds == learning.rounds
-    assert after.stopped.reason is StopReason.INTERRUPTED
+    assert after.stopped.reason is StopReason.TIME
     assert "no larger copy" not in caplog.text
 
 
