@@ -24,7 +24,7 @@ def test_the_settings_in_use_are_the_defaults_and_cannot_be_changed():
     ("max_cost", "sizes"),
     [
         (None, (12, 32, 64)),
-        (2304, (12, 32, 64)),
+        (2304, (12, 32, 48)),
         (2303, (12, 32, 47)),
         (144, (12,)),
         (143, (11,)),

@@ -192,11 +192,9 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
     yield (
         "What `seqray.extract` does by itself: it draws words from the network, queries what "
         "follows their contexts, and takes the automaton of these conditional blocks or a "
-        "probabilistic automaton fitted to them; that is an automaton of every rank. Then it fits "
-        "copies, structured automata with more states, to these words and to more. It chooses "
-        "rank and copy on words that it holds out: nothing is picked on the evaluation words. "
-        "*seqray's own* is the largest copy, or the chosen rank where no copy is nearer to the "
-        "network. Beside it stand, over the problems that all of "
+        "probabilistic automaton fitted to them. It chooses its rank on words that it holds out: "
+        f"nothing is picked on the evaluation words. {_copies_text(findings)} "
+        "Beside it stand, over the problems that all of "
         "them have, the paper's published values and the paper's method on the same networks as "
         "ours. *best*: rank and basis picked on the evaluation words, for each metric by itself, "
         "as all that is published; *held-out*: the rank chosen on other words, at the largest "
@@ -229,6 +227,18 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
             "symbol* is the divergence from the network to the automaton."
         )
         yield copies_table(findings)
+
+
+def _copies_text(findings: Findings) -> str:
+    """Say on how many problems copies were measured."""
+    measured = {problem for about in findings.about.values() for problem in about.get("copies", ())}
+    if not measured:
+        return "Copies, its larger structured automata, were not measured here."
+    return (
+        "Then it fits copies, structured automata with more states, to these words and to more: "
+        "*seqray's own* is the largest copy, or the chosen rank where no copy is nearer to the "
+        f"network. Copies were measured on {len(measured)} of the problems."
+    )
 
 
 def _with_all(findings: Findings) -> str:

@@ -168,6 +168,11 @@ class ConditionalLearner:
             return part, limit
         return replace(part, fitted=fitted), stopped
 
+    @property
+    def may_end_early(self) -> bool:
+        """Whether learning ends where a part is exact: nobody said how much to query."""
+        return self.meter.budget is None and self.job.request.target is None
+
     def is_exact(self, part: LearntPart) -> bool:
         """Whether the SVD's automaton is exact: on held-out words, and on as many new ones."""
         extra = part.counterexamples.to_validate
@@ -239,7 +244,7 @@ def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
         if reached or share == 1 or learning.stopped:
             break
         try:
-            if not pacer.scores_each_part and learner.is_exact(learning.part):
+            if learner.may_end_early and learner.is_exact(learning.part):
                 break
             share, began = pacer.next_share(learning.part, meter.elapsed - began), meter.elapsed
             learning = replace(learning, part=learner.learn(share, learning.part))
