@@ -415,8 +415,9 @@ def test_a_model_is_sampled_within_the_budget(budget, method):
 
 
 def test_a_slow_model_leads_to_an_automaton_in_little_time():
-    for method in ("weighted", "conditional"):
+    for method, stopped in (("weighted", "the time of 3 s "), ("conditional", "")):
         box = boxes(Asked("next_symbol", pause=2e-3))
         found = extract(box, **SIZES, method=method, seconds=3.0)
-        assert found.settings["stopped"].startswith("the time of 3 s ")
+        assert found.settings["stopped"].startswith(stopped)
+        assert bool(found.settings["stopped"]) == bool(stopped)  # a part is exact, and is enough
         assert found.settings["prefixes"] > 2
