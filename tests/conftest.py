@@ -6,7 +6,7 @@ from hypothesis import settings
 
 from kinds import NoFrameworks, left_out_of_fast, mark_of
 from seqray.extraction.conditional import method
-from seqray.extraction.settings import ConditionalSettings
+from seqray.extraction.settings import ConditionalSettings, StructuredSettings
 
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
@@ -49,6 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit next to nothing, where it is not the fitted automata that are tested."""
     monkeypatch.setattr(method, "SETTINGS", ConditionalSettings(n_epochs=1, min_steps=2))
+    tiny = StructuredSettings((4,), (1,), max_contexts=(1,), n_epochs=1, min_steps=2)
+    monkeypatch.setattr(method, "STRUCTURED", tiny)
 
 
 @pytest.fixture(scope="session")

@@ -300,7 +300,7 @@ def small_copies(monkeypatch):
     monkeypatch.setattr(conditional_method, "STRUCTURED", small)
 
 
-@pytest.mark.usefixtures("small_copies", "hasty")
+@pytest.mark.usefixtures("hasty", "small_copies")
 def test_copies_are_a_table_of_their_own_and_later_commands_use_them(folder, run):
     text = run("extract", "machine.json", "-o", "run", "--max-rank", "1", "--prefixes", "20")
     copies = open_run("run").copies
@@ -311,7 +311,7 @@ def test_copies_are_a_table_of_their_own_and_later_commands_use_them(folder, run
     assert open_run("run").best().n_states == copies[-1].n_states
 
 
-@pytest.mark.usefixtures("small_copies", "hasty")
+@pytest.mark.usefixtures("hasty", "small_copies")
 @pytest.mark.parametrize("options", [("--for", "reading"), ("--rank", "1"), ("--max-states", "1")])
 def test_there_are_no_copies_where_none_are_wanted(folder, run, options):
     options = (*options, "--max-rank", "1", "--prefixes", "20")

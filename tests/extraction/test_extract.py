@@ -459,7 +459,7 @@ def small_copies(monkeypatch):
     monkeypatch.setattr(conditional_method, "STRUCTURED", small)
 
 
-@pytest.mark.usefixtures("small_copies", "hasty")
+@pytest.mark.usefixtures("hasty", "small_copies")
 def test_no_copy_is_larger_than_the_limits(tmp_path, caplog):
     box = random_machine("pfa", 6, 2, seed=1)
     options = {"max_rank": 1, "n_prefixes": 20}
