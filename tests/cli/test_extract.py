@@ -31,8 +31,8 @@ def test_extract_writes_a_run_folder(folder, run, machine):
     assert found.settings["rank"] == found.best_rank()
     assert found.settings["method"] == "conditional"
     said = " ".join(text.split())
-    assert f"Queried {found.settings['questions']:,} prefixes (13 contexts × 36 columns, " in said
-    assert "contexts of 100 words drawn from the box) as an automaton in " in said
+    assert f"Queried {found.settings['questions']:,} prefixes (22 contexts × 40 columns, " in said
+    assert "contexts of 200 words drawn from the box) as an automaton in " in said
     assert "Fidelity by queries" not in text
     assert "Fidelity by rank, on 1,000 held-out words" in text
     assert f"→ {found.best_rank()}" in text

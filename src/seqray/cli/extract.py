@@ -242,7 +242,9 @@ def _extract(options: ExtractOptions) -> None:
     about = {"box": redacted(options.box)}
     if options.name is not None:
         about["name"] = options.name
-    seqray.save_run(extraction, options.output, rank=chosen, about=about)
+    seqray.save_run(
+        extraction, options.output, rank=wanted if wanted == chosen else None, about=about
+    )
     _show(extraction, chosen, answers)
     if is_too_large:
         raise RankError(
