@@ -49,7 +49,7 @@ def main() -> None:
 def measure(folder: Path, seed: int) -> dict[str, float]:
     box = seqray.open_black_box(f"taysir:{folder}")
     extraction = seqray.extract(box, seed=seed)
-    automaton = extraction.best()
+    automaton = extraction.best(purpose="reading")
     words = valid_words(folder, box)
     truth, guess = box.weights(words), automaton.weights(words)
     positive = guess > 0

@@ -38,7 +38,7 @@ def main() -> None:
         at_trigger = Reference.query(box, [(*front, *trigger) for front in fronts])
         for rounds in (0, ROUNDS):
             extraction = seqray.extract(box, counterexamples=rounds, seed=options.seed)
-            best = extraction.best()
+            best = extraction.best(purpose="reading")
             distance = prefix_distances(at_trigger, best)[at_trigger.tree.node_of_word].max()
             rows.append(
                 {
