@@ -40,11 +40,20 @@ def random_layout(seed=0, *, words=None, n_classes=1, leaks=False, remembered=0.
 
 
 def random_numbers(layout, seed=0):
-    """Draw logarithms of probabilities; they need not sum to 1."""
+    """Draw logarithms of probabilities; they need not sum to 1. There is none beyond the states."""
     rng = np.random.default_rng(seed)
-    begin = int(layout.sizes[layout.contexts.start])
-    shapes = (layout.n_rows, layout.n_outcomes), layout.n_moves, begin
-    return FitNumbers(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
+    size, has_state = layout.max_size, layout.has_state
+    shapes = (
+        (layout.n_rows, layout.n_outcomes),
+        (len(layout.pairs), size, size),
+        (len(layout.contexts), size),
+        int(layout.sizes[layout.contexts.start]),
+    )
+    numbers = FitNumbers(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
+    numbers.entry[~has_state] = -np.inf
+    for matrix, target in zip(numbers.moves, layout.pairs[:, 2], strict=True):
+        matrix[:, ~has_state[target]] = -np.inf
+    return numbers
 
 
 def shares(rows):
@@ -55,8 +64,6 @@ def shares(rows):
 
 def slow_predictions(layout, logarithms, codes):
     """Return what comes next after each prefix of a word, one symbol after the other."""
-    entries = layout.entries(np.asarray(logarithms.moves, float))
-    matrices = layout.matrices(np.asarray(logarithms.moves, float))
     state, context, rows = shares(logarithms.begin), layout.contexts.start, []
     for position in range(len(codes) + 1):
         group = (position >= layout.position_begins).sum() * len(layout.contexts) + context
@@ -68,9 +75,9 @@ def slow_predictions(layout, logarithms, codes):
         given = state * emission[:, codes[position]] / rows[-1][codes[position]]
         pair = layout.pair_of[context, codes[position]]
         context = layout.contexts.next_context[context, codes[position]]
-        state = shares(entries[context, : layout.sizes[context]])
+        state = shares(logarithms.entry[context, : layout.sizes[context]])
         if pair >= 0:
-            state = given @ shares(matrices[pair])
+            state = given @ shares(layout.matrix(logarithms.moves, pair))
 
 
 def fixed_length_box(length=4):

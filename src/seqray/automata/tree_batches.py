@@ -54,6 +54,12 @@ class TreeBatch:
         return int(self.cell_counts.sum(dtype=np.int64))
 
     @cached_property
+    def visits(self) -> FloatArray:
+        """How often each node is visited, shape ``(n_nodes,)``."""
+        nodes = self.cells // self.n_columns
+        return np.bincount(nodes, self.cell_counts, len(self.nodes)).astype(np.float64)
+
+    @cached_property
     def counts(self) -> FloatArray:
         """How often each symbol, and last the end, follows each node.
 

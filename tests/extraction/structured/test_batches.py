@@ -3,7 +3,7 @@ import pytest
 
 from seqray.automata.tree_batches import Corpus
 from seqray.automata.words import Alphabet
-from seqray.extraction.structured.batches import GroupedCorpus, Runs
+from seqray.extraction.structured.batches import MAX_COPIED_NUMBERS, GroupedCorpus, Runs
 from structured_fits import random_layout, random_words
 
 CHOSEN = np.arange(5, 30)
@@ -53,12 +53,13 @@ def test_levels_cover_all_nodes_and_their_runs_all_of_a_level(grouped):
         end = level.nodes.stop
         here = batch.nodes[level.nodes]
         assert set(tree.depth[here].tolist()) == {depth}
-        pairs = [-1] * level.n_forgetful
-        for pair, first, last in level.pairs:
+        pairs = [-1] * level.n_forgetful + level.few.tolist()
+        for pair, first, last in level.runs:
             assert first == len(pairs)
             pairs += [pair] * (last - first)
         assert pairs == pair_of_node[level.nodes].tolist()
-        for parent, nodes in level.families.each():
+        for parent, some in level.families.each():
+            nodes = level.families.nodes[some]
             assert set(batch.parents[level.nodes][nodes].tolist()) == {parent}
         assert sorted(level.families.nodes.tolist()) == list(range(len(here)))
     assert end == len(batch.nodes)
@@ -72,13 +73,27 @@ def test_runs_cover_the_nodes_that_they_are_for(grouped):
     for runs, keys, nodes in (
         (batch.by_group, groups, range(n)),
         (batch.by_pair, pairs, np.flatnonzero(pairs >= 0)),
-        (batch.by_step.each(), batch.steps, range(1, n)),
-        (batch.by_entry.each(), batch.contexts, np.flatnonzero(pairs == -1)),
+        (batch.by_step, batch.steps, range(1, n)),
+        (batch.by_entry, batch.contexts, np.flatnonzero(pairs == -1)),
     ):
-        assert len({key for key, _ in runs}) == len(runs)
-        for key, some in runs:
-            assert set(keys[some].tolist()) == {key}
-        assert sorted(int(node) for _, some in runs for node in some) == list(nodes)
+        assert len(set(runs.keys.tolist())) == len(runs.keys) == len(list(runs.each()))
+        for key, some in runs.each():
+            assert set(keys[runs.nodes[some]].tolist()) == {key}
+        assert sorted(runs.nodes.tolist()) == list(nodes)
+
+
+def test_a_pair_has_a_run_of_its_own_where_it_leads_to_many_nodes_of_a_level():
+    words = random_words(5000, max_length=9)
+    layout = random_layout(words=words, remembered=0.7, max_size=40)
+    min_run = max(2, MAX_COPIED_NUMBERS // layout.max_size**2)
+    kinds = set()
+    for level in GroupedCorpus(layout, Corpus(words)).batch(np.arange(5000)).levels:
+        _, counts = np.unique(level.few, return_counts=True)
+        assert (counts < min_run).all()
+        assert all(last - first >= min_run for _, first, last in level.runs)
+        kinds |= {bool(len(level.few)), bool(level.runs)}
+    assert min_run > 1
+    assert kinds == {True, False}
 
 
 def test_the_columns_of_a_step_are_the_emissions_of_its_symbol(grouped):
@@ -103,7 +118,7 @@ def test_sums_over_runs_are_those_of_their_nodes():
 
 def test_no_nodes_have_no_sums():
     runs = Runs.by(np.arange(3), np.empty(0, np.int64))
-    assert runs.each() == []
+    assert list(runs.each()) == []
     assert runs.sums(np.empty((0, 2))).shape == (0, 2)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from seqray.automata.tree_batches import Corpus
+from seqray.extraction.structured import batches
 from seqray.extraction.structured.batches import GroupedCorpus
 from seqray.extraction.structured.gradient import FitNumbers, gradient, predictions, tables
 from structured_fits import random_layout, random_numbers, random_words, slow_predictions
@@ -26,12 +27,12 @@ class Case:
         self.words = np.arange(8)
         self.batch = self.grouped.batch(self.words)
         n_nodes = len(self.grouped.corpus.tree)
-        self.rows = np.random.default_rng(seed).dirichlet(np.ones(self.layout.n_outcomes), n_nodes)
+        rows = np.random.default_rng(seed).dirichlet(np.ones(self.layout.n_outcomes), n_nodes)
+        self.rows = rows.astype(np.float32)
 
     def gradient(self):
-        known = tables(self.layout, self.logarithms, self.columns)
-        follows = (self.rows[self.batch.nodes] * self.batch.visits).astype(np.float32)
-        return gradient(self.layout, known, self.columns, self.batch, follows)
+        known = tables(self.logarithms, self.columns)
+        return gradient(self.layout, known, self.columns, self.batch, self.rows)
 
     def slow_loss(self, logarithms):
         """Return the mean cross-entropy over all prefixes of all words, one by one."""
@@ -62,7 +63,7 @@ def test_cases_have_all_that_a_layout_can_have():
 
 
 def test_predictions_are_those_of_reading_symbol_after_symbol(case):
-    known = tables(case.layout, case.logarithms, case.columns)
+    known = tables(case.logarithms, case.columns)
     predicted = predictions(case.layout, known, case.batch)
     words = case.grouped.corpus.tree.words(case.batch.nodes)
     for row, word in zip(predicted, words, strict=True):
@@ -110,9 +111,27 @@ def test_a_gradient_by_logarithms_sums_to_0_over_what_sums_to_1(case):
     slopes = case.gradient()[1]
     np.testing.assert_allclose(slopes.emission.sum(axis=1), 0, atol=1e-6)
     assert slopes.begin.sum() == pytest.approx(0, abs=1e-6)
-    for target in case.layout.targets:
-        rows = slopes.moves[target.numbers].reshape(target.n_rows, target.n_columns)
-        np.testing.assert_allclose(rows.sum(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(slopes.moves.sum(axis=2), 0, atol=1e-6)
+    np.testing.assert_allclose(slopes.entry.sum(axis=1), 0, atol=1e-6)
+
+
+def test_what_is_beyond_the_states_of_a_context_stays_as_it_is(case):
+    _, slopes = case.gradient()
+    for numbers, slope in zip(case.logarithms, slopes, strict=True):
+        assert not slope[np.isneginf(numbers)].any()
+
+
+def test_few_and_many_nodes_of_a_matrix_are_multiplied_alike(monkeypatch):
+    results = []
+    for max_copied in (0, 10**9):
+        monkeypatch.setattr(batches, "MAX_COPIED_NUMBERS", max_copied)
+        case = Case(*CASES[0])
+        case.batch = case.grouped.batch(np.arange(30))
+        assert any(level.runs for level in case.batch.levels) == (max_copied == 0)
+        results.append(case.gradient())
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
+    for one, other in zip(results[0][1], results[1][1], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_all_words_together_have_the_mean_gradient_of_their_batches():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,7 +62,7 @@ def test_prefixes_that_go_on_alike_share_a_state():
         assert sorted(order) == [0, 1]
         np.testing.assert_allclose(own, rows[order], atol=1e-2)
     for (origin, symbol, target), matrix in zip(
-        layout.pairs.tolist(), layout.matrices(logarithms.moves), strict=True
+        layout.pairs.tolist(), logarithms.moves, strict=True
     ):
         if layout.contexts.endings[origin] in ((0,), (1,)):
             follows = matrix.argmax(axis=1)
@@ -80,10 +82,18 @@ def test_all_guesses_are_probabilities_above_0(begins):
     assert logarithms.emission.shape == (layout.n_rows, 4)
     np.testing.assert_allclose(np.exp(logarithms.emission).sum(axis=1), 1, atol=1e-5)
     assert np.exp(logarithms.begin).max() == 1
-    for row, size in zip(layout.entries(np.exp(logarithms.moves)), layout.sizes, strict=True):
-        assert row[:size].sum() == pytest.approx(1, abs=1e-4)
-    for matrix in layout.matrices(np.exp(logarithms.moves)):
-        assert (np.abs(matrix.sum(axis=1) - 1) < 0.11).all()
+    np.testing.assert_allclose(np.exp(logarithms.entry).sum(axis=1), 1, atol=1e-4)
+    assert (np.abs(np.exp(logarithms.moves).sum(axis=2) - 1) < 0.11).all()
+
+
+def test_there_is_nothing_beyond_the_states_of_a_context():
+    words = FitWords(drawn(leaking_box()), leaks=True)
+    layout = layout_of(words, size=3, max_length=2)
+    layout = replace(layout, sizes=np.where(np.arange(len(layout.sizes)) % 2, 3, 2))
+    logarithms = guessed(words, layout)
+    np.testing.assert_array_equal(np.isfinite(logarithms.entry), layout.has_state)
+    for matrix, target in zip(logarithms.moves, layout.pairs[:, 2].tolist(), strict=True):
+        assert (np.isfinite(matrix) == layout.has_state[target]).all()
 
 
 def test_the_same_seed_guesses_the_same():

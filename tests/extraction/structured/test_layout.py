@@ -16,38 +16,9 @@ def layout(request):
     return request.param
 
 
-def test_matrices_and_entries_tile_all_numbers(layout):
-    numbers = np.arange(layout.n_moves)
-    entries = layout.entries(numbers + 1)
-    parts = [matrix.ravel() for matrix in layout.matrices(numbers)]
-    parts += [row[:size] - 1 for row, size in zip(entries, layout.sizes, strict=True)]
-    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), numbers)
-    beyond = np.arange(layout.max_size) >= layout.sizes[:, None]
-    assert not entries[beyond].any()
-
-
-def test_the_matrices_to_one_context_lie_together_after_its_entry(layout):
-    numbers = np.arange(layout.n_moves)
-    end = 0
-    for context, target in enumerate(layout.targets):
-        assert target.numbers.start == end == layout.entry_offsets[context]
-        end = target.numbers.stop
-        assert end - target.numbers.start == target.n_rows * target.n_columns
-        assert target.n_columns == layout.sizes[context]
-        rows = numbers[target.numbers].reshape(target.n_rows, target.n_columns)
-        own = np.flatnonzero(layout.pairs[:, 2] == context)
-        matrices = [layout.matrices(numbers)[pair] for pair in own]
-        entry = layout.entries(numbers)[context, : target.n_columns]
-        np.testing.assert_array_equal(rows, np.vstack([entry, *matrices]))
-    assert end == layout.n_moves
-
-
-def test_matrices_are_views(layout):
-    numbers = np.zeros(layout.n_moves)
-    for i, matrix in enumerate(layout.matrices(numbers)):
-        matrix[:] = i + 1
-    total = sum((i + 1) * n * m for i, (n, m) in enumerate(layout.pair_shapes.tolist()))
-    assert numbers.sum() == total
+def test_a_context_has_the_first_of_all_places_for_states(layout):
+    for has_state, size in zip(layout.has_state, layout.sizes.tolist(), strict=True):
+        assert has_state.tolist() == [True] * size + [False] * (layout.max_size - size)
 
 
 def test_every_pair_that_remembers_has_a_matrix_of_the_right_shape(layout):
@@ -57,8 +28,11 @@ def test_every_pair_that_remembers_has_a_matrix_of_the_right_shape(layout):
         assert layout.pair_of[context, symbol] == pair
         assert layout.contexts.next_context[context, symbol] == target
         shape = layout.sizes[context], layout.sizes[target]
-        assert layout.matrices(np.zeros(layout.n_moves))[pair].shape == shape
-        assert tuple(layout.pair_shapes[pair]) == shape
+        moves = np.arange(len(layout.pairs) * layout.max_size**2)
+        moves = moves.reshape(-1, layout.max_size, layout.max_size)
+        matrix = layout.matrix(moves, pair)
+        assert matrix.shape == shape
+        assert matrix[0, 0] == moves[pair, 0, 0]
 
 
 def test_groups_tile_the_rows_of_emissions(layout):
@@ -66,6 +40,7 @@ def test_groups_tile_the_rows_of_emissions(layout):
     rows = []
     for group in range(layout.n_classes * n_contexts):
         begin, end = layout.group_offsets[group : group + 2]
+        assert layout.rows_of(group) == slice(begin, end)
         assert end - begin == layout.group_sizes[group] == layout.sizes[group % n_contexts]
         rows += range(begin, end)
     assert rows == list(range(layout.n_rows))
@@ -103,5 +78,4 @@ def test_contexts_of_one_state_need_no_matrix():
     sizes = np.ones(len(contexts), np.int64)
     remembers = remembering_pairs(contexts, sizes, np.full((len(contexts), 2), 99.0), 1)
     layout = FitLayout(contexts, np.empty(0, np.int64), sizes, remembers, 3)
-    assert layout.matrices(np.zeros(layout.n_moves)) == []
-    assert layout.n_moves == len(contexts)
+    assert layout.pairs.shape == (0, 3)

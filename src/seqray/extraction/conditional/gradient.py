@@ -67,7 +67,7 @@ def fit_batches(
     size = min(batch_size, max(32, len(order) // 8))
     for begin in range(0, len(order), size):
         batch = corpus.batch(order[begin : begin + size])
-        visits = batch.counts.sum(axis=1) * possible[batch.nodes]
+        visits = batch.visits * possible[batch.nodes]
         follows = reference.next_symbol[:, batch.nodes].T
         if max_stay is not None:
             follows = with_elsewhere(follows / max_stay)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +12,11 @@ import numpy as np
 
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.extraction.structured.layout import FitLayout
-from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
+
+MAX_COPIED_NUMBERS = 4096
+"""A matrix is copied for each node that it leads to on a level, if that copies at most so many
+numbers: for few nodes this is cheaper than a product of their own."""
 
 
 class Runs(NamedTuple):
@@ -34,20 +39,21 @@ class Runs(NamedTuple):
             return values
         return np.asarray(np.add.reduceat(values, self.begins, axis=0))
 
-    def each(self) -> list[tuple[int, IntArray]]:
-        """Return the key and the nodes of each run."""
+    def each(self) -> Iterator[tuple[int, slice]]:
+        """Yield the key of each run, and where it is among the nodes."""
         bounds = pairwise([*self.begins.tolist(), len(self.nodes)])
-        runs = zip(self.keys.tolist(), bounds, strict=True)
-        return [(key, self.nodes[begin:end]) for key, (begin, end) in runs]
+        for key, (begin, end) in zip(self.keys.tolist(), bounds, strict=True):
+            yield key, slice(begin, end)
 
 
 class GroupLevel(NamedTuple):
     """The nodes of one level of a batch, below the root."""
 
     nodes: slice
-    pairs: list[tuple[int, int, int]]  # each pair that remembers, and its nodes, from the first
     n_forgetful: int  # forgetful transitions lead to so many of the nodes, the first ones
-    families: Runs  # the nodes by their parent, from the first
+    few: IntArray  # the pairs of the next nodes, each of which leads to few of them
+    runs: list[tuple[int, int, int]]  # each other pair and its nodes, counted from the first
+    families: Runs  # the nodes by their parent, counted from the first
 
 
 class GroupBatch(NamedTuple):
@@ -76,8 +82,8 @@ class GroupBatch(NamedTuple):
     steps: IntArray
     contexts: IntArray
     levels: list[GroupLevel]
-    by_group: list[tuple[int, IntArray]]
-    by_pair: list[tuple[int, IntArray]]
+    by_group: Runs
+    by_pair: Runs
     by_step: Runs
     by_entry: Runs
 
@@ -143,19 +149,16 @@ def _sorted(layout: FitLayout, table: StepTable, batch: TreeBatch, groups: IntAr
     parents[0] = symbols[0] = 0
     pairs = layout.pair_of[groups[parents] % n_contexts, symbols]
     levels = np.repeat(np.arange(len(batch.sizes)), batch.sizes)
-    order = np.lexsort((pairs, levels))
+    is_many = _is_many(layout, levels * (len(layout.pairs) + 1) + pairs + 1) & (pairs >= 0)
+    order = np.lexsort((pairs, is_many, levels))
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    parents, pairs, groups, symbols = (
-        place[parents[order]],
-        pairs[order],
-        groups[order],
-        symbols[order],
-    )
+    parents, is_many = place[parents[order]], is_many[order]
+    pairs, groups, symbols = (each[order] for each in (pairs, groups, symbols))
     steps = np.searchsorted(table.steps, groups[parents] * layout.n_symbols + symbols)
     inner = np.arange(1, n)
     contexts = groups % n_contexts
-    visits = batch.counts.sum(axis=1)[order] / batch.n_letters
+    visits = batch.visits[order] / batch.n_letters
     bounds = pairwise(np.cumsum(batch.sizes).tolist())
     return GroupBatch(
         batch.nodes[order],
@@ -163,19 +166,27 @@ def _sorted(layout: FitLayout, table: StepTable, batch: TreeBatch, groups: IntAr
         parents,
         steps,
         contexts,
-        [_level(slice(*each), pairs, parents) for each in bounds],
-        Runs.by(groups, np.arange(n)).each(),
-        Runs.by(pairs, inner[pairs[1:] >= 0]).each(),
+        [_level(slice(*each), pairs, is_many, parents) for each in bounds],
+        Runs.by(groups, np.arange(n)),
+        Runs.by(pairs, inner[pairs[1:] >= 0]),
         Runs.by(steps, inner),
         Runs.by(contexts, inner[pairs[1:] < 0]),
     )
 
 
-def _level(nodes: slice, pairs: IntArray, parents: IntArray) -> GroupLevel:
-    """Return one level; its nodes are sorted by pair, those without one first."""
+def _is_many(layout: FitLayout, keys: IntArray) -> BoolArray:
+    """Whether there are so many nodes with the same key that one product of matrices pays."""
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.asarray(counts >= max(2, MAX_COPIED_NUMBERS // layout.max_size**2))[which]
+
+
+def _level(nodes: slice, pairs: IntArray, is_many: BoolArray, parents: IntArray) -> GroupLevel:
+    """Return one level; those of its nodes that no pair leads to come first, then few by few."""
     own = pairs[nodes]
-    n_forgetful = int(np.searchsorted(own, 0))
-    bounds = n_forgetful + np.flatnonzero(np.diff(own[n_forgetful:], prepend=-1))
+    n_few = len(own) - int(is_many[nodes].sum())
+    n_forgetful = int(np.searchsorted(own[:n_few], 0))
+    bounds = n_few + np.flatnonzero(np.diff(own[n_few:], prepend=-1))
     runs = pairwise([*bounds.tolist(), len(own)])
     families = Runs.by(parents[nodes], np.arange(len(own)))
-    return GroupLevel(nodes, [(int(own[i]), i, j) for i, j in runs], n_forgetful, families)
+    few = own[n_forgetful:n_few]
+    return GroupLevel(nodes, n_forgetful, few, [(int(own[i]), i, j) for i, j in runs], families)

@@ -39,17 +39,15 @@ def to_automaton(
     begins = layout.group_offsets[groups]
     rows = np.repeat(begins - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     emission = _ending(softmax(logarithms.emission.astype(np.float64)), layout.n_symbols)
-    moves = _probabilities(layout, logarithms.moves)
-    entries = layout.entries(moves)
-    entry = np.concatenate([entries[c, :n] for c, n in zip(places.contexts, sizes, strict=True)])
+    entry = softmax(logarithms.entry.astype(np.float64))[places.contexts]
     columns = emission[rows]
     return StructuredAutomaton(
         alphabet,
         Grouping(places.next_group, sizes, 0),
         softmax(logarithms.begin.astype(np.float64)),
         columns[:, : layout.n_symbols + 1],
-        entry,
-        _matrices(layout, places, groups, emission, moves),
+        entry[layout.has_state[places.contexts]],
+        _matrices(layout, places, groups, emission, logarithms.moves),
         columns[:, -1] if layout.n_outcomes > layout.n_symbols + 1 else None,
     )
 
@@ -80,31 +78,23 @@ def _ending(emission: FloatArray, end: int) -> FloatArray:
     return np.asarray(emission / emission.sum(axis=1, keepdims=True))
 
 
-def _probabilities(layout: FitLayout, moves: FloatArray) -> FloatArray:
-    """Return the probabilities of all matrices and entries."""
-    probabilities = np.empty(len(moves))
-    for target in layout.targets:
-        rows = moves[target.numbers].reshape(target.n_rows, target.n_columns)
-        probabilities[target.numbers] = softmax(rows.astype(np.float64)).ravel()
-    return probabilities
-
-
 def _matrices(
     layout: FitLayout, places: _Places, groups: IntArray, emission: FloatArray, moves: FloatArray
 ) -> PairMatrices:
     """Return the matrices of the remembering transitions; groups at several positions share them.
 
-    A matrix is the emission of its symbol, row by row, times the moves.
+    A matrix is the emission of its symbol, row by row, times the moves, given by logarithms.
     """
     pairs = layout.pair_of[places.contexts]
     origins, symbols = np.nonzero(pairs >= 0)
     keys = groups[origins] * len(layout.pairs) + pairs[origins, symbols]
     distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)  # pair by pair, so that matrices that nobody shares need no number
-    matrices, flat = layout.matrices(moves), []
+    flat = []
     for key in distinct[order].tolist():
         group, pair = divmod(key, len(layout.pairs))
-        rows = slice(int(layout.group_offsets[group]), int(layout.group_offsets[group + 1]))
-        flat.append((emission[rows, layout.pairs[pair, 1], None] * matrices[pair]).ravel())
+        rows = layout.rows_of(group)
+        matrix = softmax(layout.matrix(moves, pair).astype(np.float64))
+        flat.append((emission[rows, layout.pairs[pair, 1], None] * matrix).ravel())
     values = np.concatenate(flat) if flat else np.empty(0)
     return PairMatrices(origins, symbols, values, np.argsort(order)[which])

@@ -71,7 +71,7 @@ class FitWords:
     ) -> tuple[FloatArray, GroupBatch]:
         grouped = GroupedCorpus(layout, self.corpus)
         batch = grouped.batch(np.arange(len(self.corpus)))
-        known = tables(layout, logarithms, grouped.table.columns(layout))
+        known = tables(logarithms, grouped.table.columns(layout))
         return predictions(layout, known, batch), batch
 
     def predicted_at(self, layout: FitLayout, logarithms: FitNumbers) -> FloatArray:
@@ -144,9 +144,8 @@ def fit_structured(
     for epoch in range(n_epochs):
         for at in rng.permutation(len(batches)):
             batch = batches[at]
-            known = tables(layout, logarithms, columns)
-            follows = rows[batch.nodes] * batch.visits
-            adam.step(logarithms, gradient(layout, known, columns, batch, follows)[1])
+            known = tables(logarithms, columns)
+            adam.step(logarithms, gradient(layout, known, columns, batch, rows)[1])
             if progress is not None:
                 progress(adam.n_done, adam.n_steps)
         if (epoch + 1) % max(1, n_epochs // settings.n_checks) and epoch + 1 < n_epochs:

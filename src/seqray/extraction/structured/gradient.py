@@ -2,7 +2,7 @@
 
 A state emits a symbol, and then moves: ``u = v · emission / p`` is the state given the symbol,
 where ``p`` is its probability, and ``u · moves`` is the next state. Nodes that one matrix leads to
-are multiplied together.
+are multiplied together, or each with a copy of its matrix where they are few.
 """
 
 from __future__ import annotations
@@ -11,128 +11,198 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.extraction.conditional.gradient import (
-    MAX_SLOPE,
-    MIN_READ_PROBABILITY,
-    by_logarithm,
-    softmax,
-)
-from seqray.extraction.structured.batches import GroupBatch
+from seqray.extraction.conditional.gradient import MAX_SLOPE, MIN_READ_PROBABILITY
+from seqray.extraction.structured.batches import GroupBatch, GroupLevel
 from seqray.extraction.structured.layout import FitLayout
 from seqray.util.arrays import FloatArray, IntArray
 
+COPIED_AT_ONCE = 2**18
+"""How many numbers of matrices are copied at once: they stay in the processor's cache."""
+
 
 class FitNumbers(NamedTuple):
-    """Three arrays of numbers: logarithms of probabilities, these themselves, or a gradient.
+    """Four arrays of numbers: logarithms of probabilities, these themselves, or a gradient.
+
+    A context may have fewer states than the largest one. The logarithms of what it has not are
+    negative infinity.
 
     Parameters
     ----------
     emission
         Of each outcome in each state, ``(n_rows, n_outcomes)``.
     moves
-        Which state follows which: all matrices and entries, see `FitLayout`.
+        Which state follows which: the matrix of each pair, ``(n_pairs, max_size, max_size)``.
+    entry
+        In which state each context is entered where nothing is remembered,
+        ``(n_contexts, max_size)``.
     begin
         In which state of the first context a word begins.
     """
 
     emission: FloatArray
     moves: FloatArray
+    entry: FloatArray
     begin: FloatArray
 
 
 class _Passed(NamedTuple):
-    """What a batch's nodes have: states, the parent's state given the symbol, its probability."""
+    """What the nodes of a batch have, and their parents had.
+
+    Their states; the emissions of what was read, by the parent's states; the parent's state given
+    what was read, and the probability of that.
+    """
 
     states: FloatArray
+    columns: FloatArray
     given: FloatArray
     probability: FloatArray
 
 
 class Tables(NamedTuple):
-    """Probabilities, and what is looked up in them."""
+    """Probabilities, and the emissions of each step, ``(n_steps, max_size)``."""
 
     probabilities: FitNumbers
-    columns: FloatArray  # the emissions of each step, (n_steps, max_size)
-    matrices: list[FloatArray]
-    entries: FloatArray
+    columns: FloatArray
 
 
-def tables(layout: FitLayout, logarithms: FitNumbers, columns: IntArray) -> Tables:
+def tables(logarithms: FitNumbers, columns: IntArray) -> Tables:
     """Return the probabilities of logarithms; ``columns`` are those of the steps."""
-    emission, moves = softmax(logarithms.emission), np.empty_like(logarithms.moves)
-    for target in layout.targets:
-        rows = logarithms.moves[target.numbers].reshape(target.n_rows, target.n_columns)
-        moves[target.numbers] = softmax(rows).ravel()
-    numbers = FitNumbers(emission, moves, softmax(logarithms.begin))
-    of_steps = np.append(emission.ravel(), np.float32(0))[columns]
-    return Tables(numbers, of_steps, layout.matrices(moves), layout.entries(moves))
+    numbers = FitNumbers(*map(_softmax, logarithms))
+    return Tables(numbers, np.append(numbers.emission.ravel(), np.float32(0))[columns])
 
 
 def predictions(layout: FitLayout, known: Tables, batch: GroupBatch) -> FloatArray:
     """Return the probability of every outcome at each node, ``(n_nodes, n_outcomes)``."""
-    return _read(layout, known, batch, _forward(known, batch).states)
+    states = _forward(known, batch).states
+    predicted = np.empty((len(states), layout.n_outcomes), np.float32)
+    predicted[batch.by_group.nodes] = _read(layout, known, batch, states[batch.by_group.nodes])
+    return predicted
 
 
 def gradient(
-    layout: FitLayout, known: Tables, columns: IntArray, batch: GroupBatch, follows: FloatArray
+    layout: FitLayout, known: Tables, columns: IntArray, batch: GroupBatch, rows: FloatArray
 ) -> tuple[float, FitNumbers]:
     """Return the cross-entropy of a batch, in nats per symbol, and its gradient by logarithms.
 
-    ``follows`` says how often each outcome comes next at each node.
+    ``rows`` says what comes next at each node of the tree of all words.
     """
     passed = _forward(known, batch)
-    read = _read(layout, known, batch, passed.states) + np.float32(MIN_READ_PROBABILITY)
-    loss = -float(np.einsum("ij,ij->", follows, np.log(read)))
-    by_read = -follows / read
-    by_emission = np.zeros_like(known.probabilities.emission)
-    by_state = np.zeros_like(passed.states)
-    for group, nodes in batch.by_group:
-        rows = slice(int(layout.group_offsets[group]), int(layout.group_offsets[group + 1]))
-        size = rows.stop - rows.start
-        some = by_read[nodes]
-        by_state[nodes, :size] = some @ known.probabilities.emission[rows].T
-        by_emission[rows] = passed.states[nodes, :size].T @ some
+    by_emission, by_state = np.zeros_like(known.probabilities.emission), passed.states.copy()
+    loss = _emitted(layout, known, batch, rows, by_emission, by_state)
     by_column = _backward(known, batch, passed, by_state)
-    by_steps = batch.by_step.sums(by_column[batch.by_step.nodes])
     flat = np.append(by_emission.ravel(), np.float32(0))
-    flat[columns[batch.by_step.keys]] += by_steps
-    by_moves = _by_moves(layout, batch, passed, by_state)
-    by_begin = by_state[0, : len(known.probabilities.begin)]
-    by_probability = FitNumbers(flat[:-1].reshape(by_emission.shape), by_moves, by_begin)
-    return loss, _by_logarithms(layout, known.probabilities, by_probability)
+    flat[columns[batch.by_step.keys]] += batch.by_step.sums(by_column[batch.by_step.nodes])
+    by_entry = np.zeros_like(known.probabilities.entry)
+    by_entry[batch.by_entry.keys] = batch.by_entry.sums(by_state[batch.by_entry.nodes])
+    by_probability = FitNumbers(
+        flat[:-1].reshape(by_emission.shape),
+        _by_moves(known, batch, passed, by_state),
+        by_entry,
+        by_state[0, : len(known.probabilities.begin)],
+    )
+    return loss, FitNumbers(*map(_by_logarithm, known.probabilities, by_probability))
+
+
+def _softmax(logarithms: FloatArray) -> FloatArray:
+    """Return the softmax along the last axis.
+
+    The largest of all numbers is subtracted, not that of each row, and rows are summed by a product
+    of matrices: that is several times as fast for short rows. Those of a fit are never so different
+    that one of them vanishes.
+    """
+    probabilities: FloatArray = np.exp(logarithms - logarithms.max(initial=-np.inf))
+    probabilities /= np.maximum(_row_sums(probabilities), np.float32(1e-30))
+    return probabilities
+
+
+def _by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
+    """Return the gradient by the logarithms, from that by the probabilities."""
+    slopes = probabilities * by_probability
+    slopes -= probabilities * _row_sums(slopes)
+    return slopes
+
+
+def _row_sums(numbers: FloatArray) -> FloatArray:
+    """Return the sums along the last axis, which stays."""
+    return numbers @ np.ones((numbers.shape[-1], 1), numbers.dtype)
 
 
 def _forward(known: Tables, batch: GroupBatch) -> _Passed:
     """Read all nodes, level by level."""
-    n, size = len(batch.nodes), known.entries.shape[1]
-    states = np.zeros((n, size), np.float32)
-    states[0, : len(known.probabilities.begin)] = known.probabilities.begin
-    given = known.columns[batch.steps]
-    probability = np.ones((n, 1), np.float32)
+    numbers = known.probabilities
+    columns = known.columns.take(batch.steps, axis=0)
+    states, given = np.zeros_like(columns), np.empty_like(columns)
+    states[0, : len(numbers.begin)] = numbers.begin
+    probability = np.ones((len(states), 1), np.float32)
     for level in batch.levels:
-        here = level.nodes
-        given[here] *= states[batch.parents[here]]
-        total = given[here].sum(axis=1, keepdims=True) + np.float32(MIN_READ_PROBABILITY)
-        given[here] /= total
+        here, n_forgetful = level.nodes, level.n_forgetful
+        before = np.multiply(columns[here], states[batch.parents[here]], out=given[here])
+        total = _row_sums(before) + np.float32(MIN_READ_PROBABILITY)
+        before /= total
         probability[here] = total
-        before, after = given[here], states[here]
-        if level.n_forgetful:
-            after[: level.n_forgetful] = known.entries[batch.contexts[here][: level.n_forgetful]]
-        for pair, begin, end in level.pairs:
-            matrix = known.matrices[pair]
-            n_rows, n_columns = matrix.shape
-            np.matmul(before[begin:end, :n_rows], matrix, out=after[begin:end, :n_columns])
-    return _Passed(states, given, probability)
+        if n_forgetful:
+            states[here][:n_forgetful] = numbers.entry[batch.contexts[here][:n_forgetful]]
+        _multiply(before, numbers.moves, level, states[here])
+    return _Passed(states, columns, given, probability)
+
+
+def _multiply(
+    vectors: FloatArray,
+    matrices: FloatArray,
+    level: GroupLevel,
+    products: FloatArray,
+    *,
+    transposed: bool = False,
+) -> None:
+    """Multiply each vector of a level by the matrix of its pair; leave out forgetful ones."""
+    n_at_once = max(1, COPIED_AT_ONCE // vectors.shape[1] ** 2)
+    for begin in range(0, len(level.few), n_at_once):
+        copied = matrices.take(level.few[begin : begin + n_at_once], axis=0)
+        here = slice(level.n_forgetful + begin, level.n_forgetful + begin + len(copied))
+        if transposed:
+            np.matmul(copied, vectors[here, :, None], out=products[here, :, None])
+        else:
+            np.matmul(vectors[here, None], copied, out=products[here, None])
+    for pair, begin, end in level.runs:
+        matrix = matrices[pair].T if transposed else matrices[pair]
+        vectors[begin:end].dot(matrix, products[begin:end])
 
 
 def _read(layout: FitLayout, known: Tables, batch: GroupBatch, states: FloatArray) -> FloatArray:
-    """Return the probability of every outcome at each node."""
+    """Return the probability of every outcome for states sorted by group."""
     read = np.empty((len(states), layout.n_outcomes), np.float32)
-    for group, nodes in batch.by_group:
-        rows = slice(int(layout.group_offsets[group]), int(layout.group_offsets[group + 1]))
-        size = rows.stop - rows.start
-        read[nodes] = states[nodes, :size] @ known.probabilities.emission[rows]
+    for group, nodes in batch.by_group.each():
+        emission = known.probabilities.emission[layout.rows_of(group)]
+        np.matmul(states[nodes, : len(emission)], emission, out=read[nodes])
     return read
+
+
+def _emitted(
+    layout: FitLayout,
+    known: Tables,
+    batch: GroupBatch,
+    rows: FloatArray,
+    by_emission: FloatArray,
+    by_state: FloatArray,
+) -> float:
+    """Return the cross-entropy, and write its derivatives by emissions and by states.
+
+    ``by_state`` holds the states before.
+    """
+    order = batch.by_group.nodes
+    states = by_state[order]
+    read = _read(layout, known, batch, states) + np.float32(MIN_READ_PROBABILITY)
+    follows = rows[batch.nodes[order]] * batch.visits[order]
+    loss = -float(np.einsum("ij,ij->", follows, np.log(read)))
+    by_read = np.divide(follows, -read, out=follows)
+    slopes = np.zeros_like(states)
+    for group, nodes in batch.by_group.each():
+        here = layout.rows_of(group)
+        emission = known.probabilities.emission[here]
+        np.matmul(by_read[nodes], emission.T, out=slopes[nodes, : len(emission)])
+        np.matmul(states[nodes, : len(emission)].T, by_read[nodes], out=by_emission[here])
+    by_state[order] = slopes
+    return loss
 
 
 def _backward(
@@ -140,54 +210,27 @@ def _backward(
 ) -> FloatArray:
     """Add to the derivative by each state what its children bring; return that by their columns."""
     by_column = np.zeros_like(by_state)
+    matrices = known.probabilities.moves
     for level in reversed(batch.levels):
-        here, after = level.nodes, by_state[level.nodes]
-        change = np.zeros_like(after)
-        for pair, begin, end in level.pairs:
-            matrix = known.matrices[pair]
-            n_rows, n_columns = matrix.shape
-            np.matmul(after[begin:end, :n_columns], matrix.T, out=change[begin:end, :n_rows])
-        given = passed.given[here]
-        change -= np.einsum("ij,ij->i", change, given)[:, None]
+        here, given = level.nodes, passed.given[level.nodes]
+        change = np.empty_like(given)
+        _multiply(by_state[here], matrices, level, change, transposed=True)
         change[: level.n_forgetful] = 0
+        change -= np.einsum("ij,ij->i", change, given)[:, None]
         change /= passed.probability[here]
         np.clip(change, -MAX_SLOPE, MAX_SLOPE, out=change)
-        parents = batch.parents[here]
-        by_column[here] = change * passed.states[parents]
-        change *= known.columns[batch.steps[here]]
+        np.multiply(change, passed.states[batch.parents[here]], out=by_column[here])
+        change *= passed.columns[here]
         by_state[level.families.keys] += level.families.sums(change[level.families.nodes])
     return by_column
 
 
 def _by_moves(
-    layout: FitLayout, batch: GroupBatch, passed: _Passed, by_state: FloatArray
+    known: Tables, batch: GroupBatch, passed: _Passed, by_state: FloatArray
 ) -> FloatArray:
-    """Return the derivative by all matrices and entries."""
-    by_moves = np.zeros(layout.n_moves, np.float32)
-    matrices = layout.matrices(by_moves)
-    for pair, nodes in batch.by_pair:
-        n_rows, n_columns = matrices[pair].shape
-        given, after = passed.given[nodes, :n_rows], by_state[nodes, :n_columns]
-        np.matmul(given.T, after, out=matrices[pair])
-    entered = batch.by_entry.sums(by_state[batch.by_entry.nodes])
-    for context, row in zip(batch.by_entry.keys.tolist(), entered, strict=True):
-        begin, size = int(layout.entry_offsets[context]), int(layout.sizes[context])
-        by_moves[begin : begin + size] += row[:size]
+    """Return the derivative by all matrices."""
+    by_moves = np.zeros_like(known.probabilities.moves)
+    given, after = passed.given[batch.by_pair.nodes], by_state[batch.by_pair.nodes]
+    for pair, nodes in batch.by_pair.each():
+        given[nodes].T.dot(after[nodes], by_moves[pair])
     return by_moves
-
-
-def _by_logarithms(
-    layout: FitLayout, probabilities: FitNumbers, by_probability: FitNumbers
-) -> FitNumbers:
-    """Return the gradient by the logarithms, from that by the probabilities."""
-    moves = np.empty_like(probabilities.moves)
-    for target in layout.targets:
-        shape = target.n_rows, target.n_columns
-        rows = probabilities.moves[target.numbers].reshape(shape)
-        slopes = by_probability.moves[target.numbers].reshape(shape)
-        moves[target.numbers] = by_logarithm(rows, slopes).ravel()
-    return FitNumbers(
-        by_logarithm(probabilities.emission, by_probability.emission),
-        moves,
-        by_logarithm(probabilities.begin, by_probability.begin),
-    )

@@ -62,9 +62,17 @@ def first_guess(layout: FitLayout, followed: Followed, rng: np.random.Generator)
     begin = np.full(int(layout.sizes[layout.contexts.start]), 1e-3)
     begin[clusters[0]] = 1
     emission = _emission(layout, followed, groups, clusters)
-    moves = _moves(layout, followed, contexts, clusters, rng)
-    logarithms = (np.log(np.maximum(each, MIN_PROBABILITY)) for each in (emission, moves, begin))
-    return FitNumbers(*(each.astype(np.float32) for each in logarithms))
+    moves, entry = _moves(layout, followed, contexts, clusters, rng)
+    logarithms = FitNumbers(*(_logarithms(each) for each in (emission, moves, entry, begin)))
+    logarithms.entry[~layout.has_state] = -np.inf
+    is_state = np.broadcast_to(layout.has_state[layout.pairs[:, 2], None], moves.shape)
+    logarithms.moves[~is_state] = -np.inf
+    return logarithms
+
+
+def _logarithms(probabilities: FloatArray) -> FloatArray:
+    """Return logarithms in float32; none is too small to change."""
+    return np.log(np.maximum(probabilities, MIN_PROBABILITY)).astype(np.float32)
 
 
 def _clusters(
@@ -144,28 +152,26 @@ def _moves(
     contexts: IntArray,
     clusters: IntArray,
     rng: np.random.Generator,
-) -> FloatArray:
-    """Return which cluster follows which: every matrix and entry, see `FitLayout`."""
-    tree = followed.tree
+) -> tuple[FloatArray, FloatArray]:
+    """Return which cluster follows which: every matrix, and every entry."""
+    tree, size = followed.tree, layout.max_size
     nodes = np.arange(1, len(tree))
     parents, symbols = tree.parent[nodes], tree.symbol[nodes]
     flow = followed.visits[parents] * followed.rows[parents, symbols]
-    targets = contexts[nodes]
-    entered = layout.entry_offsets[targets] + clusters[nodes]
-    entries = layout.entries(np.bincount(entered, flow, layout.n_moves).astype(float))
-    entries += (0.01 * entries.sum(axis=1, keepdims=True) + 1e-9) / layout.sizes[:, None]
+    shape = len(layout.contexts), size
+    entered = contexts[nodes] * size + clusters[nodes]
+    entered_by = np.bincount(entered, flow, shape[0] * size).reshape(shape).astype(float)
+    entered_by += (0.01 * entered_by.sum(axis=1, keepdims=True) + 1e-9) / layout.sizes[:, None]
+    entry = _shares(entered_by * layout.has_state)
     pairs = layout.pair_of[contexts[parents], symbols]
     kept = np.flatnonzero(pairs >= 0)
-    where = layout.pair_offsets[pairs[kept]] + clusters[nodes[kept]]
-    where += clusters[parents[kept]] * layout.sizes[targets[kept]]
-    moves = np.bincount(where, flow[kept], layout.n_moves).astype(float)
-    for i, matrix in enumerate(layout.matrices(moves)):
-        prior = matrix.sum(axis=0) + _shares(entries[layout.pairs[i, 2], : matrix.shape[1]])
-        smooth = matrix + _shares(prior) * np.maximum(0.1 * matrix.sum(axis=1, keepdims=True), 1)
-        matrix[:] = _shares(smooth) * rng.uniform(0.9, 1.1, matrix.shape)
-    for begin, size, entry in zip(layout.entry_offsets, layout.sizes, entries, strict=True):
-        moves[begin : begin + size] = _shares(entry[:size])
-    return moves
+    where = (pairs[kept] * size + clusters[parents[kept]]) * size + clusters[nodes[kept]]
+    n_pairs = len(layout.pairs)
+    counts = np.bincount(where, flow[kept], n_pairs * size**2).reshape(n_pairs, size, size)
+    prior = _shares(counts.sum(axis=1) + entry[layout.pairs[:, 2]])[:, None]
+    moves = _shares(counts + prior * np.maximum(0.1 * counts.sum(axis=2, keepdims=True), 1))
+    moves *= rng.uniform(0.9, 1.1, moves.shape)
+    return moves, entry
 
 
 def _shares(numbers: FloatArray) -> FloatArray:

@@ -2,13 +2,13 @@
 
 A group is a context, or one for each position class. Groups of one context have the same number of
 states and share the matrices that say which state follows which; each has its own emissions.
+All matrices are stored as if every context had as many states as the largest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +16,6 @@ from seqray.automata.tree import PrefixTree
 from seqray.extraction.structured.contexts import Contexts
 from seqray.extraction.structured.positions import classes_of
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
-
-
-class TargetMatrices(NamedTuple):
-    """Where the matrices that lead to one context lie among all numbers, one row after the other.
-
-    The first row is the entry of the context.
-    """
-
-    numbers: slice
-    n_rows: int
-    n_columns: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,20 +78,20 @@ class FitLayout:
         """How many states each group has."""
         return np.tile(self.sizes, self.n_classes)
 
+    def rows_of(self, group: int) -> slice:
+        """Return where the emissions of a group are."""
+        return slice(int(self.group_offsets[group]), int(self.group_offsets[group + 1]))
+
     def groups(self, tree: PrefixTree) -> IntArray:
         """Return the group of each node of a tree."""
         classes = classes_of(tree.depth, self.position_begins)
         return classes * len(self.contexts) + self.contexts.of_nodes(tree)
 
-    # The matrices, by the context they lead to ----------------------------------------------------
-
     @cached_property
     def pairs(self) -> IntArray:
-        """The pairs that remember as ``context, symbol, target``, by target: ``(n_pairs, 3)``."""
+        """The pairs that remember, as ``context, symbol, target``: ``(n_pairs, 3)``."""
         origins, symbols = np.nonzero(self.remembers)
-        targets = self.contexts.next_context[origins, symbols]
-        order = np.argsort(targets, kind="stable")
-        return np.stack([origins, symbols, targets], axis=1)[order]
+        return np.stack([origins, symbols, self.contexts.next_context[origins, symbols]], axis=1)
 
     @cached_property
     def pair_of(self) -> IntArray:
@@ -112,49 +101,14 @@ class FitLayout:
         return table
 
     @cached_property
-    def pair_shapes(self) -> IntArray:
-        """The shape of each pair's matrix, ``(n_pairs, 2)``."""
-        return self.sizes[self.pairs[:, [0, 2]]]
+    def has_state(self) -> BoolArray:
+        """Which of ``max_size`` places each context has a state at: the first ones."""
+        return np.arange(self.max_size) < self.sizes[:, None]
 
-    @cached_property
-    def targets(self) -> list[TargetMatrices]:
-        """Where the matrices that lead to each context lie."""
-        origin_sizes, targets = self.sizes[self.pairs[:, 0]], self.pairs[:, 2]
-        n_rows = 1 + np.bincount(targets, origin_sizes, len(self.sizes)).astype(np.int64)
-        ends = np.cumsum(n_rows * self.sizes)
-        begins = ends - n_rows * self.sizes
-        return [
-            TargetMatrices(slice(*each[:2]), *each[2:])
-            for each in zip(*(x.tolist() for x in (begins, ends, n_rows, self.sizes)), strict=True)
-        ]
-
-    @cached_property
-    def pair_offsets(self) -> IntArray:
-        """Where the numbers of each pair's matrix begin."""
-        lengths = self.pair_shapes.prod(axis=1)
-        n_entries = np.cumsum(self.sizes)[self.pairs[:, 2]]  # entries up to the pair's own target
-        return np.asarray(np.cumsum(lengths) - lengths + n_entries)
-
-    @cached_property
-    def entry_offsets(self) -> IntArray:
-        """Where the entry of each context begins."""
-        return np.array([each.numbers.start for each in self.targets])
-
-    @property
-    def n_moves(self) -> int:
-        """How many numbers all matrices and entries have."""
-        return int(self.targets[-1].numbers.stop)
-
-    def matrices(self, moves: FloatArray) -> list[FloatArray]:
-        """Return every pair's matrix, as a view of the numbers."""
-        bounds = zip(self.pair_offsets.tolist(), self.pair_shapes.tolist(), strict=True)
-        return [moves[at : at + n * m].reshape(n, m) for at, (n, m) in bounds]
-
-    def entries(self, moves: FloatArray) -> FloatArray:
-        """Return the entry of each context, filled up with 0, ``(n_contexts, max_size)``."""
-        inside = np.arange(self.max_size) < self.sizes[:, None]
-        where = self.entry_offsets[:, None] + np.arange(self.max_size)
-        return np.where(inside, moves[np.minimum(where, len(moves) - 1)], 0)
+    def matrix(self, moves: FloatArray, pair: int) -> FloatArray:
+        """Return the matrix of a pair, of all of them: without what is beyond its states."""
+        context, _, target = self.pairs[pair].tolist()
+        return moves[pair, : self.sizes[context], : self.sizes[target]]
 
 
 def remembering_pairs(
