@@ -168,8 +168,11 @@ class StructuredSettings:
         There are no copies where the divergence of a rank, in bits per symbol, is this small. They
         do not grow any more where theirs is this small a share of the box's entropy, or where it
         fell by less than this share.
-    n_epochs, min_steps
-        How often a fit reads all words, and how many steps it takes at least.
+    max_behind
+        A structure is tried no further if its divergence is this many times that of the nearest.
+    n_epochs, min_epochs, max_reads, min_steps
+        How often a fit reads all words: fewer times where it would read more prefixes than
+        ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.
     learning_rate
         The largest learning rate of a fit.
     batch_prefixes, max_batches, min_batches
@@ -186,8 +189,8 @@ class StructuredSettings:
     """
 
     max_states: tuple[int, ...] = (12, 32, 64)
-    word_factors: tuple[float, ...] = (1, 4, 10)
-    max_prefixes: int = 1_600_000
+    word_factors: tuple[float, ...] = (1, 4, 20)
+    max_prefixes: int = 4_000_000
     n_contexts: int = 1000
     max_contexts: tuple[int, ...] = (8, 2, 1)
     visits_per_state: float = 50
@@ -196,11 +199,14 @@ class StructuredSettings:
     exact_bits: float = 1e-4
     small_share: float = 0.0002
     min_gain: float = 0.08
+    max_behind: float = 1.2
     n_epochs: int = 5
+    min_epochs: int = 2
+    max_reads: int = 8_000_000
     min_steps: int = 150
     learning_rate: float = 0.2
     batch_prefixes: int = 16_000
-    max_batches: int = 80
+    max_batches: int = 120
     min_batches: int = 8
     n_checks: int = 5
     max_rise: float = 1.1

@@ -108,7 +108,9 @@ def _fits(
             return
         reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
-        some = [each.structure for each in ranked[: 1 + len(ranked) // 2]]
+        most = settings.max_behind * before
+        near = [each.structure for each in ranked if each.fitted.divergence <= most]
+        some = near[: 1 + len(ranked) // 2]
         ranked = nearest_first([Candidate(each, fit(each, size)) for each in some])
         yield ranked[0].fitted
         if ranked[0].fitted.divergence > (1 - settings.min_gain) * before:

@@ -135,7 +135,7 @@ def fit_structured(
     grouped = GroupedCorpus(layout, words.corpus)
     batches = _batches(grouped, words, rng, settings)
     columns = grouped.table.columns(layout)
-    n_epochs = max(settings.n_epochs, -(-settings.min_steps // len(batches)))
+    n_epochs = _n_epochs(words, len(batches), settings)
     adam = Adam(n_epochs * len(batches), settings.learning_rate)
     rows = words.followed.rows * (words.followed.visits > 0)[:, None]
     n_words = len(words.corpus)
@@ -156,6 +156,13 @@ def fit_structured(
         elif divergence > settings.max_rise * best.divergence:
             break
     return best
+
+
+def _n_epochs(words: FitWords, n_batches: int, settings: StructuredSettings) -> int:
+    """Return how often a fit reads all words."""
+    affordable = settings.max_reads // words.reference.n_prefixes
+    n_epochs = min(settings.n_epochs, max(settings.min_epochs, affordable))
+    return max(n_epochs, -(-settings.min_steps // n_batches))
 
 
 def _batches(
