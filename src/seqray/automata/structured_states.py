@@ -91,9 +91,8 @@ class StructuredSteps:
         return int(np.clip(150 / (1e-9 + spread), 1, 16))
 
     @cached_property
-    def _columns(self) -> FloatArray:
-        """Windows into the emission, one column after the other."""
-        return self._windows(self.blocks.emission.T.ravel())
+    def _readers(self) -> FloatArray:
+        return self.readers(self.blocks.emission[:, -1])
 
     @cached_property
     def _entries(self) -> FloatArray:
@@ -114,6 +113,18 @@ class StructuredSteps:
         vectors[0, : len(initial)] = initial
         rescale(vectors, log_scale)
         groups, rows = np.full(1, self.grouping.start), np.zeros(1, np.int64)
+        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
+
+    def roots(self, initial: FloatArray) -> StructuredStates:
+        """Return the states that enter each group by a forgetful transition, and last the start."""
+        grouping = self.grouping
+        vectors = np.zeros((grouping.n_groups + 1, grouping.max_size))
+        within = np.arange(grouping.n_states) - grouping.offsets.take(grouping.group_of_state)
+        vectors[grouping.group_of_state, within] = self.blocks.entry
+        vectors[-1, : len(initial)] = initial
+        log_scale, rows = np.zeros(len(vectors)), np.arange(len(vectors))
+        rescale(vectors, log_scale)
+        groups = np.append(rows[:-1], grouping.start)
         return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
 
     def step(
@@ -175,7 +186,7 @@ class StructuredSteps:
         grouping = self.grouping
         groups, symbols = np.divmod(pairs, grouping.n_symbols)
         targets = self.targets.take(pairs)
-        columns = self._columns[symbols * grouping.n_states + grouping.offsets.take(groups)]
+        columns = self._readers[symbols * grouping.n_states + grouping.offsets.take(groups)]
         weights = np.einsum("ij,ij->i", before, columns)
         vectors: FloatArray = weights[:, None] * self._entries[grouping.offsets.take(targets)]
         if not self._fills(targets):
@@ -194,9 +205,16 @@ class StructuredSteps:
             np.matmul(states.vectors[begin:end, :size], readers[here], out=values[begin:end])
         return values
 
-    def read_rows(self, states: StructuredStates, rows: IntArray, reader: FloatArray) -> FloatArray:
-        """Return the products of some rows and one reader, a number for each state."""
-        windows = self._windows(reader)[self.grouping.offsets.take(states.groups.take(rows))]
+    def readers(self, final: FloatArray) -> FloatArray:
+        """Return what `read_rows` reads: the symbols one after the other, and last ``final``."""
+        return self._windows(np.append(self.blocks.emission[:, :-1].T, final))
+
+    def read_rows(
+        self, states: StructuredStates, rows: IntArray, readers: FloatArray, codes: IntArray
+    ) -> FloatArray:
+        """Return the product of each of some rows with the reader of a symbol, or of the end."""
+        begins = self.grouping.offsets.take(states.groups.take(rows))
+        windows = readers[codes * self.grouping.n_states + begins]
         return np.asarray(np.einsum("ij,ij->i", states.vectors.take(rows, axis=0), windows))
 
     def spread(self, vectors: FloatArray, groups: IntArray) -> FloatArray:
