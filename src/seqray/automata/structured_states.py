@@ -19,6 +19,16 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray
 MAX_BATCH_NUMBERS = 2**24
 """The most numbers, 128 MiB, in the vectors of states that are stepped at once."""
 
+MAX_STACKED_SIZE = 32
+"""The most states in a group whose matrices are stacked, so that one call multiplies by many."""
+
+BLOCK_ROWS = 4
+"""How many vectors are multiplied by each of the stacked matrices."""
+
+GATHERED_NUMBERS = 2**17
+"""How many numbers of stacked matrices, 1 MiB, are copied at a time, so that they stay in the
+cache."""
+
 
 class StructuredStates(NamedTuple):
     """A batch of states: state ``i`` is row ``rows[i]`` of what follows.
@@ -134,11 +144,15 @@ class StructuredSteps:
         origins = states.rows.take(parents)
         pairs = states.groups.take(origins) * self.grouping.n_symbols + symbols
         places = self.place_of_pair.take(pairs)
-        rows = np.arange(len(parents))
+        order = None
         if (places[1:] < places[:-1]).any():
             order = sort_codes(places)
             origins, pairs = origins.take(order), pairs.take(order)
-            rows[order] = np.arange(len(parents))
+        origins, pairs, slots = self._laid_out(origins, pairs)
+        rows = slots
+        if order is not None:
+            rows = np.empty_like(slots)
+            rows[order] = slots
         vectors = self._moved(states.vectors, origins, pairs)
         log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
         groups = self.targets.take(pairs)
@@ -147,21 +161,44 @@ class StructuredSteps:
         rescale(vectors, log_scale)
         return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
 
+    def _laid_out(
+        self, origins: IntArray, pairs: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return origins and pairs with each pair's run filled up to whole blocks, and where each is."""
+        if self._stacked is None:
+            return origins, pairs, np.arange(len(pairs))
+        begins = run_begins(pairs)
+        lengths = np.diff(begins, append=len(pairs))
+        n_blocks = -(-lengths // BLOCK_ROWS)
+        n_rows = BLOCK_ROWS * n_blocks
+        slots = np.arange(len(pairs)) + np.repeat(np.cumsum(n_rows) - n_rows - begins, lengths)
+        laid = np.zeros(int(n_rows.sum()), np.int64)
+        laid[slots] = origins
+        return laid, np.repeat(pairs.take(begins), n_rows), slots
+
     def _moved(self, before: FloatArray, origins: IntArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after reading; equal pairs are neighbours."""
         before = before.take(origins, axis=0)
-        runs = runs_of(pairs)
-        firsts = pairs.take([begin for begin, _ in runs])
-        numbers = self.matrix_of_pair.take(firsts)
-        if (numbers < 0).all():
+        numbers = self.matrix_of_pair.take(pairs)
+        forgets = numbers < 0
+        if forgets.all():
             return self._entered(before, pairs)
-        fills = self._fills(self.targets.take(firsts))
-        vectors = np.empty_like(before) if fills else np.zeros_like(before)
-        if (numbers < 0).any():
-            forgets = self.matrix_of_pair.take(pairs) < 0
+        if self._stacked is not None:
+            vectors = _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
+        else:
+            vectors = self._products(before, pairs, numbers)
+        if forgets.any():
             vectors[forgets] = self._entered(before[forgets], pairs[forgets])
+        return vectors
+
+    def _products(self, before: FloatArray, pairs: IntArray, numbers: IntArray) -> FloatArray:
+        """Return the products of vectors and matrices, one run of equal pairs after the other."""
+        runs = runs_of(pairs)
+        firsts = [begin for begin, _ in runs]
+        fills = self._fills(self.targets.take(pairs.take(firsts)))
+        vectors = np.empty_like(before) if fills else np.zeros_like(before)
         matrices, is_whole = self.blocks.remembering.all, self._is_whole
-        for (begin, end), number in zip(runs, numbers.tolist(), strict=True):
+        for (begin, end), number in zip(runs, numbers.take(firsts).tolist(), strict=True):
             if number < 0:
                 continue
             matrix = matrices[number]
@@ -172,6 +209,17 @@ class StructuredSteps:
                 state = before[begin:end, :n_rows]
                 np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
+
+    @cached_property
+    def _stacked(self) -> FloatArray | None:
+        """All matrices in one array, filled up with 0, where they are small."""
+        size, kept = self.grouping.max_size, self.blocks.remembering
+        if size > MAX_STACKED_SIZE or len(kept) * size**2 > MAX_BATCH_NUMBERS:
+            return None
+        stacked = np.zeros((len(kept), size, size))
+        for whole, matrix in zip(stacked, kept.all, strict=True):
+            whole[: matrix.shape[0], : matrix.shape[1]] = matrix
+        return stacked
 
     @cached_property
     def _is_whole(self) -> list[bool]:
@@ -224,6 +272,29 @@ class StructuredSteps:
             here = self.grouping.states(int(groups[begin]))
             whole[begin:end, here] = vectors[begin:end, : here.stop - here.start]
         return whole
+
+
+def _stacked_products(before: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
+    """Return the product of each block of rows with a matrix, any result where its number is -1."""
+    size = before.shape[1]
+    blocks = before.reshape(-1, BLOCK_ROWS, size)
+    products = np.empty_like(blocks)
+    n_together = max(1, GATHERED_NUMBERS // size**2)
+    for begin in range(0, len(blocks), n_together):
+        here = slice(begin, begin + n_together)
+        np.matmul(blocks[here], stacked[numbers[here]], out=products[here])
+    return products.reshape(-1, size)
+
+
+def run_begins(codes: IntArray) -> IntArray:
+    """Return where runs of equal numbers begin.
+
+    >>> run_begins(np.array([3, 3, 5, 4]))
+    array([0, 2, 3])
+    """
+    differs = np.ones(len(codes), bool)
+    np.not_equal(codes[1:], codes[:-1], out=differs[1:])
+    return np.flatnonzero(differs)
 
 
 def runs_of(codes: IntArray) -> list[tuple[int, int]]:
