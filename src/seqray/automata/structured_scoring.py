@@ -85,22 +85,17 @@ def _batch_products(
 
 def _parts(steps: StructuredSteps, words: Words) -> WordParts:
     """Cut words after their forgetful transitions."""
-    pairs = _pairs(steps.grouping, words)
-    is_cut = steps.matrix_of_pair.take(pairs) < 0
-    n_cuts = np.append(0, np.cumsum(is_cut)).take(words.offsets)
-    firsts = n_cuts[:-1] + np.arange(len(words))
-    lasts = n_cuts[1:] + np.arange(len(words))
-    is_last = np.zeros(n_cuts[-1] + len(words), bool)
-    is_last[lasts] = True
-    cuts = np.flatnonzero(is_cut)
-    ends = np.empty(len(is_last), np.int64)
-    ends[~is_last], ends[is_last] = cuts, words.offsets[1:]
-    readers = np.full(len(ends), steps.grouping.n_symbols)
-    readers[~is_last] = words.codes.take(cuts)
-    begins = ~np.append(True, is_last[:-1])  # after a cut
-    starts, groups = np.empty_like(ends), np.full(len(ends), steps.grouping.n_groups)
-    starts[begins], starts[~begins] = cuts + 1, words.offsets[:-1]
-    groups[begins] = steps.targets.take(pairs.take(cuts))
+    grouping, pairs = steps.grouping, _pairs(steps.grouping, words)
+    cuts = np.flatnonzero(steps.matrix_of_pair.take(pairs) < 0)
+    n_cuts = np.searchsorted(cuts, words.offsets)  # before each word
+    firsts, lasts = n_cuts[:-1] + np.arange(len(words)), n_cuts[1:] + np.arange(len(words))
+    inner = np.arange(len(cuts)) + np.repeat(np.arange(len(words)), np.diff(n_cuts))
+    n_parts = len(words) + len(cuts)
+    starts, ends = np.empty(n_parts, np.int64), np.empty(n_parts, np.int64)
+    groups, readers = np.full(n_parts, grouping.n_groups), np.full(n_parts, grouping.n_symbols)
+    starts[firsts], ends[lasts] = words.offsets[:-1], words.offsets[1:]
+    starts[inner + 1], ends[inner] = cuts + 1, cuts
+    groups[inner + 1], readers[inner] = steps.targets.take(pairs.take(cuts)), words.codes.take(cuts)
     return WordParts(starts, ends - starts, groups, readers, firsts)
 
 
