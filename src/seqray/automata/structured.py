@@ -384,15 +384,19 @@ class StructuredAutomaton(WeightedAutomaton):
 
     def state_weights(self, states: StructuredStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        read = self._steps.read(states, self.final[:, None])[:, 0]
+        read = self._steps.read(states, self._end_reader)[:, 0]
         return scaled(read, states.log_scale)[states.rows]
+
+    @cached_property
+    def _end_reader(self) -> FloatArray:
+        return self._steps.padded(self.final[:, None])
 
     @cached_property
     def _readers(self) -> FloatArray:
         """Columns that read a state: one per symbol, the end, and all these together."""
         readers = np.column_stack([self.blocks.times(self.prefix_final), self.final])
         total = readers.sum(axis=1) if self.elsewhere is None else self.prefix_final
-        return np.column_stack([readers, total])
+        return self._steps.padded(np.column_stack([readers, total]))
 
     def read_states(self, states: StructuredStates) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""

@@ -34,8 +34,8 @@ class StructuredStates(NamedTuple):
     """A batch of states: state ``i`` is row ``rows[i]`` of what follows.
 
     Row ``r`` is ``vectors[r] * exp(log_scale[r])`` over the states of the group ``groups[r]``;
-    beyond the size of that group the vector is 0. Rows are sorted by group. ``wide`` and ``age``
-    are those of `AutomatonStates`.
+    beyond the size of that group the vector is 0. Rows of one group are neighbours, and some rows
+    may be no state's. ``wide`` and ``age`` are those of `AutomatonStates`.
     """
 
     vectors: FloatArray
@@ -119,23 +119,25 @@ class StructuredSteps:
 
     def start(self, initial: FloatArray) -> StructuredStates:
         """Return a batch of one: the state before the first symbol."""
-        vectors, log_scale = np.zeros((1, self.grouping.max_size)), np.zeros(1)
+        vectors = np.zeros((1, self.grouping.max_size))
         vectors[0, : len(initial)] = initial
-        rescale(vectors, log_scale)
-        groups, rows = np.full(1, self.grouping.start), np.zeros(1, np.int64)
-        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
+        return self._fresh(vectors, np.full(1, self.grouping.start))
 
     def roots(self, initial: FloatArray) -> StructuredStates:
         """Return the states that enter each group by a forgetful transition, and last the start."""
         grouping = self.grouping
         vectors = np.zeros((grouping.n_groups + 1, grouping.max_size))
-        within = np.arange(grouping.n_states) - grouping.offsets.take(grouping.group_of_state)
-        vectors[grouping.group_of_state, within] = self.blocks.entry
+        vectors[:-1] = self.padded(self.blocks.entry[:, None])[:, :, 0]
         vectors[-1, : len(initial)] = initial
-        log_scale, rows = np.zeros(len(vectors)), np.arange(len(vectors))
+        return self._fresh(vectors, np.append(np.arange(grouping.n_groups), grouping.start))
+
+    def _fresh(self, vectors: FloatArray, groups: IntArray) -> StructuredStates:
+        """Return states of vectors over one group each, every one of which fills a block."""
+        n_rows = 1 if self._stacked is None else BLOCK_ROWS
+        log_scale, rows = np.zeros(len(vectors)), n_rows * np.arange(len(vectors))
         rescale(vectors, log_scale)
-        groups = np.append(rows[:-1], grouping.start)
-        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
+        each = vectors, groups, log_scale, too_wide(vectors)
+        return StructuredStates(*(np.repeat(part, n_rows, axis=0) for part in each), rows)
 
     def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
@@ -241,16 +243,25 @@ class StructuredSteps:
             vectors[np.arange(grouping.max_size) >= grouping.sizes.take(targets)[:, None]] = 0
         return vectors
 
+    def padded(self, readers: FloatArray) -> FloatArray:
+        """Return readers, one row for each state, by group: ``(n_groups, max_size, n_readers)``."""
+        grouping = self.grouping
+        padded = np.zeros((grouping.n_groups, grouping.max_size, readers.shape[1]))
+        groups = grouping.group_of_state
+        padded[groups, np.arange(grouping.n_states) - grouping.offsets.take(groups)] = readers
+        return padded
+
     def read(self, states: StructuredStates, readers: FloatArray) -> FloatArray:
-        """Return the products of rows and readers, which have one row for each state.
+        """Return the products of rows and `padded` readers.
 
         Rows are read as they are stored, without their scales.
         """
-        values = np.empty((len(states.groups), readers.shape[1]))
+        if self._stacked is not None:
+            return _stacked_products(states.vectors, readers, states.groups[::BLOCK_ROWS])
+        values = np.empty((len(states.groups), readers.shape[2]))
         for begin, end in runs_of(states.groups):
-            here = self.grouping.states(int(states.groups[begin]))
-            size = here.stop - here.start
-            np.matmul(states.vectors[begin:end, :size], readers[here], out=values[begin:end])
+            reader = readers[states.groups[begin]]
+            np.matmul(states.vectors[begin:end], reader, out=values[begin:end])
         return values
 
     def readers(self, final: FloatArray) -> FloatArray:
@@ -274,16 +285,16 @@ class StructuredSteps:
         return whole
 
 
-def _stacked_products(before: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
-    """Return the product of each block of rows with a matrix, any result where its number is -1."""
-    size = before.shape[1]
-    blocks = before.reshape(-1, BLOCK_ROWS, size)
-    products = np.empty_like(blocks)
-    n_together = max(1, GATHERED_NUMBERS // size**2)
+def _stacked_products(vectors: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
+    """Return the product of each block of rows with the matrix of a number, the last for -1."""
+    _, size, n_columns = stacked.shape
+    blocks = vectors.reshape(-1, BLOCK_ROWS, size)
+    products = np.empty((len(blocks), BLOCK_ROWS, n_columns))
+    n_together = max(1, GATHERED_NUMBERS // (size * n_columns))
     for begin in range(0, len(blocks), n_together):
         here = slice(begin, begin + n_together)
         np.matmul(blocks[here], stacked[numbers[here]], out=products[here])
-    return products.reshape(-1, size)
+    return products.reshape(-1, n_columns)
 
 
 def run_begins(codes: IntArray) -> IntArray:
