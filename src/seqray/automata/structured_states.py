@@ -182,15 +182,15 @@ class StructuredSteps:
         """Return the vectors after reading; equal pairs are neighbours."""
         before = before.take(origins, axis=0)
         numbers = self.matrix_of_pair.take(pairs)
-        forgets = numbers < 0
-        if forgets.all():
+        forgets = np.flatnonzero(numbers < 0)
+        if len(forgets) == len(pairs):
             return self._entered(before, pairs)
         if self._stacked is not None:
             vectors = _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
         else:
             vectors = self._products(before, pairs, numbers)
-        if forgets.any():
-            vectors[forgets] = self._entered(before[forgets], pairs[forgets])
+        if len(forgets):
+            vectors[forgets] = self._entered(before.take(forgets, axis=0), pairs.take(forgets))
         return vectors
 
     def _products(self, before: FloatArray, pairs: IntArray, numbers: IntArray) -> FloatArray:
