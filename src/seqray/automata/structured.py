@@ -331,14 +331,22 @@ class StructuredAutomaton(WeightedAutomaton):
 
     # Scoring ------------------------------------------------------------------------------------
 
+    @cached_property
+    def _roots(self) -> StructuredStates:
+        return self._steps.roots(self.initial_vector)
+
+    @cached_property
+    def _prefix_readers(self) -> FloatArray:
+        return self._steps.readers_until(self.prefix_final)
+
     def word_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
-        return structured_products(self._steps, self.initial_vector, self.final, words)
+        return structured_products(self._steps, self._roots, self._steps.readers, words)
 
     def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the summed weight of all words that begin with each word, ``(n_words,)``."""
-        read = self._steps, self.initial_vector, self.prefix_final
-        products = structured_products(*read, self.alphabet.words(words))
+        words = self.alphabet.words(words)
+        products = structured_products(self._steps, self._roots, self._prefix_readers, words)
         return scaled(products.products, products.log_scale)
 
     def precise_log_weight(self, codes: IntArray) -> tuple[float, float]:

@@ -8,18 +8,19 @@ trees of all of them, one tree for each group, and far more words share a part t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from seqray.automata.grouping import Grouping
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
-from seqray.automata.structured_states import StructuredSteps
-from seqray.automata.tree import grow, sort_codes
+from seqray.automata.structured_states import StructuredStates, StructuredSteps
+from seqray.automata.tree import Level, grow, sort_codes
 from seqray.automata.words import Words
-from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
-MAX_LOG_PRODUCT = 600
+MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
@@ -41,7 +42,7 @@ class WordParts(NamedTuple):
 
 
 def structured_products(
-    steps: StructuredSteps, initial: FloatArray, final: FloatArray, words: Words
+    steps: StructuredSteps, roots: StructuredStates, readers: FloatArray, words: Words
 ) -> WordProducts:
     """Return the weights of words as products.
 
@@ -49,32 +50,29 @@ def structured_products(
     ----------
     steps
         The steps of the automaton.
-    initial
-        The vector of the start group.
-    final
-        What is read at the end of a word, one number per state.
+    roots
+        Its `roots`, the states with which parts of words begin.
+    readers
+        Its `readers`, what is read at the end of a part.
     words
         The words.
     """
     batches = [words[at : at + BATCH_WORDS] for at in range(0, len(words), BATCH_WORDS)]
-    products = [_batch_products(steps, initial, final, batch) for batch in batches]
+    products = [_batch_products(steps, roots, readers, batch) for batch in batches]
     none = WordProducts(np.empty(0), np.empty(0), np.empty(0, bool))
     return WordProducts(*(np.concatenate(each) for each in zip(none, *products, strict=True)))
 
 
 def _batch_products(
-    steps: StructuredSteps, initial: FloatArray, final: FloatArray, words: Words
+    steps: StructuredSteps, roots: StructuredStates, readers: FloatArray, words: Words
 ) -> WordProducts:
     """Return the weights of words as products of the weights of their parts."""
-    parts = _parts(steps, words)
-    readers = steps.readers(final)
+    parts = word_parts(steps, words)
     values, log_scale = np.empty(len(parts.starts)), np.empty(len(parts.starts))
     wide = np.empty(len(parts.starts), bool)
     for begin in range(0, len(values), steps.max_states):
-        some = slice(begin, begin + steps.max_states)
-        states = steps.roots(initial)
-        starts, lengths, groups = parts.starts[some], parts.lengths[some], parts.groups[some]
-        for level in grow(words, starts, lengths, roots=groups, by="symbol"):
+        states = roots
+        for level in part_levels(words, parts, slice(begin, begin + steps.max_states)):
             if level.symbols[0] >= 0:  # not at the roots
                 states = steps.step(states, level.origins, level.symbols)
             rows, ended = states.rows.take(level.ended_at), begin + level.ended
@@ -83,8 +81,22 @@ def _batch_products(
     return _product_of_parts(values, log_scale, wide, parts.firsts)
 
 
-def _parts(steps: StructuredSteps, words: Words) -> WordParts:
-    """Cut words after their forgetful transitions."""
+def part_levels(words: Words, parts: WordParts, some: slice) -> Iterator[Level]:
+    """Grow the prefix trees of some parts level by level; each group has a root, and the start."""
+    starts, lengths, groups = parts.starts[some], parts.lengths[some], parts.groups[some]
+    return grow(words, starts, lengths, roots=groups, by="symbol")
+
+
+def word_parts(steps: StructuredSteps, words: Words) -> WordParts:
+    """Cut words after their forgetful transitions.
+
+    Over one symbol that is always forgotten, each letter is a part, and the end:
+
+    >>> from seqray.automata.generators import random_structured
+    >>> wa = random_structured("a", 2, seed=0, remembering=0)
+    >>> word_parts(StructuredSteps(wa.blocks), wa.alphabet.words(["aa", ""])).readers
+    array([0, 0, 1, 1])
+    """
     grouping, pairs = steps.grouping, _pairs(steps.grouping, words)
     cuts = np.flatnonzero(steps.matrix_of_pair.take(pairs) < 0)
     n_cuts = np.searchsorted(cuts, words.offsets)  # before each word
@@ -117,14 +129,15 @@ def _pairs(grouping: Grouping, words: Words) -> IntArray:
 
 
 def _product_of_parts(
-    values: FloatArray, log_scale: FloatArray, wide: FloatArray, firsts: IntArray
+    values: FloatArray, log_scale: FloatArray, wide: BoolArray, firsts: IntArray
 ) -> WordProducts:
     """Return products of the parts' values; in logarithms where they leave the range of float64."""
     logs = np.log(np.abs(np.where(values == 0, 1.0, values)))
+    scales, any_wide = np.add.reduceat(log_scale, firsts), np.logical_or.reduceat(wide, firsts)
     is_near = np.add.reduceat(np.abs(logs), firsts) < MAX_LOG_PRODUCT
-    products, scales = np.multiply.reduceat(values, firsts), np.add.reduceat(log_scale, firsts)
+    with np.errstate(over="ignore"):
+        products = np.multiply.reduceat(values, firsts)
     if not is_near.all():
-        signs = np.multiply.reduceat(np.sign(values), firsts)
-        products = np.where(is_near, products, signs)
+        products = np.where(is_near, products, np.multiply.reduceat(np.sign(values), firsts))
         scales += np.where(is_near, 0, np.add.reduceat(logs, firsts))
-    return WordProducts(products, scales, np.logical_or.reduceat(wide, firsts))
+    return WordProducts(products, scales, any_wide)

@@ -101,8 +101,9 @@ class StructuredSteps:
         return int(np.clip(150 / (1e-9 + spread), 1, 16))
 
     @cached_property
-    def _readers(self) -> FloatArray:
-        return self.readers(self.blocks.emission[:, -1])
+    def readers(self) -> FloatArray:
+        """What `read_rows` reads: the weight of each symbol, and last that of the end."""
+        return self.readers_until(self.blocks.emission[:, -1])
 
     @cached_property
     def _entries(self) -> FloatArray:
@@ -134,27 +135,25 @@ class StructuredSteps:
     def _fresh(self, vectors: FloatArray, groups: IntArray) -> StructuredStates:
         """Return states of vectors over one group each, every one of which fills a block."""
         n_rows = 1 if self._stacked is None else BLOCK_ROWS
-        log_scale, rows = np.zeros(len(vectors)), n_rows * np.arange(len(vectors))
+        vectors, groups = np.repeat(vectors, n_rows, axis=0), np.repeat(groups, n_rows)
+        log_scale, rows = np.zeros(len(vectors)), np.arange(0, len(vectors), n_rows)
         rescale(vectors, log_scale)
-        each = vectors, groups, log_scale, too_wide(vectors)
-        return StructuredStates(*(np.repeat(part, n_rows, axis=0) for part in each), rows)
+        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
 
     def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
     ) -> StructuredStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        origins = states.rows.take(parents)
-        pairs = states.groups.take(origins) * self.grouping.n_symbols + symbols
+        origins: IntArray = states.rows.take(parents)
+        pairs: IntArray = states.groups.take(origins) * self.grouping.n_symbols + symbols
         places = self.place_of_pair.take(pairs)
-        order = None
-        if (places[1:] < places[:-1]).any():
-            order = sort_codes(places)
-            origins, pairs = origins.take(order), pairs.take(order)
-        origins, pairs, slots = self._laid_out(origins, pairs)
-        rows = slots
+        order = None if (places[1:] >= places[:-1]).all() else sort_codes(places)
         if order is not None:
-            rows = np.empty_like(slots)
-            rows[order] = slots
+            origins, pairs = origins.take(order), pairs.take(order)
+        origins, pairs, rows = self._laid_out(origins, pairs)
+        if order is not None:
+            sorted_rows, rows = rows, np.empty_like(rows)
+            rows[order] = sorted_rows
         vectors = self._moved(states.vectors, origins, pairs)
         log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
         groups = self.targets.take(pairs)
@@ -163,16 +162,13 @@ class StructuredSteps:
         rescale(vectors, log_scale)
         return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
 
-    def _laid_out(
-        self, origins: IntArray, pairs: IntArray
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return origins and pairs with each pair's run filled up to whole blocks, and where each is."""
+    def _laid_out(self, origins: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Fill up each pair's run to whole blocks; return origins and pairs, and where each is."""
         if self._stacked is None:
             return origins, pairs, np.arange(len(pairs))
         begins = run_begins(pairs)
-        lengths = np.diff(begins, append=len(pairs))
-        n_blocks = -(-lengths // BLOCK_ROWS)
-        n_rows = BLOCK_ROWS * n_blocks
+        lengths = np.append(begins[1:], len(pairs)) - begins
+        n_rows = -(-lengths // BLOCK_ROWS) * BLOCK_ROWS
         slots = np.arange(len(pairs)) + np.repeat(np.cumsum(n_rows) - n_rows - begins, lengths)
         laid = np.zeros(int(n_rows.sum()), np.int64)
         laid[slots] = origins
@@ -236,7 +232,7 @@ class StructuredSteps:
         grouping = self.grouping
         groups, symbols = np.divmod(pairs, grouping.n_symbols)
         targets = self.targets.take(pairs)
-        columns = self._readers[symbols * grouping.n_states + grouping.offsets.take(groups)]
+        columns = self.readers[symbols * grouping.n_states + grouping.offsets.take(groups)]
         weights = np.einsum("ij,ij->i", before, columns)
         vectors: FloatArray = weights[:, None] * self._entries[grouping.offsets.take(targets)]
         if not self._fills(targets):
@@ -264,8 +260,8 @@ class StructuredSteps:
             np.matmul(states.vectors[begin:end], reader, out=values[begin:end])
         return values
 
-    def readers(self, final: FloatArray) -> FloatArray:
-        """Return what `read_rows` reads: the symbols one after the other, and last ``final``."""
+    def readers_until(self, final: FloatArray) -> FloatArray:
+        """Return readers as `readers`, with another number in each state for the end."""
         return self._windows(np.append(self.blocks.emission[:, :-1].T, final))
 
     def read_rows(
