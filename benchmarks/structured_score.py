@@ -1,30 +1,50 @@
 """Scoring words with structured automata of 2,000 states, against dense ones and the network.
 
-``python benchmarks/structured_score.py`` prints a short table for each size, and last one line of
-JSON. The words are 20,000 of mean length 10, drawn from the structured automaton itself: their
-tree has about three nodes for four letters. The same words are scored by a dense automaton of 100
-states, which is generated as in ``score.py``, and by the paper's GRU-50 in batches.
+``python benchmarks/structured_score.py`` prints a short table for each automaton, and last one line
+of JSON. The words are 20,000, drawn from the structured automaton itself. The same words are scored
+by a dense automaton of 100 states, which is generated as in ``score.py``, and by the paper's GRU-50
+in batches.
 
-All transitions of the structured automaton are remembering. One product of a state and a matrix is
-as large as that of a dense automaton with as many states as a group has. But there are 400 (or
-1,089) matrices instead of 20, and they do not stay in the processor's cache.
+Two automata are copies, as ``extract`` makes them with at most 144 multiplications per symbol: one
+of a generated automaton, one of the network of SPiCe 4. Most of their pairs of group and symbol are
+forgetful, and a group has at most 12 states.
+
+Two are generated, with words of mean length 10. All their transitions are remembering. One product
+of a state and a matrix is as large as that of a dense automaton with as many states as a group has.
+But there are 400 (or 1,089) matrices instead of 20, and they do not stay in the processor's cache.
+
+What bounds the speed is printed, too: the time with matrices that stay in the cache, the time to
+cut words into parts and to grow the prefix trees of these, and the time of the products at the
+speed of one large matrix product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
-from common import best_of_each, one_thread, report
+from common import best_of, best_of_each, one_thread, report
 from score import MEAN_LENGTH, N_WORDS, SEED, TOP_RANK, generate, network
 
 from seqray.automata.generators import random_structured
 from seqray.automata.structured import StructuredAutomaton
+from seqray.automata.structured_scoring import part_levels, word_parts
+from seqray.automata.structured_states import StructuredSteps
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
+from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.registry import open_black_box
+from seqray.extraction.extract import extract
 
 SIZES = (20, 100), (33, 60)
 """Numbers of symbols, and of states after each."""
+
+SPICE_4 = Path(__file__).parent / "blackboxes" / "spice4.safetensors"
+
+MAX_COST = 144
+"""The most multiplications per symbol of the copies."""
 
 N_CHECKED = 500
 """How many words are also scored letter by letter, to see that all weights are right."""
@@ -41,43 +61,103 @@ def loop(wa: StructuredAutomaton, words: Words) -> list[float]:
     return weights
 
 
-def measure(n_symbols: int, states_per_symbol: int) -> dict[str, float]:
+def automata() -> Iterator[tuple[str, StructuredAutomaton, np.random.Generator]]:
+    """Yield automata by name, each with the random generator of its words."""
+    for k, size in SIZES:
+        rng = np.random.default_rng(SEED)
+        wa = random_structured(range(k), size, seed=rng, mean_length=MEAN_LENGTH)
+        yield f"{k}x{size}", wa, rng
+    generated = random_structured(range(20), 25, seed=SEED)
+    yield "copy of 20x25", copy_of(generated), np.random.default_rng(SEED)
+    network_of_verbs = open_black_box(f"rnn:{SPICE_4}")
+    yield "copy of SPiCe 4", copy_of(network_of_verbs), np.random.default_rng(SEED)
+
+
+def copy_of(box: BlackBox) -> StructuredAutomaton:
+    """Extract a copy with small groups."""
+    copy = extract(box, max_cost=MAX_COST).best(purpose="copying")
+    assert isinstance(copy, StructuredAutomaton)
+    return copy
+
+
+def measure(wa: StructuredAutomaton, rng: np.random.Generator) -> dict[str, float]:
     """Return the seconds that each needs for the words, and the size of it all."""
-    rng = np.random.default_rng(SEED)
-    wa = random_structured(range(n_symbols), states_per_symbol, seed=rng, mean_length=MEAN_LENGTH)
-    dense = generate(TOP_RANK, rng, n_symbols)
+    dense = generate(TOP_RANK, rng, len(wa.alphabet))
     words = wa.sample(N_WORDS, seed=rng).words
     some = words[:N_CHECKED]
     assert np.allclose(wa.weights(some), loop(wa, some), rtol=1e-12, atol=0)
     score = network(words)
-    structured, plain, *gru = best_of_each(
-        8, lambda: wa.weights(words), lambda: dense.weights(words), *([score] if score else [])
+    cached = sharing(wa)
+    structured, same, plain, *gru = best_of_each(
+        8,
+        lambda: wa.weights(words),
+        lambda: cached.weights(words),
+        lambda: dense.weights(words),
+        *([score] if score else []),
     )
     return {
         "structured": structured,
+        "cached": same,
         "dense": plain,
         **({"torch": gru[0]} if gru else {}),
         "states": wa.n_states,
+        "groups": wa.grouping.n_groups,
         "letters": len(words.codes),
         "nodes": len(PrefixTree.of(words)),
+        **bounds(wa, words),
     }
 
 
+def sharing(wa: StructuredAutomaton) -> StructuredAutomaton:
+    """Return an automaton of the same structure in which matrices of one shape are the same."""
+    shapes, numbers = np.unique(wa.remembering.shapes, axis=0, return_inverse=True)
+    values = np.repeat(0.9 / shapes[:, 1], shapes.prod(axis=1))
+    shared = {"values": values, "pair_matrices": numbers.ravel()}
+    return StructuredAutomaton.from_arrays(wa.alphabet, {**wa.arrays, **shared})
+
+
+def bounds(wa: StructuredAutomaton, words: Words) -> dict[str, float]:
+    """Return what no order of the products can spare: the trees, and the arithmetic."""
+    steps, every = StructuredSteps(wa.blocks), slice(None)
+    sizes = wa.remembering.shapes.prod(axis=1)
+    groups = np.append(np.arange(wa.grouping.n_groups), wa.start_group)
+    n_nodes = n_multiplications = 0
+    for level in part_levels(words, word_parts(steps, words), every):
+        if level.symbols[0] >= 0:  # not at the roots
+            pairs = groups[level.origins] * len(wa.alphabet) + level.symbols
+            n_nodes += len(pairs)
+            n_multiplications += int(sizes[steps.matrix_of_pair[pairs]].sum())
+            groups = steps.targets[pairs]
+    return {
+        "part_nodes": n_nodes,
+        "trees": best_of(8, lambda: list(part_levels(words, word_parts(steps, words), every))),
+        "products": n_multiplications / multiplications_per_second(),
+    }
+
+
+def multiplications_per_second(n: int = 512) -> float:
+    """Return how many a matrix product does that fits into the cache."""
+    matrix = np.random.default_rng(SEED).random((n, n))
+    return float(n**3 / best_of(8, lambda: matrix @ matrix))
+
+
 def main() -> None:
-    """Measure every size."""
+    """Measure every automaton."""
     rows, figures = [], {}
-    for n_symbols, states_per_symbol in SIZES:
-        figure = measure(n_symbols, states_per_symbol)
-        name = f"{n_symbols} symbols × {states_per_symbol} states"
+    for name, wa, rng in automata():
+        figure = measure(wa, rng)
         ours = figure["structured"]
-        rows.append((f"{name}: structured", f"{ours * 1e3:8.1f} ms"))
+        rows.append((f"{name}, {wa.n_states} states", f"{ours * 1e3:8.1f} ms"))
         for other, text in (("dense", f"dense, {TOP_RANK} states"), ("torch", "GRU-50 in torch")):
             if other in figure:
                 theirs = figure[other]
                 figure[f"speedup_{other}"] = theirs / ours
                 ratio = f"{theirs / ours:.2f} times the structured one"
                 rows.append((f"{name}: {text}", f"{theirs * 1e3:8.1f} ms  {ratio}"))
-        figures[f"{n_symbols}x{states_per_symbol}"] = figure
+        for bound in ("cached", "trees", "products"):
+            text = "matrices in the cache" if bound == "cached" else f"{bound} alone"
+            rows.append((f"{name}: {text}", f"{figure[bound] * 1e3:8.1f} ms"))
+        figures[name] = figure
     report(rows, {"sizes": figures, "seed": SEED, "words": N_WORDS})
 
 

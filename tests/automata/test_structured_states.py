@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray import Grouping, StructuredAutomaton
+from seqray.automata import structured_states
 from seqray.automata.generators import random_structured
 from seqray.automata.prediction_states import scaled_states, states_after
 from structured_cases import NEAR, random_case, structured_automata
@@ -80,3 +81,37 @@ def test_steps_of_many_states_are_those_of_each_alone(n_symbols):
     weights = wa.state_weights(wa.step(states, np.arange(3000), second))
     words = np.column_stack([first, second]).tolist()
     np.testing.assert_allclose(weights, wa.to_dense().weights(words), rtol=1e-12)
+
+
+@pytest.mark.parametrize("remembered", [0, 0.5, 1])
+@pytest.mark.parametrize("max_size", [5, 40])
+def test_small_matrices_in_one_call_give_what_they_give_one_by_one(
+    monkeypatch, remembered, max_size
+):
+    make = {"remembered": remembered, "max_size": max_size, "n_groups": 30}
+    monkeypatch.setattr(structured_states, "MAX_STACKED_SIZE", 40)
+    together = random_case(5, **make)
+    rng = np.random.default_rng(2)
+    words = [
+        rng.integers(len(together.alphabet), size=n).tolist() for n in rng.integers(9, size=99)
+    ]
+    weights, predicted = together.weights(words), together.next_symbol(words)
+    monkeypatch.setattr(structured_states, "MAX_STACKED_SIZE", 0)
+    single = random_case(5, **make)
+    np.testing.assert_allclose(single.weights(words), weights, rtol=1e-12)
+    np.testing.assert_allclose(single.next_symbol(words), predicted, rtol=1e-12)
+    np.testing.assert_allclose(single.to_dense().weights(words), weights, rtol=1e-12)
+
+
+def test_matrices_that_are_copied_in_pieces_give_the_same(monkeypatch):
+    wa = random_structured("abcd", 6, seed=1)
+    words = wa.sample(50, seed=0).words
+    weights = wa.weights(words)
+    monkeypatch.setattr(structured_states, "GATHERED_NUMBERS", 100)
+    np.testing.assert_allclose(wa.weights(words), weights, rtol=1e-12)
+
+
+def test_runs_of_no_numbers_are_none():
+    none = np.zeros(0, int)
+    assert structured_states.runs_of(none) == []
+    assert len(structured_states.run_begins(none)) == 0

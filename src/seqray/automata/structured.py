@@ -331,14 +331,22 @@ class StructuredAutomaton(WeightedAutomaton):
 
     # Scoring ------------------------------------------------------------------------------------
 
+    @cached_property
+    def _roots(self) -> StructuredStates:
+        return self._steps.roots(self.initial_vector)
+
+    @cached_property
+    def _prefix_readers(self) -> FloatArray:
+        return self._steps.readers_until(self.prefix_final)
+
     def word_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
-        return structured_products(self._steps, self.initial_vector, self.final, words)
+        return structured_products(self._steps, self._roots, self._steps.readers, words)
 
     def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the summed weight of all words that begin with each word, ``(n_words,)``."""
-        read = self._steps, self.initial_vector, self.prefix_final
-        products = structured_products(*read, self.alphabet.words(words))
+        words = self.alphabet.words(words)
+        products = structured_products(self._steps, self._roots, self._prefix_readers, words)
         return scaled(products.products, products.log_scale)
 
     def precise_log_weight(self, codes: IntArray) -> tuple[float, float]:
@@ -384,15 +392,19 @@ class StructuredAutomaton(WeightedAutomaton):
 
     def state_weights(self, states: StructuredStates) -> FloatArray:
         """Return the weight of the word that leads to each state."""
-        read = self._steps.read(states, self.final[:, None])[:, 0]
+        read = self._steps.read(states, self._end_reader)[:, 0]
         return scaled(read, states.log_scale)[states.rows]
+
+    @cached_property
+    def _end_reader(self) -> FloatArray:
+        return self._steps.padded(self.final[:, None])
 
     @cached_property
     def _readers(self) -> FloatArray:
         """Columns that read a state: one per symbol, the end, and all these together."""
         readers = np.column_stack([self.blocks.times(self.prefix_final), self.final])
         total = readers.sum(axis=1) if self.elsewhere is None else self.prefix_final
-        return np.column_stack([readers, total])
+        return self._steps.padded(np.column_stack([readers, total]))
 
     def read_states(self, states: StructuredStates) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""

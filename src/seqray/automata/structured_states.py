@@ -19,13 +19,23 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray
 MAX_BATCH_NUMBERS = 2**24
 """The most numbers, 128 MiB, in the vectors of states that are stepped at once."""
 
+MAX_STACKED_SIZE = 32
+"""The most states in a group whose matrices are stacked, so that one call multiplies by many."""
+
+BLOCK_ROWS = 4
+"""How many vectors are multiplied by each of the stacked matrices."""
+
+GATHERED_NUMBERS = 2**17
+"""How many numbers of stacked matrices, 1 MiB, are copied at a time, so that they stay in the
+cache."""
+
 
 class StructuredStates(NamedTuple):
     """A batch of states: state ``i`` is row ``rows[i]`` of what follows.
 
     Row ``r`` is ``vectors[r] * exp(log_scale[r])`` over the states of the group ``groups[r]``;
-    beyond the size of that group the vector is 0. Rows are sorted by group. ``wide`` and ``age``
-    are those of `AutomatonStates`.
+    beyond the size of that group the vector is 0. Rows of one group are neighbours, and some rows
+    may be no state's. ``wide`` and ``age`` are those of `AutomatonStates`.
     """
 
     vectors: FloatArray
@@ -91,9 +101,9 @@ class StructuredSteps:
         return int(np.clip(150 / (1e-9 + spread), 1, 16))
 
     @cached_property
-    def _columns(self) -> FloatArray:
-        """Windows into the emission, one column after the other."""
-        return self._windows(self.blocks.emission.T.ravel())
+    def readers(self) -> FloatArray:
+        """What `read_rows` reads: the weight of each symbol, and last that of the end."""
+        return self.readers_until(self.blocks.emission[:, -1])
 
     @cached_property
     def _entries(self) -> FloatArray:
@@ -110,24 +120,40 @@ class StructuredSteps:
 
     def start(self, initial: FloatArray) -> StructuredStates:
         """Return a batch of one: the state before the first symbol."""
-        vectors, log_scale = np.zeros((1, self.grouping.max_size)), np.zeros(1)
+        vectors = np.zeros((1, self.grouping.max_size))
         vectors[0, : len(initial)] = initial
+        return self._fresh(vectors, np.full(1, self.grouping.start))
+
+    def roots(self, initial: FloatArray) -> StructuredStates:
+        """Return the states that enter each group by a forgetful transition, and last the start."""
+        grouping = self.grouping
+        vectors = np.zeros((grouping.n_groups + 1, grouping.max_size))
+        vectors[:-1] = self.padded(self.blocks.entry[:, None])[:, :, 0]
+        vectors[-1, : len(initial)] = initial
+        return self._fresh(vectors, np.append(np.arange(grouping.n_groups), grouping.start))
+
+    def _fresh(self, vectors: FloatArray, groups: IntArray) -> StructuredStates:
+        """Return states of vectors over one group each, every one of which fills a block."""
+        n_rows = 1 if self._stacked is None else BLOCK_ROWS
+        vectors, groups = np.repeat(vectors, n_rows, axis=0), np.repeat(groups, n_rows)
+        log_scale, rows = np.zeros(len(vectors)), np.arange(0, len(vectors), n_rows)
         rescale(vectors, log_scale)
-        groups, rows = np.full(1, self.grouping.start), np.zeros(1, np.int64)
         return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
 
     def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
     ) -> StructuredStates:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
-        origins = states.rows.take(parents)
-        pairs = states.groups.take(origins) * self.grouping.n_symbols + symbols
+        origins: IntArray = states.rows.take(parents)
+        pairs: IntArray = states.groups.take(origins) * self.grouping.n_symbols + symbols
         places = self.place_of_pair.take(pairs)
-        rows = np.arange(len(parents))
-        if (places[1:] < places[:-1]).any():
-            order = sort_codes(places)
+        order = None if (places[1:] >= places[:-1]).all() else sort_codes(places)
+        if order is not None:
             origins, pairs = origins.take(order), pairs.take(order)
-            rows[order] = np.arange(len(parents))
+        origins, pairs, rows = self._laid_out(origins, pairs)
+        if order is not None:
+            sorted_rows, rows = rows, np.empty_like(rows)
+            rows[order] = sorted_rows
         vectors = self._moved(states.vectors, origins, pairs)
         log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
         groups = self.targets.take(pairs)
@@ -136,21 +162,41 @@ class StructuredSteps:
         rescale(vectors, log_scale)
         return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
 
+    def _laid_out(self, origins: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Fill up each pair's run to whole blocks; return origins and pairs, and where each is."""
+        if self._stacked is None:
+            return origins, pairs, np.arange(len(pairs))
+        begins = run_begins(pairs)
+        lengths = np.append(begins[1:], len(pairs)) - begins
+        n_rows = -(-lengths // BLOCK_ROWS) * BLOCK_ROWS
+        slots = np.arange(len(pairs)) + np.repeat(np.cumsum(n_rows) - n_rows - begins, lengths)
+        laid = np.zeros(int(n_rows.sum()), np.int64)
+        laid[slots] = origins
+        return laid, np.repeat(pairs.take(begins), n_rows), slots
+
     def _moved(self, before: FloatArray, origins: IntArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after reading; equal pairs are neighbours."""
         before = before.take(origins, axis=0)
-        runs = runs_of(pairs)
-        firsts = pairs.take([begin for begin, _ in runs])
-        numbers = self.matrix_of_pair.take(firsts)
-        if (numbers < 0).all():
+        numbers = self.matrix_of_pair.take(pairs)
+        forgets = np.flatnonzero(numbers < 0)
+        if len(forgets) == len(pairs):
             return self._entered(before, pairs)
-        fills = self._fills(self.targets.take(firsts))
+        if self._stacked is not None:
+            vectors = _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
+        else:
+            vectors = self._products(before, pairs, numbers)
+        if len(forgets):
+            vectors[forgets] = self._entered(before.take(forgets, axis=0), pairs.take(forgets))
+        return vectors
+
+    def _products(self, before: FloatArray, pairs: IntArray, numbers: IntArray) -> FloatArray:
+        """Return the products of vectors and matrices, one run of equal pairs after the other."""
+        runs = runs_of(pairs)
+        firsts = [begin for begin, _ in runs]
+        fills = self._fills(self.targets.take(pairs.take(firsts)))
         vectors = np.empty_like(before) if fills else np.zeros_like(before)
-        if (numbers < 0).any():
-            forgets = self.matrix_of_pair.take(pairs) < 0
-            vectors[forgets] = self._entered(before[forgets], pairs[forgets])
         matrices, is_whole = self.blocks.remembering.all, self._is_whole
-        for (begin, end), number in zip(runs, numbers.tolist(), strict=True):
+        for (begin, end), number in zip(runs, numbers.take(firsts).tolist(), strict=True):
             if number < 0:
                 continue
             matrix = matrices[number]
@@ -161,6 +207,17 @@ class StructuredSteps:
                 state = before[begin:end, :n_rows]
                 np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
+
+    @cached_property
+    def _stacked(self) -> FloatArray | None:
+        """All matrices in one array, filled up with 0, where they are small."""
+        size, kept = self.grouping.max_size, self.blocks.remembering
+        if size > MAX_STACKED_SIZE or len(kept) * size**2 > MAX_BATCH_NUMBERS:
+            return None
+        stacked = np.zeros((len(kept), size, size))
+        for whole, matrix in zip(stacked, kept.all, strict=True):
+            whole[: matrix.shape[0], : matrix.shape[1]] = matrix
+        return stacked
 
     @cached_property
     def _is_whole(self) -> list[bool]:
@@ -175,28 +232,44 @@ class StructuredSteps:
         grouping = self.grouping
         groups, symbols = np.divmod(pairs, grouping.n_symbols)
         targets = self.targets.take(pairs)
-        columns = self._columns[symbols * grouping.n_states + grouping.offsets.take(groups)]
+        columns = self.readers[symbols * grouping.n_states + grouping.offsets.take(groups)]
         weights = np.einsum("ij,ij->i", before, columns)
         vectors: FloatArray = weights[:, None] * self._entries[grouping.offsets.take(targets)]
         if not self._fills(targets):
             vectors[np.arange(grouping.max_size) >= grouping.sizes.take(targets)[:, None]] = 0
         return vectors
 
+    def padded(self, readers: FloatArray) -> FloatArray:
+        """Return readers, one row for each state, by group: ``(n_groups, max_size, n_readers)``."""
+        grouping = self.grouping
+        padded = np.zeros((grouping.n_groups, grouping.max_size, readers.shape[1]))
+        groups = grouping.group_of_state
+        padded[groups, np.arange(grouping.n_states) - grouping.offsets.take(groups)] = readers
+        return padded
+
     def read(self, states: StructuredStates, readers: FloatArray) -> FloatArray:
-        """Return the products of rows and readers, which have one row for each state.
+        """Return the products of rows and `padded` readers.
 
         Rows are read as they are stored, without their scales.
         """
-        values = np.empty((len(states.groups), readers.shape[1]))
+        if self._stacked is not None:
+            return _stacked_products(states.vectors, readers, states.groups[::BLOCK_ROWS])
+        values = np.empty((len(states.groups), readers.shape[2]))
         for begin, end in runs_of(states.groups):
-            here = self.grouping.states(int(states.groups[begin]))
-            size = here.stop - here.start
-            np.matmul(states.vectors[begin:end, :size], readers[here], out=values[begin:end])
+            reader = readers[states.groups[begin]]
+            np.matmul(states.vectors[begin:end], reader, out=values[begin:end])
         return values
 
-    def read_rows(self, states: StructuredStates, rows: IntArray, reader: FloatArray) -> FloatArray:
-        """Return the products of some rows and one reader, a number for each state."""
-        windows = self._windows(reader)[self.grouping.offsets.take(states.groups.take(rows))]
+    def readers_until(self, final: FloatArray) -> FloatArray:
+        """Return readers as `readers`, with another number in each state for the end."""
+        return self._windows(np.append(self.blocks.emission[:, :-1].T, final))
+
+    def read_rows(
+        self, states: StructuredStates, rows: IntArray, readers: FloatArray, codes: IntArray
+    ) -> FloatArray:
+        """Return the product of each of some rows with the reader of a symbol, or of the end."""
+        begins = self.grouping.offsets.take(states.groups.take(rows))
+        windows = readers[codes * self.grouping.n_states + begins]
         return np.asarray(np.einsum("ij,ij->i", states.vectors.take(rows, axis=0), windows))
 
     def spread(self, vectors: FloatArray, groups: IntArray) -> FloatArray:
@@ -206,6 +279,29 @@ class StructuredSteps:
             here = self.grouping.states(int(groups[begin]))
             whole[begin:end, here] = vectors[begin:end, : here.stop - here.start]
         return whole
+
+
+def _stacked_products(vectors: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
+    """Return the product of each block of rows with the matrix of a number, the last for -1."""
+    _, size, n_columns = stacked.shape
+    blocks = vectors.reshape(-1, BLOCK_ROWS, size)
+    products = np.empty((len(blocks), BLOCK_ROWS, n_columns))
+    n_together = max(1, GATHERED_NUMBERS // (size * n_columns))
+    for begin in range(0, len(blocks), n_together):
+        here = slice(begin, begin + n_together)
+        np.matmul(blocks[here], stacked[numbers[here]], out=products[here])
+    return products.reshape(-1, n_columns)
+
+
+def run_begins(codes: IntArray) -> IntArray:
+    """Return where runs of equal numbers begin.
+
+    >>> run_begins(np.array([3, 3, 5, 4]))
+    array([0, 2, 3])
+    """
+    differs = np.ones(len(codes), bool)
+    np.not_equal(codes[1:], codes[:-1], out=differs[1:])
+    return np.flatnonzero(differs)
 
 
 def runs_of(codes: IntArray) -> list[tuple[int, int]]:

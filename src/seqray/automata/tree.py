@@ -168,16 +168,25 @@ class Level(NamedTuple):
 
 
 def grow(
-    words: Words, starts: IntArray, lengths: IntArray, *, direction: int = 1, by: str = "origin"
+    words: Words,
+    starts: IntArray,
+    lengths: IntArray,
+    *,
+    roots: IntArray | None = None,
+    direction: int = 1,
+    by: str = "origin",
 ) -> Iterator[Level]:
-    """Grow a prefix tree level by level, beginning with the root.
+    """Grow a prefix tree level by level, beginning with the root, or several trees at once.
 
     Parameters
     ----------
     words
         Where the letters stand.
     starts, lengths
-        Of each word where to begin in ``words.codes``, and how many letters to read.
+        Of each word, or part of one, where to begin in ``words.codes``, and how many letters to
+        read.
+    roots
+        The root at which each begins; one for all by default.
     direction
         1 to read forwards, -1 to read backwards.
     by
@@ -185,14 +194,15 @@ def grow(
         ``"symbol"``, the reverse.
     """
     hold_memory()
-    n_symbols, n_nodes = len(words.alphabet), 1
+    roots = np.zeros(len(starts), np.int64) if roots is None else roots
+    n_symbols, n_nodes = len(words.alphabet), int(roots.max(initial=0)) + 1
     # Longest words first, so that those still being read are always a leading slice.
     order = sort_codes(lengths.max(initial=0) - lengths)
     cursor = starts[order]
-    n_longer = len(words) - np.cumsum(np.bincount(lengths, minlength=1))  # than each depth
-    at = np.zeros(len(words), np.int64)  # where each word stands, within its level
-    done = order[n_longer[0] :]
-    yield Level(np.zeros(1, np.int64), np.full(1, -1), done, at[: len(done)])
+    n_longer = len(starts) - np.cumsum(np.bincount(lengths, minlength=1))  # than each depth
+    at = roots[order]  # where each word stands, within its level
+    done = slice(n_longer[0], None)
+    yield Level(np.arange(n_nodes), np.full(n_nodes, -1), order[done], at[done])
     for n_active, n_left in pairwise(n_longer.tolist()):
         letters = words.codes.take(cursor[:n_active])
         cursor[:n_active] += direction
