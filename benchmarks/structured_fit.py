@@ -3,10 +3,10 @@
 ``python benchmarks/structured_fit.py`` prints a short table, and last one line of JSON. Both sides
 fit an automaton to what the network of SPiCe 4 predicts along the same 20,000 words, with one
 thread. The peer has 24 states after each of 33 symbols. It reads padded batches of 256 words, its
-first guess is the bigrams of the words with noise, and Adam moves it for 12 epochs. Ours has
-contexts of several symbols with 24 states at most. Each side is timed from the words to its
-divergence on 2,000 other words, in processor time; that of ours counts until it is as near as the
-peer has come.
+first guess is the bigrams of the words with noise, and Adam moves it for 12 epochs. Ours has the
+same groups, one for each last symbol, and up to as many states. Each side is timed from the words
+to its divergence on 2,000 other words, in processor time; that of ours counts until it is as near
+as the peer has come.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def measure() -> None:
         "divergence",
         lambda *fit: times.append((time.process_time() - begin, measured(*fit))) or times[-1][1],
     )
-    layout = layout_for(Structure(settings.max_contexts[0], NO_POSITIONS), words, STATES, settings)
+    layout = layout_for(Structure(1, NO_POSITIONS), words, STATES, settings)
     ours = fit_structured(layout, words, validation, seed=0, settings=settings)
     reached = next((seconds for seconds, bits in times if bits <= theirs), float("nan"))
     ratio = peer_seconds / reached
