@@ -100,6 +100,9 @@ class Job:
 MAX_QUERIES = 100_000_000
 """The largest number of queries, unless a budget allows more."""
 
+BYTES_PER_CELL = 16
+"""What blocks take for each of their numbers, with a copy of most of them."""
+
 
 def announce(job: Job, n_cells: int, n_queries: int) -> None:
     """Log how many queries there will be, and refuse too many.
@@ -115,9 +118,9 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
     symbols = f"{len(job.oracle.alphabet):,} symbols"
     advice = "query fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
     limit = memory_limit()
-    if 16 * n_cells > limit:  # the numbers, and a copy of most of them
+    if (n_bytes := BYTES_PER_CELL * n_cells) > limit:
         raise ArgumentError(
-            f"{symbols}: blocks of about {n_cells:,} numbers take {16 * n_cells / 1e9:,.3g} GB, "
+            f"{symbols}: blocks of about {n_cells:,} numbers take {n_bytes / 1e9:,.3g} GB, "
             f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
             f"{advice}, or give a smaller budget"
         )

@@ -26,6 +26,7 @@ from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
+from seqray.extraction.hankel.sizes import ends_where_learnt
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within
 from seqray.extraction.settings import HANKEL
 from seqray.fidelity.reference import Reference
@@ -181,7 +182,8 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         n_words, n_each = 2 * N_HELD_OUT, HANKEL.n_continuations + HANKEL.n_long_continuations
         if job.meter.allowance is not None:  # an eighth of it, with the words made of them
             n_words = min(n_words, job.meter.allowance // (8 * n_each))
-        if job.request.target is not None:  # no more than were queried to learn from
+        if job.request.target is not None or ends_where_learnt(job):
+            # no more than were queried to learn from
             n_words = min(n_words, max(256, known.n_questions // HANKEL.n_continuations))
         try:
             weights_of = job.oracle.weights
