@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -164,6 +164,11 @@ def draw_within(
         drawn = Reference.draw(box, more, seed=rng, max_length=max_length)
         known = Reference.joined([known, drawn])
     return known
+
+
+def compared_for(job: Job, reference: Reference) -> Reference:
+    """Return answers on which automata are compared for the objective of the extraction."""
+    return replace(reference, objective=job.request.objective)
 
 
 def probe_noise(job: Job, reference: Reference) -> Noise:

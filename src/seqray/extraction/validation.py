@@ -9,6 +9,7 @@ words with one edit), and words several times as long as those that automata are
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -29,6 +30,7 @@ from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typica
 from seqray.extraction.hankel.sizes import ends_where_learnt
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within
 from seqray.extraction.settings import HANKEL
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
@@ -138,7 +140,8 @@ def validation_words(
     job
         What to extract, and within which limits.
     basis
-        Typical words that its blocks hold are left out, unless there are hardly any others.
+        Typical words that its blocks hold are left out, unless there are hardly any others, or
+        the objective is the squared error.
     known
         Blocks that are filled already; None: there are none.
     rng
@@ -146,8 +149,11 @@ def validation_words(
     """
     reader = job.oracle.reader
     if predicts(reader):
-        drawn = draw_within(reader, _n_drawn(job, basis), job.longest, rng, job.meter).words
-        words = _new(drawn, basis, known, rng)[:N_HELD_OUT]
+        by_weights = job.request.objective is Objective.WEIGHTS
+        n_drawn = min(_n_drawn(job, basis), N_HELD_OUT if by_weights else sys.maxsize)
+        words = draw_within(reader, n_drawn, job.longest, rng, job.meter).words
+        if not by_weights:  # the words that weigh most are in blocks, and decide squared errors
+            words = _new(words, basis, known, rng)[:N_HELD_OUT]
         return ValidationWords(words, np.ones(len(words), bool))
     typical = _new(_typical(job, basis, known, rng), basis, known, rng)[: N_HELD_OUT // 2]
     others = _others(job, typical, rng, joins=known is not None)

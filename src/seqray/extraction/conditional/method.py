@@ -34,7 +34,7 @@ from seqray.extraction.conditional.learner import (
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
 from seqray.extraction.conditional.parts import Learning, LearntPart
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
-from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
+from seqray.extraction.job import N_HELD_OUT, Job, compared_for, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
 from seqray.extraction.structured.copies import Copy
@@ -57,6 +57,7 @@ def conditional_method(job: Job) -> Extraction:
         progress = counted_answers(job, meter, "drawing words to compare on", N_HELD_OUT)
         with job.timing("choose"), progress, meter.validating():
             held_out = draw_within(oracle.predictor, N_HELD_OUT, max_length, held_out_rng, meter)
+            held_out = compared_for(job, held_out)
             max_length = min(max_length, 2 * held_out.n_prefixes // len(held_out.weights))
             noise = probe_noise(job, held_out)
         sizes = whole_sizes(job, mean_word_length(held_out), data_set, SETTINGS)

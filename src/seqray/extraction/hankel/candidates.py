@@ -16,6 +16,7 @@ from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.job import Job
 from seqray.extraction.request import Method
 from seqray.fidelity.compare import compare_ranks
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import TOLERANCE, FidelityTable
 
@@ -59,7 +60,7 @@ def nearest_candidate(
     """
     best: Candidate | None = None
     best_score = -np.inf
-    for weighting in ("none",) if job.request.method is Method.PAPER else WEIGHTINGS:
+    for weighting in _weightings(job):
         with job.timing("svd"):
             svd = decompose(
                 blocks,
@@ -70,13 +71,27 @@ def nearest_candidate(
             )
         with job.timing("choose"):
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
-        score = max(each.weights_score for each in table.fidelities)
+        score = _score(job, table)
         if best is None or score > best_score + TOLERANCE:
             best, best_score = Candidate(svd, table, weighting), score
         if best_score > 1 - TOLERANCE:
             break
     assert best is not None
     return best
+
+
+def _weightings(job: Job) -> tuple[str, ...]:
+    """Return the weightings to try; squared errors count what weighs much, as raw blocks do."""
+    if job.request.method is Method.PAPER:
+        return ("none",)
+    return ("none", *WEIGHTINGS) if job.request.objective is Objective.WEIGHTS else WEIGHTINGS
+
+
+def _score(job: Job, table: FidelityTable) -> float:
+    """Return what weightings are compared by: weights, even where ranks go by next symbols."""
+    if job.request.objective is Objective.WEIGHTS:
+        return table.best.score
+    return max(each.weights_score for each in table.fidelities)
 
 
 def noise_of_mean(noise: Noise, repeat: int) -> Noise:

@@ -30,13 +30,13 @@ from seqray.extraction.hankel.sizes import (
     size_of,
     sizes_to_come,
 )
-from seqray.extraction.job import Job, probe_noise
+from seqray.extraction.job import Job, compared_for, probe_noise
 from seqray.extraction.settings import HANKEL
 from seqray.extraction.validation import validation_words
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.reference import Reference
-from seqray.fidelity.table import EXACT_TOLERANCE
+from seqray.fidelity.table import EXACT_TOLERANCE, TOLERANCE
 from seqray.util.errors import Stopped
-
 
 ROWS_PER_STATE = 2
 """Blocks with fewer prefixes for each state of their automaton may be too small for the box."""
@@ -65,8 +65,8 @@ class Growth:
         where other words are to be queried.
     automaton
         The one that was chosen in the last round; None: rounds are not compared with each other.
-    n_idle
-        How many rounds in a row made the automaton no nearer to the box.
+    was_idle
+        Whether the last round made the automaton no nearer to the box.
     """
 
     basis: Basis
@@ -78,7 +78,7 @@ class Growth:
     reference: Reference | None = None
     noise: Noise | None = None
     automaton: WeightedAutomaton | None = None
-    n_idle: int = 0
+    was_idle: bool = False
 
     @property
     def has_ended(self) -> bool:
@@ -187,8 +187,8 @@ def _settled(
     """Compare the automaton of a round with the box, and with that of the round before.
 
     There is enough where it is exact, on these words and on as many new ones, and the blocks have
-    room for more states; or where `HankelSettings.max_idle_rounds` in a row made it no nearer.
-    Blocks of zeros say nothing: they are never enough.
+    room for more states; or where a round made it no nearer, two rounds in a row if it is still far
+    from the box. Blocks of zeros say nothing: they are never enough.
     """
     reference = _query(job, growth, known, rng)
     noise = growth.noise
@@ -196,8 +196,8 @@ def _settled(
         with job.meter.validating():
             noise = probe_noise(job, reference)
     candidate = nearest_candidate(job, known, reference, noise)
-    n_idle = growth.n_idle + 1 if _is_idle(growth, candidate, reference) else 0
-    is_enough = n_idle >= HANKEL.max_idle_rounds
+    is_idle = _is_idle(growth, candidate, reference)
+    is_enough = is_idle and (growth.was_idle or candidate.score >= HANKEL.min_near_score)
     has_room = ROWS_PER_STATE * candidate.chosen.n_states <= len(known.basis.prefixes)
     if has_room and candidate.score >= 1 - EXACT_TOLERANCE:
         reference = _query(job, growth, known, rng)
@@ -210,7 +210,7 @@ def _settled(
         reference=reference,
         noise=noise,
         automaton=candidate.chosen,
-        n_idle=n_idle,
+        was_idle=is_idle,
     )
     return candidate.automata, growth
 
@@ -219,12 +219,15 @@ def _is_idle(growth: Growth, candidate: Candidate, reference: Reference) -> bool
     """Whether an automaton is hardly nearer to the box than that of the round before."""
     if growth.automaton is None:
         return False
-    before = 1 - reference.compare(growth.automaton).score
-    return 1 - candidate.score > (1 - HANKEL.min_gain) * before
+    before = reference.compare(growth.automaton)
+    min_gain = HANKEL.min_gain * (1 - before.score)
+    if before.chosen_by is not Objective.WEIGHTS:
+        min_gain = max(min_gain, TOLERANCE)
+    return candidate.score < before.score + min_gain
 
 
 def _query(job: Job, growth: Growth, known: HankelBlocks, rng: np.random.Generator) -> Reference:
     """Return what the box says of new words to compare on."""
     with job.meter.validating():
         held_out = validation_words(job, growth.basis, known, rng)
-        return held_out.query(job.oracle.reader)
+        return compared_for(job, held_out.query(job.oracle.reader))

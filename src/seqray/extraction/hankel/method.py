@@ -28,7 +28,7 @@ from seqray.extraction.hankel.sizes import (
     sizes_to_come,
     wanted_size,
 )
-from seqray.extraction.job import Job, announce, note_unused, probe_noise
+from seqray.extraction.job import Job, announce, compared_for, note_unused, probe_noise
 from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
@@ -146,6 +146,7 @@ def _reference(
     """Return what the box says of words to compare on; words of the blocks where there are none."""
     if reference is None or _is_silent(reference, blocks):
         reference = known_words(blocks)
+    reference = compared_for(job, reference)
     if blocks.values.any() and not job.oracle.predicts:
         warn_of_equal_weights(reference.weights)
     return above_noise(reference, noise_of_mean(noise, job.repeat))
