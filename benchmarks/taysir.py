@@ -4,14 +4,14 @@
                                 [--objective weights]
 
 `seqray.extract` with its defaults, at most 100 states, the rank chosen on words drawn from the
-model, by next symbols or by another objective. Only then are the competition's words read, `valid.words`. `mse` is its metric, the mean
-squared error of a word's probability, times 10⁶; `winner` and `zero` are what its winner reached
-and what an answer of 0 to every word gets (TAYSIR 2023, second track); empty words are left out, as
-the published figures of the latter show that the competition did. Where words are long, as in
-model 2.4, probabilities are so small that this says nothing: `log_error` is the mean difference of
-their natural logarithms, over the words to which the automaton gives a positive weight, and `zeros`
-the share of the others. `bits_lost` is the divergence per symbol on these words, of `bits` that a
-symbol of the model has.
+model, by next symbols or by another objective. Only then are the competition's words read,
+`valid.words`. `mse` is its metric, the mean squared error of a word's probability, times 10⁶;
+`winner` and `zero` are what its winner reached and what an answer of 0 to every word gets (TAYSIR
+2023, second track); empty words are left out, as the published figures of the latter show that the
+competition did. Where words are long, as in model 2.4, probabilities are so small that this says
+nothing: `log_error` is the mean difference of their natural logarithms, over the words to which the
+automaton gives a positive weight, and `zeros` the share of the others. `bits_lost` is the
+divergence per symbol on these words, of `bits` that a symbol of the model has.
 """
 
 import argparse

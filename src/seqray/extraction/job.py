@@ -104,8 +104,8 @@ BYTES_PER_CELL = 16
 """What blocks take for each of their numbers, with a copy of most of them."""
 
 
-def announce(job: Job, n_cells: int, n_queries: int) -> None:
-    """Log how many queries there will be, and refuse too many.
+def refuse_too_many(job: Job, n_cells: int, n_queries: int) -> None:
+    """Refuse blocks that do not fit into memory, and too many queries.
 
     Parameters
     ----------
@@ -126,8 +126,6 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
         )
     if job.oracle.is_free:
         return
-    most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
-    logger.info("up to about %s words are queried (%s)", f"{most:,}", symbols)
     if job.meter.budget is None and n_queries > MAX_QUERIES:
         raise ArgumentError(
             f"{symbols}: about {n_queries:,} words would be queried, more than "

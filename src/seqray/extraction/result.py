@@ -157,14 +157,7 @@ class ExtractionSettings(Mapping[str, Any]):
     def _document(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["about"]
-        for name in (
-            "query_mode",
-            "noise",
-            "rounds",
-            "counterexamples",
-            "stop_reason",
-            "objective",
-        ):
+        for name in READERS:
             values[name] = _to_json(values[name])
         shown = {k: v for k, v in values.items() if v is not None or k == "max_length"}
         return {**self.about, **shown}

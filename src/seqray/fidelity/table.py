@@ -25,7 +25,7 @@ For a box whose entropy per symbol is below one bit, it is less by that factor.
 """
 
 SQUARED_ERROR_TOLERANCE = 0.05
-"""The same for the objective ``weights``, as a share of what the best rank lacks to a score of 1."""
+"""The same for the objective ``weights``, as a share of what the best rank lacks to 1."""
 
 MAX_LOSS_FACTOR = 50
 """A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
@@ -88,10 +88,10 @@ class Fidelity(Mapping[str, float]):
         It follows the objective. ``weights``: 1 less ``relative_error``, which is the root of the
         mean squared error, relative to the box. ``log``: ``weight_agreement``; 0.9 means that
         weights are off by a tenth on average.
-        ``next``, where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power of minus
-        ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were searched
-        for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved without
-        ``kl_per_symbol``, NDCG₅ has its place.
+        ``next``, where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power
+        of minus ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were
+        searched for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved
+        without ``kl_per_symbol``, NDCG₅ has its place.
 
         >>> Fidelity({"kl_per_symbol": 1.0, "ndcg5": 0.9, "weight_agreement": 0.6}, 2, 9).score
         0.5

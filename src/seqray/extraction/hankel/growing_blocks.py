@@ -114,15 +114,17 @@ def uniform(job: Job, size: Size, rng: np.random.Generator) -> Basis:
     return uniform_basis(alphabet, *size, seed=rng, max_length=longest, limit=job.limit)
 
 
-def grow(job: Job, rng: np.random.Generator, held_out_rng: np.random.Generator) -> Growth:
+def grow(
+    job: Job, basis: Basis, rng: np.random.Generator, held_out_rng: np.random.Generator
+) -> Growth:
     """Fill ever larger blocks, until the next one has the size wanted, or there is enough.
 
-    Where queries have to end before, the last blocks that are known are taken. A budget is planned
-    with anew before each step, by what the steps before it cost.
+    ``basis`` is the first one. Where queries have to end before, the last blocks that are known
+    are taken. A budget is planned with anew before each step, by what the steps before it cost.
     """
     meter, query = job.meter, job.oracle.weights
     size, *larger = sizes_to_come(job)
-    growth = Growth(uniform(job, size, rng), size)
+    growth = Growth(basis, size)
     cost_ratio = 1.0  # of the last basis: what it cost to find, as a share of what was expected
     while larger:
         n_prefixes = len(growth.basis.prefixes)

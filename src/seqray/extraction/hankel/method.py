@@ -11,6 +11,7 @@ from seqray.automata.stepper import predicts
 from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.basis import Basis, data_basis, sampled_basis
+from seqray.extraction.estimate import log_estimate, measured_speed
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.candidates import nearest_candidate, noise_of_mean
 from seqray.extraction.hankel.growing_blocks import (
@@ -22,13 +23,17 @@ from seqray.extraction.hankel.growing_blocks import (
 )
 from seqray.extraction.hankel.partial_fill import fill_within
 from seqray.extraction.hankel.sizes import (
+    MAX_STEPS_PER_WORD,
+    N_PREFIXES,
+    N_SUFFIXES,
     affordable_size,
-    max_queries,
+    ends_where_learnt,
+    max_words,
     size_of,
     sizes_to_come,
     wanted_size,
 )
-from seqray.extraction.job import Job, announce, compared_for, note_unused, probe_noise
+from seqray.extraction.job import Job, compared_for, note_unused, probe_noise, refuse_too_many
 from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.validation import (
@@ -43,6 +48,8 @@ from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
+
+ROUNDS_NOTE = "they come in rounds, which end where nothing is left to learn"
 
 BATCH_IN_TIME = 25
 """Words to compare on that are queried between two looks at the time limit."""
@@ -62,10 +69,15 @@ def hankel_method(job: Job) -> Extraction:
     grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
     rng, held_out_rng = job.rngs()
     planned = sizes_to_come(job)[-1] if grows else affordable_size(job)
-    n_queries = max_queries(planned, len(job.oracle.alphabet), grows=grows)
-    announce(job, n_queries // 2 if grows else n_queries, n_queries)
+    n_words = max_words(planned, len(job.oracle.alphabet), grows=grows)
+    refuse_too_many(job, n_words // 2 if grows else n_words, n_words)
+    _warn_of_small_basis(job)
     with job.timing("basis"):
-        growth = grow(job, rng, held_out_rng) if grows else Growth(_drawn(job, rng), planned)
+        basis = uniform(job, sizes_to_come(job)[0], rng) if grows else _drawn(job, rng)
+        _estimate(job, n_words, basis)
+        growth = Growth(basis, planned)
+        if grows:
+            growth = grow(job, basis, rng, held_out_rng)
     blocks, stopped, reference, noise = _fill(job, growth, held_out_rng)
     _warn(job, growth, blocks, stopped)
     reference = _reference(job, blocks, reference, noise)
@@ -82,6 +94,29 @@ def hankel_method(job: Job) -> Extraction:
         rounds=rounds if grows else None,
     )
     return Extraction(candidate.automata, blocks.basis, candidate.table, settings)
+
+
+def _estimate(job: Job, n_words: int, basis: Basis) -> None:
+    """Log how many words there are at most, or steps of a box with states."""
+    unit, n_queries = "words", n_words
+    if job.oracle.mode is not QueryMode.WORDS:
+        unit = "steps" if job.oracle.mode is QueryMode.STATES else "prefixes"
+        n_queries *= MAX_STEPS_PER_WORD
+    grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
+    note = ROUNDS_NOTE if grows and ends_where_learnt(job) else ""
+    log_estimate(job, n_queries, unit, measured_speed(job, basis), note)
+
+
+def _warn_of_small_basis(job: Job) -> None:
+    """Warn where there are so many symbols that the basis is smaller than by default."""
+    is_asked = job.request.n_prefixes or job.request.n_suffixes or job.request.basis is not None
+    size = wanted_size(job)
+    if not is_asked and size != (N_PREFIXES, N_SUFFIXES):
+        logger.warning(
+            "%s symbols: at most %d × %d prefixes and suffixes are queried, not %d × %d; say how "
+            "many you want (--prefixes, --suffixes) or how many queries there may be (--budget)",
+            *(f"{len(job.oracle.alphabet):,}", *size, N_PREFIXES, N_SUFFIXES),
+        )
 
 
 def _fill(job: Job, growth: Growth, rng: np.random.Generator) -> _Filled:

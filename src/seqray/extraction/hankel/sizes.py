@@ -25,6 +25,9 @@ N_FIRST_WORDS = 50_000
 That is fewer than `HankelSettings.max_first_size` allows where there are many symbols.
 """
 
+MAX_STEPS_PER_WORD = 4
+"""About how many steps, or prefixes, one word takes at most, with those that find the basis."""
+
 MIN_SIZE = 4
 """The fewest prefixes and suffixes of the first round."""
 
@@ -45,33 +48,35 @@ def wanted_size(job: Job) -> Size:
     """Return how many prefixes and suffixes to query if nothing is scarce."""
     if isinstance(job.request.basis, Basis):
         return size_of(job.request.basis)
-    if job.request.n_prefixes is None and job.request.n_suffixes is None:
-        return default_size(job)
-    return job.request.n_prefixes or N_PREFIXES, job.request.n_suffixes or N_SUFFIXES
+    request = job.request
+    grows = request.grows_basis(box_predicts=job.oracle.predicts)
+    if grows and request.n_prefixes is None and request.n_suffixes is None:
+        is_limited = job.meter.budget is None and not job.oracle.is_free
+        return default_size(len(job.oracle.alphabet), MAX_QUERIES if is_limited else math.inf)
+    return request.n_prefixes or N_PREFIXES, request.n_suffixes or N_SUFFIXES
 
 
-def default_size(job: Job) -> Size:
-    """Return how many prefixes and suffixes to query if nobody says it.
+def default_size(n_symbols: int, most: float = MAX_QUERIES) -> Size:
+    """Return how large a basis grows if nobody says it.
 
-    They are as many as fit into memory, and take no more than `MAX_QUERIES` where there is no
-    budget: fewer than 800 where there are many symbols.
+    Its blocks fit into memory, and it takes no more than so many queries: it is smaller where there
+    are many symbols.
+
+    >>> default_size(2), default_size(10_000)
+    ((800, 800), (70, 70))
     """
-    n_symbols, wanted = len(job.oracle.alphabet), (N_PREFIXES, N_SUFFIXES)
-    if not job.request.grows_basis(box_predicts=job.oracle.predicts):
-        return wanted
-    n_cells = memory_limit() / BYTES_PER_CELL
-    if job.meter.budget is None and not job.oracle.is_free:
-        n_cells = min(n_cells, MAX_QUERIES / max_queries((1, 1), 1, grows=True))
+    wanted = (N_PREFIXES, N_SUFFIXES)
+    n_cells = min(memory_limit() / BYTES_PER_CELL, most / 2)
     share = math.sqrt(n_cells / (math.prod(wanted) * n_symbols))
     return wanted if share >= 1 else _floored(wanted, share)
 
 
-def max_queries(size: Size, n_symbols: int, *, grows: bool) -> int:
+def max_words(size: Size, n_symbols: int, *, grows: bool) -> int:
     """Return about how many words are queried for blocks of a size at most.
 
     To find a basis that is grown costs as much as its blocks.
 
-    >>> max_queries((800, 800), 2, grows=True)
+    >>> max_words((800, 800), 2, grows=True)
     2560000
     """
     return (1 + grows) * math.prod(size) * n_symbols
