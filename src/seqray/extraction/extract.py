@@ -240,7 +240,7 @@ def _warn_of_low_score(extraction: Extraction) -> None:
     if max([score, *(copy.fidelity.score for copy in extraction.copies)]) >= LOW_SCORE:
         return
     best = fidelity.at(rank)
-    predicts = "kl_per_symbol" in best
+    predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
         "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
         "copy: %s. Query more prefixes and suffixes (--prefixes, --suffixes), allow more "

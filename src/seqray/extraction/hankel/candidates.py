@@ -24,7 +24,7 @@ WEIGHTINGS = ("balanced", "soft", "softer")
 """Weights for rows and columns; those that give the highest fidelity are taken."""
 
 
-class Candidate(NamedTuple):
+class HankelCandidate(NamedTuple):
     """Automata of every rank, how near each is to the box, and how the blocks were weighted."""
 
     automata: RankedAutomata
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
 
 def nearest_candidate(
     job: Job, blocks: HankelBlocks, reference: Reference, noise: Noise
-) -> Candidate:
+) -> HankelCandidate:
     """Factor blocks with the weights for rows and columns that give the highest fidelity.
 
     Parameters
@@ -58,7 +58,7 @@ def nearest_candidate(
     noise
         Of one answer of the box.
     """
-    best: Candidate | None = None
+    best: HankelCandidate | None = None
     best_score = -np.inf
     for weighting in _weightings(job):
         with job.timing("svd"):
@@ -73,7 +73,7 @@ def nearest_candidate(
             table = compare_ranks(reference, svd.largest, range(1, svd.max_rank + 1))
         score = _score(job, table)
         if best is None or score > best_score + TOLERANCE:
-            best, best_score = Candidate(svd, table, weighting), score
+            best, best_score = HankelCandidate(svd, table, weighting), score
         if best_score > 1 - TOLERANCE:
             break
     assert best is not None

@@ -18,7 +18,7 @@ from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.basis import Basis, uniform_basis
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.candidates import Candidate, nearest_candidate
+from seqray.extraction.hankel.candidates import HankelCandidate, nearest_candidate
 from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.growth import counterexamples, grown_basis
 from seqray.extraction.hankel.partial_fill import fill_within
@@ -102,7 +102,7 @@ def query_counts(oracle: Oracle, blocks: HankelBlocks) -> StepCounts:
     return {**counts, "steps": steps}
 
 
-def round_of(job: Job, blocks: HankelBlocks, candidate: Candidate) -> HankelRound:
+def round_of(job: Job, blocks: HankelBlocks, candidate: HankelCandidate) -> HankelRound:
     """Return a record of blocks and of the best automaton of them."""
     n_queries = query_counts(job.oracle, blocks)["questions"]
     return HankelRound(n_queries, *size_of(blocks.basis), candidate.score)
@@ -217,7 +217,7 @@ def _settled(
     return candidate.automata, growth
 
 
-def _is_idle(growth: Growth, candidate: Candidate, reference: Reference) -> bool:
+def _is_idle(growth: Growth, candidate: HankelCandidate, reference: Reference) -> bool:
     """Whether an automaton is hardly nearer to the box than that of the round before."""
     if growth.automaton is None:
         return False
