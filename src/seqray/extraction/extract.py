@@ -23,7 +23,7 @@ from seqray.extraction.hankel.method import hankel_method
 from seqray.extraction.job import Job
 from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
-from seqray.fidelity.objective import named_objective
+from seqray.fidelity.objective import Objective, named_objective
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.progress import Progress
 from seqray.util.random import Seed, seed_number

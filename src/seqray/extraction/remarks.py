@@ -22,7 +22,7 @@ MIN_SHARE_OF_COST = 0.5
 
 
 def remarks(extraction: Extraction) -> tuple[str, ...]:
-    """Return what ranks were chosen by, what smaller automata lose, and which limit may be small."""
+    """Return what ranks were chosen by, what smaller automata lose, and which limits may bind."""
     chosen_by = _chosen_by(extraction)
     if extraction.copies:
         return (*chosen_by, *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction))
