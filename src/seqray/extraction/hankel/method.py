@@ -109,9 +109,9 @@ def _estimate(job: Job, n_words: int, basis: Basis) -> None:
 
 def _warn_of_small_basis(job: Job) -> None:
     """Warn where there are so many symbols that the basis is smaller than by default."""
-    is_asked = job.request.n_prefixes or job.request.n_suffixes or job.request.basis is not None
+    is_sized = job.request.n_prefixes or job.request.n_suffixes or job.request.basis is not None
     size = wanted_size(job)
-    if not is_asked and size != (N_PREFIXES, N_SUFFIXES):
+    if not is_sized and size != (N_PREFIXES, N_SUFFIXES):
         logger.warning(
             "%s symbols: at most %d × %d prefixes and suffixes are queried, not %d × %d; say how "
             "many you want (--prefixes, --suffixes) or how many queries there may be (--budget)",

@@ -85,8 +85,8 @@ def max_words(size: Size, n_symbols: int, *, grows: bool) -> int:
 def ends_where_learnt(job: Job) -> bool:
     """Whether growth ends where nothing is left to learn: nobody said how much to query."""
     request = job.request
-    is_asked = request.n_prefixes is not None or request.n_suffixes is not None
-    return not is_asked and request.target is None and job.meter.budget is None
+    is_sized = request.n_prefixes is not None or request.n_suffixes is not None
+    return not is_sized and request.target is None and job.meter.budget is None
 
 
 def size_of(basis: Basis) -> Size:
