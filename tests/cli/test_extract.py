@@ -324,3 +324,23 @@ def test_there_are_no_copies_where_none_are_wanted(folder, run, options):
 def test_a_rank_above_a_limit_is_refused(folder, fails, option, limit):
     error = fails(2, "extract", "machine.json", "-o", "run", "--rank", "3", option, limit)
     assert f"3 is more than 2, which {option} allows" in error
+
+
+def test_extract_takes_an_objective_and_shows_its_metric_first(folder, run):
+    text = run("extract", "wa:machine.json", "-o", "run", "--objective", "weights", *SMALL)
+    assert open_run("run").settings["objective"] == "weights"
+    assert "Ranks are chosen by the mean squared error of the weights of words" in text
+    header = next(line for line in text.splitlines() if "relative_error" in line)
+    assert header.index("relative_error") < header.index("kl_per_symbol")
+
+
+def test_a_box_of_numbers_has_one_estimate(folder, run_both, monkeypatch):
+    (folder / "number_box.py").write_text(
+        "import seqray\n"
+        "box = seqray.black_box(lambda words: [w.count('a') - 1 for w in words], 'ab', name='n')\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    said = run_both("extract", "python:number_box:box", "-o", "run", "--store", "none").err
+    assert "Estimate: up to about 2,560,000 words are queried (2 symbols)" in said
+    assert said.count("Estimate:") == 1
+    assert open_run("run").settings["questions"] < 10_000

@@ -9,7 +9,7 @@ from copied import copied
 from seqray import Basis, WeightedAutomaton, extract
 from seqray.automata.generators import random_automaton, random_machine
 from seqray.extraction.conditional import method as conditional_method
-from seqray.extraction.hankel.method import WEIGHTINGS
+from seqray.extraction.hankel.candidates import WEIGHTINGS
 from seqray.extraction.request import METHODS
 from seqray.extraction.settings import StructuredSettings
 from seqray.util.errors import ArgumentError, RankError, SymbolError

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 import seqray
+from automata import FIGURE_1
 from copied import copied
 from seqray.extraction.settings import STRUCTURED
 from seqray.fidelity.table import Fidelity, FidelityTable
@@ -110,3 +111,12 @@ def test_a_last_copy_that_no_limit_holds_back_gets_no_advice(bits_lost, settings
 def test_remarks_of_a_saved_run_are_the_same(tmp_path):
     seqray.save_run(copied(), tmp_path / "run")
     assert seqray.open_run(tmp_path / "run").remarks == copied().remarks
+
+
+def test_an_objective_that_is_not_the_default_is_said():
+    sizes = {"n_prefixes": 30, "n_suffixes": 30}
+    extraction = seqray.extract(FIGURE_1, objective="weights", **sizes)
+    what = "the mean squared error of the weights of words"
+    assert extraction.remarks[0] == f"Ranks are chosen by {what} (objective weights)."
+    usual = seqray.extract(FIGURE_1, **sizes)
+    assert not any("objective" in each for each in usual.remarks)

@@ -4,8 +4,10 @@ import pytest
 
 import seqray
 from automata import FIGURE_1
-from seqray import Basis
+from functions import Count
+from seqray import Basis, black_box
 from seqray.extraction.request import METHODS, Method, Request, named_method
+from seqray.fidelity.objective import Objective
 from seqray.util.errors import ArgumentError
 
 WORDS = seqray.Alphabet("ab").words(["", "a"])
@@ -87,3 +89,21 @@ def test_a_limit_is_a_whole_number(name):
 )
 def test_no_rank_is_above_the_limits(limits, max_rank):
     assert Request(max_rank=30, **limits).max_rank == max_rank
+
+
+def test_the_objective_follows_from_the_box_unless_it_is_named():
+    numbers = black_box(Count(), "ab")
+    assert Request().for_box(numbers).objective is Objective.LOG
+    assert Request().for_box(FIGURE_1).objective is Objective.NEXT
+    assert Request(objective=Objective.WEIGHTS).for_box(numbers).objective is Objective.WEIGHTS
+    with pytest.raises(ArgumentError, match="objective: expected weights or log, got next"):
+        Request(objective=Objective.NEXT).for_box(numbers)
+
+
+def test_squared_errors_are_least_with_blocks_that_are_grown():
+    request = Request(objective=Objective.WEIGHTS).for_box(FIGURE_1)
+    assert request.method is Method.WEIGHTED
+    assert request.grows_basis(box_predicts=True)
+    words = Request(objective=Objective.WEIGHTS, basis=["a", "ab"]).for_box(FIGURE_1)
+    assert words.method is Method.CONDITIONAL
+    assert Request(objective=Objective.LOG).for_box(FIGURE_1).method is Method.CONDITIONAL

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import seqray
+from automata import FIGURE_1
 from listing import names
 from seqray import (
     Extraction,
@@ -23,7 +24,9 @@ from seqray import (
 )
 from seqray.automata.generators import random_machine
 from seqray.automata.grouping import PairMatrices
+from seqray.extraction.result import ExtractionSettings
 from seqray.extraction.structured.copies import Copy
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import TOLERANCE, Fidelity
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, RankError, SymbolError
@@ -730,3 +733,18 @@ def test_without_checksums_copies_that_lack_or_are_noise_are_named(copied_run):
 
 def test_an_old_run_has_no_copies(old_run):
     assert open_run(old_run).copies == ()
+
+
+def test_a_run_folder_holds_the_objective_and_ranks_are_chosen_by_it_again(tmp_path):
+    extraction = seqray.extract(
+        FIGURE_1, n_prefixes=30, n_suffixes=30, objective="weights", max_rank=3
+    )
+    seqray.save_run(extraction, tmp_path / "run")
+    saved = seqray.open_run(tmp_path / "run")
+    assert saved.settings.objective is Objective.WEIGHTS
+    assert saved.settings["objective"] == "weights"
+    assert saved.fidelity.best.score == 1 - saved.fidelity.best["relative_error"]
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["objective"] == "weights"
+    old = {name: value for name, value in config.items() if name != "objective"}
+    assert ExtractionSettings.from_json(old).objective is None

@@ -28,6 +28,7 @@ from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.bootstrap import MIN_WORDS
 from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import open_wa
 from seqray.util.arrays import FloatArray
@@ -196,6 +197,9 @@ def _rank_columns(fidelity: Fidelity) -> list[str]:
     names.append("zeros")
     if "total_variation" not in fidelity:  # the terminal has no room for more
         names.append("relative_error")
+    first = {Objective.WEIGHTS: "relative_error", Objective.LOG: "weight_agreement"}
+    if (name := first.get(fidelity.chosen_by)) is not None:
+        names = [name, *(each for each in names if each not in (name, "kl_per_word"))]
     return [name for name in names if name in fidelity]
 
 

@@ -10,6 +10,9 @@ import click
 from rich import progress
 from rich.console import Console
 
+ESTIMATES = "seqray.extraction.estimate"
+"""The logger of estimates, which are warnings where there is much to do."""
+
 
 class _Console(Console):
     """A console that hands on the error of a closed pipe instead of ending the program."""
@@ -94,7 +97,8 @@ def notes() -> Iterator[None]:
     """Show the library's log messages, warnings and estimates, on standard error in the block."""
 
     def show(record: logging.LogRecord) -> None:
-        kind = "Note" if record.levelno >= logging.WARNING else "Estimate"
+        is_note = record.levelno >= logging.WARNING and record.name != ESTIMATES
+        kind = "Note" if is_note else "Estimate"
         click.echo(f"{kind}: {record.getMessage()}", err=True)
 
     with log_records("seqray", show):

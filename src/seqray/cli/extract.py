@@ -28,6 +28,7 @@ from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
+from seqray.fidelity.objective import Objective
 from seqray.formats.run_files import check_run_target
 from seqray.util.errors import RankError, StopReason
 from seqray.util.redaction import redacted
@@ -49,6 +50,7 @@ Examples:
   seqray extract rnn:model.safetensors -o run --target 0.99
   seqray extract rnn:model.safetensors -o run --for reading
   seqray extract rnn:model.safetensors -o run --max-cost 400
+  seqray extract rnn:model.safetensors -o run --objective weights
   seqray extract rnn:model.safetensors -o run --counterexamples 3
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
@@ -70,7 +72,7 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     show_default=True,
     help="conditional: conditional blocks, for boxes that predict next symbols. weighted: Hankel "
     "blocks in which every prefix counts the same. paper: raw Hankel blocks, uniform basis. auto: "
-    "the first of these that the box allows.",
+    "the first of these that the box allows; weighted where the objective is weights.",
 )
 @click.option(
     "--basis",
@@ -82,7 +84,8 @@ finishes the batch and extracts from the answers so far; twice stops at once.
 @click.option(
     "--prefixes",
     type=click.IntRange(1),
-    help="How many prefixes, or contexts.  [default: 800; 1500 contexts]",
+    help="How many prefixes, or contexts.  [default: 800, in rounds up to that where the basis is "
+    "grown; 1500 contexts]",
 )
 @click.option(
     "--suffixes",
@@ -97,6 +100,13 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     metavar="auto|N",
     help="The number of states that later commands use. auto: the smallest whose fidelity score "
     "on held-out words is close to the best, see docs/method.md.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice([each.value for each in Objective]),
+    help="What ranks are chosen by. next: the divergence of next symbols. weights: the mean "
+    "squared error of the weights of words. log: the ratio of the two weights of a word.  "
+    "[default: next where the box predicts next symbols, else log]",
 )
 @click.option(
     "--for",
@@ -182,6 +192,7 @@ class ExtractOptions:
     suffixes: int | None
     max_rank: int
     rank: str
+    objective: str | None
     purpose: str | None
     max_cost: int | None
     max_states: int | None
@@ -281,6 +292,7 @@ def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) ->
             budget=options.budget,
             time_limit=options.time_limit,
             target=options.target,
+            objective=options.objective,
             purpose=options.chosen_purpose(),
             max_cost=options.max_cost,
             max_states=options.max_states,

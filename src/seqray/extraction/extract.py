@@ -23,6 +23,7 @@ from seqray.extraction.hankel.method import hankel_method
 from seqray.extraction.job import Job
 from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
+from seqray.fidelity.objective import Objective, named_objective
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.progress import Progress
 from seqray.util.random import Seed, seed_number
@@ -54,6 +55,7 @@ def extract(
     budget: int | None = None,
     time_limit: float | None = None,
     target: float | None = None,
+    objective: str | None = None,
     purpose: str = Purpose.COPYING,
     max_cost: int | None = None,
     max_states: int | None = None,
@@ -102,6 +104,12 @@ def extract(
         (`seqray.fidelity.table.Fidelity.score`). For a box that predicts, 0.99 means that the
         automaton loses 0.0145 bits per symbol, −log₂ 0.99. Queries begin with a small part. Not
         for a basis that is given.
+    objective
+        What ranks, weightings and fitted automata are chosen by on held-out words. ``"next"``: the
+        divergence of next symbols; the default for a box that predicts. ``"weights"``: the mean
+        squared error of the weights of words, which a few heavy words decide; then ``"auto"``
+        takes raw blocks. ``"log"``: the ratio of the two weights of a word, which is the difference
+        of their logarithms; the default for a box that only gives numbers.
     purpose
         ``"copying"``: where no rank is near to a box that predicts, copies are fitted, too:
         automata of thousands of states (`Extraction.copies`). ``"reading"``: none are.
@@ -147,6 +155,7 @@ def extract(
         basis=basis,
         max_length=max_length,
         target=target,
+        objective=named_objective(objective),
         purpose=named_purpose(purpose),
         max_cost=max_cost,
         max_states=max_states,
@@ -204,6 +213,7 @@ def _with_settings(extraction: Extraction, job: Job) -> Extraction:
         max_length=job.request.max_length,
         max_cost=job.request.max_cost,
         max_states=job.request.max_states,
+        objective=job.request.objective,
         seed=job.request.seed,
         held_out_words=extraction.fidelity.fidelities[0].n_words,
         repeat=job.repeat,
@@ -230,7 +240,7 @@ def _warn_of_low_score(extraction: Extraction) -> None:
     if max([score, *(copy.fidelity.score for copy in extraction.copies)]) >= LOW_SCORE:
         return
     best = fidelity.at(rank)
-    predicts = "kl_per_symbol" in best
+    predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
         "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
         "copy: %s. Query more prefixes and suffixes (--prefixes, --suffixes), allow more "

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -100,9 +100,12 @@ class Job:
 MAX_QUERIES = 100_000_000
 """The largest number of queries, unless a budget allows more."""
 
+BYTES_PER_CELL = 16
+"""What blocks take for each of their numbers, with a copy of most of them."""
 
-def announce(job: Job, n_cells: int, n_queries: int) -> None:
-    """Log how many queries there will be, and refuse too many.
+
+def refuse_too_many(job: Job, n_cells: int, n_queries: int) -> None:
+    """Refuse blocks that do not fit into memory, and too many queries.
 
     Parameters
     ----------
@@ -115,16 +118,14 @@ def announce(job: Job, n_cells: int, n_queries: int) -> None:
     symbols = f"{len(job.oracle.alphabet):,} symbols"
     advice = "query fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
     limit = memory_limit()
-    if 16 * n_cells > limit:  # the numbers, and a copy of most of them
+    if (n_bytes := BYTES_PER_CELL * n_cells) > limit:
         raise ArgumentError(
-            f"{symbols}: blocks of about {n_cells:,} numbers take {16 * n_cells / 1e9:,.3g} GB, "
+            f"{symbols}: blocks of about {n_cells:,} numbers take {n_bytes / 1e9:,.3g} GB, "
             f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
             f"{advice}, or give a smaller budget"
         )
     if job.oracle.is_free:
         return
-    most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
-    logger.info("up to about %s words are queried (%s)", f"{most:,}", symbols)
     if job.meter.budget is None and n_queries > MAX_QUERIES:
         raise ArgumentError(
             f"{symbols}: about {n_queries:,} words would be queried, more than "
@@ -161,6 +162,11 @@ def draw_within(
         drawn = Reference.draw(box, more, seed=rng, max_length=max_length)
         known = Reference.joined([known, drawn])
     return known
+
+
+def compared_for(job: Job, reference: Reference) -> Reference:
+    """Return answers on which automata are compared for the objective of the extraction."""
+    return replace(reference, objective=job.request.objective)
 
 
 def probe_noise(job: Job, reference: Reference) -> Noise:

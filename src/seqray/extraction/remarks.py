@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seqray.extraction.settings import STRUCTURED
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
 from seqray.util.formatting import counted, significant
 
@@ -21,10 +22,19 @@ MIN_SHARE_OF_COST = 0.5
 
 
 def remarks(extraction: Extraction) -> tuple[str, ...]:
-    """Return what smaller automata lose, and which larger limit may bring a nearer one."""
+    """Return what ranks were chosen by, what smaller automata lose, and which limits may bind."""
+    chosen_by = _chosen_by(extraction)
     if extraction.copies:
-        return (*_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction))
-    return (*_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction))
+        return (*chosen_by, *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction))
+    return (*chosen_by, *_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction))
+
+
+def _chosen_by(extraction: Extraction) -> Iterator[str]:
+    """Say what ranks were chosen by, where that is not the default for the box."""
+    objective = extraction.settings.objective
+    default = Objective.NEXT if extraction.predicts else Objective.LOG
+    if objective is not None and objective is not default:
+        yield f"Ranks are chosen by {objective.measured} (objective {objective})."
 
 
 def _bits(fidelity: Fidelity) -> float:
@@ -34,6 +44,8 @@ def _bits(fidelity: Fidelity) -> float:
 def _loss_of_smaller_copies(extraction: Extraction) -> Iterator[str]:
     """Say what the automaton for reading loses, and the copy before the last."""
     rank, last = extraction.best_rank(), extraction.copies[-1]
+    if last.fidelity.chosen_by is not Objective.NEXT:
+        return
     more = _bits(extraction.fidelity.at(rank)) - _bits(last.fidelity)
     yield (
         f"The automaton for reading, of {counted(rank, 'state')}, loses {significant(more, 2)} "
@@ -56,7 +68,7 @@ def _loss_of_smaller_rank(extraction: Extraction) -> Iterator[str]:
     if smaller >= chosen or less.score >= best.score:
         return
     states = counted(smaller, "state")
-    if "kl_per_symbol" in best:
+    if best.chosen_by is Objective.NEXT and "kl_per_symbol" in best:
         more = significant(_bits(less) - _bits(best), 2)
         verb = "loses" if smaller == 1 else "lose"
         yield f"{states} {verb} {more} bits per symbol more than the {chosen} chosen."

@@ -13,6 +13,7 @@ from seqray.automata.stepper import predicts
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox, allowed_length
 from seqray.extraction.basis import Basis
+from seqray.fidelity.objective import Objective
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
 
@@ -29,10 +30,11 @@ class Method(enum.StrEnum):
 
 
 METHODS = {
-    Method.AUTO.value: "conditional where the box predicts next symbols, weighted where not",
+    Method.AUTO.value: "conditional where the box predicts next symbols, weighted where not, or "
+    "where the objective is weights",
     Method.PAPER.value: "raw blocks over a uniform basis, as in the paper",
     Method.WEIGHTED.value: "weighted blocks; the basis sampled from the box where it predicts, "
-    "else grown",
+    "else grown; grown and raw blocks, too, where the objective is weights",
     Method.CONDITIONAL.value: "how contexts go on, and automata fitted to that; the box has to "
     "predict",
 }
@@ -70,6 +72,7 @@ class Request:
     purpose: Purpose = Purpose.COPYING
     max_cost: int | None = None
     max_states: int | None = None
+    objective: Objective | None = None
 
     def __post_init__(self) -> None:
         optional = ("n_prefixes", "n_suffixes", "max_length", "max_cost", "max_states")
@@ -88,7 +91,7 @@ class Request:
         return min(self.max_rank, most, self.max_states or self.max_rank)
 
     def for_box(self, box: BlackBox) -> Request:
-        """Return the request with the method that a box allows, or say why it cannot be met.
+        """Return the request with the objective and method for a box, or say why it cannot be met.
 
         Examples
         --------
@@ -98,7 +101,9 @@ class Request:
         <Method.WEIGHTED: 'weighted'>
         """
         allowed_length(box, self.max_length, 1)  # an error where the box cannot read such words
-        request = replace(self, method=_chosen_method(self, predicts(box)))
+        objective = _chosen_objective(self.objective, predicts(box))
+        request = replace(self, objective=objective)
+        request = replace(request, method=_chosen_method(request, predicts(box)))
         _check_method(request, predicts(box))
         return request
 
@@ -110,9 +115,13 @@ class Request:
         return isinstance(self.basis, Basis)
 
     def grows_basis(self, *, box_predicts: bool) -> bool:
-        """Return whether the basis is grown: on request, or where the box cannot be sampled."""
+        """Return whether the basis is grown.
+
+        That is on request, where the box cannot be sampled, and where heavy words decide.
+        """
         if self.basis is None:
-            return self.method is Method.WEIGHTED and not box_predicts
+            by_weights = self.objective is Objective.WEIGHTS
+            return self.method is Method.WEIGHTED and (by_weights or not box_predicts)
         return isinstance(self.basis, str) and self.basis == "grown"
 
 
@@ -127,11 +136,22 @@ def named_method(name: str) -> Method:
     return Method(name)
 
 
+def _chosen_objective(objective: Objective | None, box_predicts: bool) -> Objective:
+    """Return the objective: the requested one, or that of the kind of box."""
+    if objective is Objective.NEXT and not box_predicts:
+        raise ArgumentError(
+            "objective: expected weights or log, got next, and the box does not predict next "
+            "symbols: leave it out"
+        )
+    return objective or (Objective.NEXT if box_predicts else Objective.LOG)
+
+
 def _chosen_method(request: Request, box_predicts: bool) -> Method:
     """Return the method to use: the requested one, or the best that box and basis allow."""
     if request.method is not Method.AUTO:
         return request.method
-    if box_predicts and not request.has_fixed_basis:
+    by_weights = request.basis is None and request.objective is Objective.WEIGHTS
+    if box_predicts and not request.has_fixed_basis and not by_weights:
         return Method.CONDITIONAL
     return Method.WEIGHTED
 

@@ -24,6 +24,7 @@ from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.remarks import remarks
 from seqray.extraction.request import Method
 from seqray.extraction.structured.copies import Copy
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import RankError, StopReason
@@ -56,6 +57,8 @@ class ExtractionSettings(Mapping[str, Any]):
         How many columns the blocks have; for the method ``"conditional"``.
     words_cut
         How many of the words drawn had not ended at the maximum length.
+    objective
+        What ranks were chosen by; None in run folders of versions that had no choice.
     max_rank, max_length, max_cost, max_states, seed, repeat
         The arguments of `seqray.extract`; ``max_rank`` is what the limits left of it.
     weighting
@@ -111,6 +114,7 @@ class ExtractionSettings(Mapping[str, Any]):
     max_length: int | None = None
     max_cost: int | None = None
     max_states: int | None = None
+    objective: Objective | None = None
     seed: int | None = None
     weighting: str | None = None
     fitted_ranks: Sequence[int] | None = None
@@ -153,7 +157,7 @@ class ExtractionSettings(Mapping[str, Any]):
     def _document(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         del values["about"]
-        for name in ("query_mode", "noise", "rounds", "counterexamples", "stop_reason"):
+        for name in READERS:
             values[name] = _to_json(values[name])
         shown = {k: v for k, v in values.items() if v is not None or k == "max_length"}
         return {**self.about, **shown}
@@ -209,6 +213,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "counterexamples": _read_searches,
     "stop_reason": StopReason,
     "query_mode": QueryMode,
+    "objective": Objective,
 }
 """How fields that are no plain values are read from ``config.json``."""
 

@@ -125,7 +125,9 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
         automata = RankedAutomata.from_files(contents)
         if config.get("method") == Method.CONDITIONAL and FITTED not in contents:
             raise FileError(f"damaged: {FITTED} is missing")
-        table = _read_fidelity(contents, config["words"], config["word_prefixes"])
+        known = {k: v for k, v in config.items() if k not in ("format", "version")}
+        settings = ExtractionSettings.from_json(known)
+        table = _read_fidelity(contents, settings)
         n = automata.max_rank
         if table.ranks != tuple(range(1, n + 1)) or len(values) != n:
             raise FileError(
@@ -136,9 +138,7 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         automata = replace(automata, singular_values=np.array(values))
         basis = _read_basis(contents["basis.json"])
-        known = {k: v for k, v in config.items() if k not in ("format", "version")}
-        settings = ExtractionSettings.from_json(known)
-        copies = _read_copies(contents, config["words"], config["word_prefixes"])
+        copies = _read_copies(contents, settings)
         return Extraction(automata, basis, table, settings, copies)
 
 
@@ -152,7 +152,7 @@ def _copies_to_files(copies: Sequence[Copy]) -> dict[str, bytes]:
     return {COPIES: plain_csv_bytes(["copy", *names], rows), **automata}
 
 
-def _read_copies(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> tuple[Copy, ...]:
+def _read_copies(contents: Mapping[str, bytes], settings: ExtractionSettings) -> tuple[Copy, ...]:
     """Return the copies that a run folder holds."""
     copies = []
     for row in _read_csv(COPIES, contents) if COPIES in contents else ():
@@ -160,7 +160,7 @@ def _read_copies(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -
         if name not in contents:
             raise FileError(f"damaged: {name} is missing, which {COPIES} names")
         values = {metric: float(value) for metric, value in row.items() if metric != "copy"}
-        fidelity = Fidelity.from_saved(values, n_words, n_prefixes)
+        fidelity = _saved_fidelity(values, settings)
         with reading(name, "a seqray automaton"):
             copies.append(Copy(WeightedAutomaton.from_npz(contents[name]), fidelity))
     return tuple(copies)
@@ -173,10 +173,15 @@ def _read_basis(content: bytes) -> Basis:
     return Basis(prefixes, suffixes, basis["source"], basis["n_cut"])
 
 
-def _read_fidelity(contents: Mapping[str, bytes], n_words: int, n_prefixes: int) -> FidelityTable:
+def _saved_fidelity(row: Mapping[str, float], settings: ExtractionSettings) -> Fidelity:
+    n_words, n_prefixes = settings["words"], settings["word_prefixes"]
+    return Fidelity.from_saved(row, n_words, n_prefixes, settings.objective)
+
+
+def _read_fidelity(contents: Mapping[str, bytes], settings: ExtractionSettings) -> FidelityTable:
     rows = _read_csv("fidelity.csv", contents)
     values = [{name: float(x) for name, x in row.items() if name != "rank"} for row in rows]
-    fidelities = tuple(Fidelity.from_saved(v, n_words, n_prefixes) for v in values)
+    fidelities = tuple(_saved_fidelity(each, settings) for each in values)
     return FidelityTable(tuple(int(row["rank"]) for row in rows), fidelities)
 
 

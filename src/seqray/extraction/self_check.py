@@ -18,7 +18,7 @@ from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guarded import blamed
 from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
 from seqray.blackbox.queries.noise import measure_noise
-from seqray.blackbox.queries.oracle import query_mode
+from seqray.blackbox.queries.oracle import QueryMode, query_mode
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
 from seqray.extraction.hankel.default_cost import default_cost as hankel_cost
 from seqray.util.arrays import FloatArray
@@ -253,9 +253,10 @@ def _speed(box: BlackBox, words: Words) -> CheckResult:
         words, _ = sample(
             box, N_WORDS, seed=rng, max_length=allowed_length(box, None, MAX_SAMPLED_LENGTH)
         )
-        cost = conditional_cost(float(words.lengths.mean()))
+        is_cheap = query_mode(box) in (QueryMode.STATES, QueryMode.AUTOMATON)
+        cost = conditional_cost(1 + float(words.lengths.mean()), with_copies=is_cheap)
     else:
-        cost = hankel_cost(box.alphabet, seed=rng)
+        cost = hankel_cost(len(box.alphabet))
     by_steps = isinstance(box, Stepper) or predicts(box)
     expected = _duration(cost.n_steps * per_step if by_steps else cost.n_words * seconds / n)
     shares = " or less" if isinstance(box, Stepper) else ""  # what prefixes share is read once

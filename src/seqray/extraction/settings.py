@@ -118,6 +118,10 @@ class HankelSettings:
         One counterexample is learnt from per this many prefixes.
     max_independent_rows
         The most prefixes that are taken because their rows are linearly independent.
+    min_gain, min_near_score
+        A round has to lower what the automaton lacks to a score of 1 by this share, on the same
+        words. Otherwise it is the last, unless the score is below ``min_near_score`` and the round
+        before it did so.
     rank_tolerance
         A row counts as independent if what the rows before it leave of it is larger than this,
         relative to the largest row.
@@ -137,6 +141,8 @@ class HankelSettings:
     min_relative_weight: float = 1e-6
     prefixes_per_counterexample: int = 10
     max_independent_rows: int = 200
+    min_gain: float = 0.2
+    min_near_score: float = 0.9
     rank_tolerance: float = 1e-9
 
 

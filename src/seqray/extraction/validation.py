@@ -9,6 +9,7 @@ words with one edit), and words several times as long as those that automata are
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -26,8 +27,10 @@ from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.heavy_words import heavy_words, long_words, typical_words
+from seqray.extraction.hankel.sizes import ends_where_learnt
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within
 from seqray.extraction.settings import HANKEL
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.util.arrays import BoolArray, FloatArray
@@ -137,7 +140,8 @@ def validation_words(
     job
         What to extract, and within which limits.
     basis
-        Typical words that its blocks hold are left out, unless there are hardly any others.
+        Typical words that its blocks hold are left out, unless there are hardly any others, or
+        the objective is the squared error.
     known
         Blocks that are filled already; None: there are none.
     rng
@@ -145,8 +149,11 @@ def validation_words(
     """
     reader = job.oracle.reader
     if predicts(reader):
-        drawn = draw_within(reader, _n_drawn(job, basis), job.longest, rng, job.meter).words
-        words = _new(drawn, basis, known, rng)[:N_HELD_OUT]
+        by_weights = job.request.objective is Objective.WEIGHTS
+        n_drawn = min(_n_drawn(job, basis), N_HELD_OUT if by_weights else sys.maxsize)
+        words = draw_within(reader, n_drawn, job.longest, rng, job.meter).words
+        if not by_weights:  # the words that weigh most are in blocks, and decide squared errors
+            words = _new(words, basis, known, rng)[:N_HELD_OUT]
         return ValidationWords(words, np.ones(len(words), bool))
     typical = _new(_typical(job, basis, known, rng), basis, known, rng)[: N_HELD_OUT // 2]
     others = _others(job, typical, rng, joins=known is not None)
@@ -181,7 +188,8 @@ def _typical(job: Job, basis: Basis, known: HankelBlocks | None, rng: np.random.
         n_words, n_each = 2 * N_HELD_OUT, HANKEL.n_continuations + HANKEL.n_long_continuations
         if job.meter.allowance is not None:  # an eighth of it, with the words made of them
             n_words = min(n_words, job.meter.allowance // (8 * n_each))
-        if job.request.target is not None:  # no more than were queried to learn from
+        if job.request.target is not None or ends_where_learnt(job):
+            # no more than were queried to learn from
             n_words = min(n_words, max(256, known.n_questions // HANKEL.n_continuations))
         try:
             weights_of = job.oracle.weights

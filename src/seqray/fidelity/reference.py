@@ -25,6 +25,7 @@ from seqray.blackbox.protocol import (
 from seqray.fidelity.answers import Answers, checked, read_answers
 from seqray.fidelity.metrics import Comparison, intervals_of, measure
 from seqray.fidelity.next_symbol_metrics import NextSymbolReference
+from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import Fidelity
 from seqray.fidelity.word_metrics import sizes_by_length
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
@@ -63,6 +64,8 @@ class Reference:
         s of `seqray.fidelity.word_metrics.weight_agreement`, shape ``(n_words,)``; None: the size
         that 99 of 100 of these words exceed, of those that have the same length and do not
         weigh 0.
+    objective
+        What automata are compared for, see `Fidelity.score`.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Reference:
     target: FloatArray | None
     next_symbol: FloatArray | None
     negligible: FloatArray | None = None
+    objective: Objective | None = None
 
     @classmethod
     def query(
@@ -194,7 +198,8 @@ class Reference:
         if intervals:
             positive = getattr(automaton, "is_nonnegative", True)
             ends = intervals_of(comparison, positive=positive)
-        return Fidelity(measure(comparison), len(self.weights), self.n_prefixes, ends)
+        values = measure(comparison)
+        return Fidelity(values, len(self.weights), self.n_prefixes, ends, self.objective)
 
     @cached_property
     def _next_reference(self) -> NextSymbolReference | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from seqray.fidelity.bootstrap import Interval
 from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.objective import Objective
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import MissingMetricError, MissingRankError
 
@@ -22,6 +23,9 @@ PREDICTION_TOLERANCE = 1e-3
 
 For a box whose entropy per symbol is below one bit, it is less by that factor.
 """
+
+SQUARED_ERROR_TOLERANCE = 0.05
+"""The same for the objective ``weights``, as a share of what the best rank lacks to 1."""
 
 MAX_LOSS_FACTOR = 50
 """A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
@@ -49,6 +53,9 @@ class Fidelity(Mapping[str, float]):
     intervals
         95 % confidence intervals of the metrics that have one; see `seqray.fidelity.bootstrap`.
         Empty where they were not computed.
+    objective
+        What the score is made of. None: next symbols where they were compared, else the ratio of
+        the weights of a word (`Objective.LOG`).
 
     Examples
     --------
@@ -62,6 +69,7 @@ class Fidelity(Mapping[str, float]):
     n_words: int
     n_prefixes: int
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    objective: Objective | None = None
 
     def __getitem__(self, name: str) -> float:
         _check_name(name, self.metrics)
@@ -77,26 +85,40 @@ class Fidelity(Mapping[str, float]):
     def score(self) -> float:
         """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
-        Where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power of minus
-        ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were searched
-        for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved without
-        ``kl_per_symbol``, NDCG₅ has its place.
-        Where the box does not predict: ``weight_agreement``; 0.9 means that weights are off by a
-        tenth on average.
+        It follows the objective. ``weights``: 1 less ``relative_error``, which is the root of the
+        mean squared error, relative to the box. ``log``: ``weight_agreement``; 0.9 means that
+        weights are off by a tenth on average.
+        ``next``, where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power
+        of minus ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were
+        searched for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved
+        without ``kl_per_symbol``, NDCG₅ has its place.
 
         >>> Fidelity({"kl_per_symbol": 1.0, "ndcg5": 0.9, "weight_agreement": 0.6}, 2, 9).score
         0.5
         >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
         0.5
+        >>> metrics = {"kl_per_symbol": 1.0, "relative_error": 0.25, "weight_agreement": 0.6}
+        >>> [Fidelity(metrics, 2, 9, objective=each).score for each in Objective]
+        [0.5, 0.75, 0.6]
         """
+        if self.objective is Objective.WEIGHTS:
+            return 1 - self.metrics["relative_error"]
+        if self.chosen_by is Objective.LOG:
+            return self.weights_score
         if "kl_per_symbol" in self.metrics:
             score = float(2.0 ** -self.metrics["kl_per_symbol"])
-        elif "ndcg5" in self.metrics:
-            score = self.metrics["ndcg5"]
         else:
-            return self.weights_score
+            score = self.metrics["ndcg5"]
         distance, leak = (self.metrics.get(n, 0.0) for n in ("total_variation", "elsewhere"))
         return score - distance / 10 - leak / 10
+
+    @property
+    def chosen_by(self) -> Objective:
+        """The objective; where none was named, what the metrics allow."""
+        if self.objective in (Objective.WEIGHTS, Objective.LOG):
+            return self.objective
+        is_next = "kl_per_symbol" in self.metrics or "ndcg5" in self.metrics
+        return Objective.NEXT if is_next else Objective.LOG
 
     def is_nearer_than(self, other: Fidelity) -> bool:
         """Whether the score is higher than another's; of equal scores, whether NDCG₅ is.
@@ -119,7 +141,13 @@ class Fidelity(Mapping[str, float]):
         return 1 - self.metrics["relative_error"]
 
     @classmethod
-    def from_saved(cls, row: Mapping[str, float], n_words: int, n_prefixes: int) -> Fidelity:
+    def from_saved(
+        cls,
+        row: Mapping[str, float],
+        n_words: int,
+        n_prefixes: int,
+        objective: Objective | None = None,
+    ) -> Fidelity:
         """Return a saved fidelity.
 
         Metrics that this version does not have are left out; those that follow from the divergence
@@ -131,7 +159,7 @@ class Fidelity(Mapping[str, float]):
             known["kl_per_symbol"] = bits = max(0.0, known["kl_per_symbol"])  # it was rounded
             known.setdefault("kl_per_word", bits * n_prefixes / n_words)
             known.setdefault("ratio_per_symbol", 2.0**-bits)
-        return cls(known, n_words, n_prefixes)
+        return cls(known, n_words, n_prefixes, objective=objective)
 
     def as_dict(self) -> dict[str, float]:
         """Return the metrics as a new dictionary."""
@@ -211,7 +239,8 @@ class FidelityTable(Mapping[int, Fidelity]):
     def best_rank(self, tolerance: float | None = None) -> int:
         """Return the smallest rank whose score is within a tolerance of the best.
 
-        Without a tolerance it is `TOLERANCE`. Where next symbols were compared, it is
+        Without a tolerance it is `TOLERANCE`, or for the objective ``weights`` a share of the loss,
+        `SQUARED_ERROR_TOLERANCE`. Where next symbols count, it is
         `PREDICTION_TOLERANCE`, and the rank may not lose more than `MAX_LOSS_FACTOR` times as much
         as the best, unless it is exact (`EXACT_TOLERANCE`). So a box that is an automaton comes
         back with all its states, however little some of them matter.
@@ -223,7 +252,9 @@ class FidelityTable(Mapping[int, Fidelity]):
 
     def _tolerance(self, least_loss: float) -> float:
         first = self.fidelities[0]
-        if "kl_per_symbol" not in first:
+        if first.chosen_by is Objective.WEIGHTS:
+            return max(SQUARED_ERROR_TOLERANCE * least_loss, EXACT_TOLERANCE - least_loss)
+        if first.chosen_by is Objective.LOG or "kl_per_symbol" not in first:
             return TOLERANCE
         most = PREDICTION_TOLERANCE * min(1.0, first.get("entropy_per_symbol", 1.0))
         return min(most, max(EXACT_TOLERANCE, MAX_LOSS_FACTOR * least_loss) - least_loss)

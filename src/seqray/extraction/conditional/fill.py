@@ -205,7 +205,7 @@ def _contexts_that_fit(reference: Reference, n_contexts: int, n_columns: int) ->
         if n_bytes <= limit or n_fit == 1:
             break
         n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
-    logger.info(
+    logger.debug(
         "up to %s prefixes are queried; blocks of %s rows take up to %.2g GB",
         *(f"{n_rows * n_suffixes:,}", f"{n_rows:,}", n_bytes / 1e9),
     )

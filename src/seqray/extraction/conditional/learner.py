@@ -26,7 +26,7 @@ from seqray.extraction.conditional.parts import (
     LearntPart,
     PartSizes,
 )
-from seqray.extraction.job import N_HELD_OUT, Job, note_unused, words_that_fit
+from seqray.extraction.job import N_HELD_OUT, Job, compared_for, note_unused, words_that_fit
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
@@ -183,7 +183,7 @@ class ConditionalLearner:
         rng, max_length = self.rng.spawn(1)[0], self.job.longest  # so that no other word changes
         with self.meter.validating():
             words = Reference.draw(self.box, N_HELD_OUT, seed=rng, max_length=max_length)
-        return is_exact(compare(part.largest, words, None))
+        return is_exact(compare(part.largest, compared_for(self.job, words), None))
 
     def nearest(
         self, part: LearntPart, counterexamples: Reference | None

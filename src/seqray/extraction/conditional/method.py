@@ -19,6 +19,7 @@ import numpy as np
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
+from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import WORDS_CUT_WARNING, Basis
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.copying import learn_copies
@@ -26,15 +27,17 @@ from seqray.extraction.conditional.counterexamples import (
     learn_from_counterexamples,
     warn_of_unlearnt,
 )
+from seqray.extraction.conditional.default_cost import max_prefixes
 from seqray.extraction.conditional.learner import (
     ConditionalLearner,
     learn_in_parts,
     mean_word_length,
 )
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
-from seqray.extraction.conditional.parts import Learning, LearntPart
+from seqray.extraction.conditional.parts import Learning, LearntPart, PartSizes
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
-from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
+from seqray.extraction.estimate import log_estimate
+from seqray.extraction.job import N_HELD_OUT, Job, compared_for, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
 from seqray.extraction.structured.copies import Copy
@@ -57,9 +60,11 @@ def conditional_method(job: Job) -> Extraction:
         progress = counted_answers(job, meter, "drawing words to compare on", N_HELD_OUT)
         with job.timing("choose"), progress, meter.validating():
             held_out = draw_within(oracle.predictor, N_HELD_OUT, max_length, held_out_rng, meter)
+            held_out = compared_for(job, held_out)
             max_length = min(max_length, 2 * held_out.n_prefixes // len(held_out.weights))
             noise = probe_noise(job, held_out)
         sizes = whole_sizes(job, mean_word_length(held_out), data_set, SETTINGS)
+        _estimate(job, meter, sizes, mean_word_length(held_out))
         learner = ConditionalLearner(job, oracle, held_out, data_set, rng, sizes, SETTINGS)
         learning = learn_in_parts(learner, _pacer(learner))
         learning = learn_from_counterexamples(learner, learning)
@@ -88,6 +93,16 @@ def conditional_method(job: Job) -> Extraction:
     basis = _basis(job, part, is_drawn=data_set is None)
     automata = dataclasses.replace(part.svd, fitted=table.fitted)
     return Extraction(automata, basis, table.fidelity, settings, copies)
+
+
+def _estimate(job: Job, meter: Meter, sizes: PartSizes, word_length: float) -> None:
+    """Log how many prefixes are queried at most, at the speed of those that were."""
+    is_copying = job.request.purpose is Purpose.COPYING
+    is_cheap = job.oracle.mode is QueryMode.STATES or meter.budget is not None
+    n_most = max_prefixes(sizes, word_length, with_copies=is_copying and is_cheap)
+    speed = meter.elapsed / meter.n_sent if meter.n_sent else None
+    unit = "steps" if job.oracle.mode is QueryMode.STATES else "prefixes"
+    log_estimate(job, n_most, unit, speed)
 
 
 def _wants_copies(job: Job, table: RankTable, learning: Learning) -> bool:

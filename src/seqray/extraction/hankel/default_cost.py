@@ -1,22 +1,18 @@
 """What extraction by Hankel blocks costs with its default sizes."""
 
-from seqray.automata.words import Alphabet
-from seqray.extraction.basis import uniform_basis
 from seqray.extraction.cost import DefaultCost
-from seqray.extraction.hankel.plan import Plan
-from seqray.extraction.hankel.sizes import N_PREFIXES, N_SUFFIXES
-from seqray.util.random import Seed
+from seqray.extraction.hankel.sizes import MAX_STEPS_PER_WORD, default_size, max_words
 
 
-def default_cost(alphabet: Alphabet, *, seed: Seed) -> DefaultCost:
-    """Return about what the default extraction costs: half of it fills blocks, half finds them.
+def default_cost(n_symbols: int) -> DefaultCost:
+    """Return about what the default extraction costs at most: half fills blocks, half finds them.
 
     Examples
     --------
-    >>> default_cost(Alphabet("ab"), seed=0).n_words > 2_000
-    True
+    >>> default_cost(2).n_words
+    2560000
     """
-    plan = Plan.of(uniform_basis(alphabet, N_PREFIXES, N_SUFFIXES, seed=seed))
-    n_words = 2 * plan.n_queries
-    what = f"{N_PREFIXES} × {N_SUFFIXES} blocks, and finding them, take {n_words:,} words"
-    return DefaultCost(n_words, 2 * plan.n_steps, what)
+    size = default_size(n_symbols)
+    n_words = max_words(size, n_symbols, grows=True)
+    what = f"rounds of up to {size[0]} × {size[1]} blocks take at most {n_words:,} words"
+    return DefaultCost(n_words, MAX_STEPS_PER_WORD * n_words, what)

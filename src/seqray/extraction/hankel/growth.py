@@ -29,14 +29,18 @@ from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.random import Seed, random_generator
 
 
-def sizes_up_to(n_prefixes: int, n_suffixes: int) -> list[tuple[int, int]]:
+def sizes_up_to(
+    n_prefixes: int, n_suffixes: int, max_first: int = HANKEL.max_first_size
+) -> list[tuple[int, int]]:
     """Return the sizes of the bases that lead to one of a given size, each about twice the last.
+
+    The first has at most ``max_first`` prefixes and suffixes.
 
     >>> sizes_up_to(800, 200)
     [(50, 50), (100, 100), (200, 200), (400, 200), (800, 200)]
     """
     sizes = [(n_prefixes, n_suffixes)]
-    while max(sizes[-1]) > HANKEL.max_first_size:
+    while max(sizes[-1]) > max_first:
         half = max(sizes[-1]) / 2
         sizes.append((min(n_prefixes, round(half)), min(n_suffixes, round(half))))
     return sizes[::-1]

@@ -1,0 +1,78 @@
+"""One line before the work: how many queries there will be at most, and how long they take."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+
+from seqray.extraction.basis import Basis
+from seqray.extraction.job import Job
+from seqray.util.formatting import duration
+
+logger = logging.getLogger(__name__)
+
+TIMED_BATCHES = (16, 64, 256, 1024)
+"""How many words are queried before the estimate, batch by batch, until one takes long enough."""
+
+MIN_TIMED_SECONDS = 0.1
+"""A batch that takes as long as this shows the speed."""
+
+MANY_SECONDS = 600.0
+"""Work that may take longer is a warning."""
+
+MANY_QUERIES = 10_000_000
+"""More queries are a warning where nobody knows how long they take."""
+
+
+def log_estimate(
+    job: Job, n_queries: int, unit: str, seconds_per_query: float | None, note: str = ""
+) -> None:
+    """Log how many queries there are at most, and about how long they take; nothing if free.
+
+    Parameters
+    ----------
+    job
+        The extraction.
+    n_queries
+        About how many queries there are at most if there is no budget.
+    unit
+        What is queried: words, prefixes or steps.
+    seconds_per_query
+        None: not known.
+    note
+        What else is good to know.
+    """
+    if job.oracle.is_free:
+        return
+    most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
+    text = f"up to about {most:,} {unit} are queried ({len(job.oracle.alphabet):,} symbols)"
+    is_long = most > MANY_QUERIES
+    if seconds_per_query is not None:
+        seconds = most * job.repeat * seconds_per_query
+        text += f", which takes about {duration(seconds)}"
+        is_long = seconds > MANY_SECONDS
+    level = logging.WARNING if is_long else logging.INFO
+    logger.log(level, "%s%s", text, f"; {note}" if note else "")
+
+
+def measured_speed(job: Job, basis: Basis) -> float | None:
+    """Return the seconds that one query takes; None where that is not known without a loss.
+
+    Where answers are cached, some words of the basis are queried: they would be queried anyway.
+    """
+    meter = job.meter
+    if not job.oracle.caches or meter.budget is not None:
+        return None
+    n_each = math.isqrt(sum(TIMED_BATCHES))
+    words = basis.prefixes[:n_each].followed_by(basis.suffixes[:n_each]).unique()[0]
+    speed: float | None = None
+    for n_words in TIMED_BATCHES:
+        n_before, begin = meter.n_sent, time.perf_counter()
+        job.oracle.weights(words[:n_words])
+        seconds, words = time.perf_counter() - begin, words[n_words:]
+        if (n_sent := meter.n_sent - n_before) > 0:
+            speed = seconds / n_sent
+        if seconds > MIN_TIMED_SECONDS or not len(words):
+            break
+    return speed

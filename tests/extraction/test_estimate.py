@@ -1,0 +1,90 @@
+import logging
+
+import pytest
+
+from automata import FIGURE_1 as MACHINE
+from functions import Count
+from seqray import black_box, extract, language_model, uniform_basis
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
+from seqray.extraction.estimate import MANY_QUERIES, log_estimate, measured_speed
+from seqray.extraction.hankel.default_cost import default_cost
+from seqray.extraction.job import Job
+from seqray.extraction.request import Request
+from seqray.extraction.self_check import check
+from seqray.util.errors import ArgumentError
+
+NAME = "seqray.extraction.estimate"
+
+
+def job(box, budget=None):
+    return Job(open_oracle(box, Meter(Limits(budget))), Request(), None)
+
+
+def estimates(caplog):
+    return [record for record in caplog.records if record.name == NAME]
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "speed", "level"),
+    [
+        (1000, None, logging.INFO),
+        (MANY_QUERIES + 1, None, logging.WARNING),
+        (MANY_QUERIES + 1, 1e-6, logging.INFO),
+        (1000, 2.0, logging.WARNING),
+    ],
+)
+def test_much_work_is_a_warning(caplog, n_queries, speed, level):
+    caplog.set_level(logging.INFO)
+    log_estimate(job(black_box(Count(), "ab")), n_queries, "words", speed)
+    (record,) = estimates(caplog)
+    assert record.levelno == level
+    assert record.getMessage().startswith(
+        f"up to about {n_queries:,} words are queried (2 symbols)"
+    )
+    assert ("takes about" in record.getMessage()) == (speed is not None)
+
+
+def test_a_budget_is_the_most_and_an_automaton_is_free(caplog):
+    caplog.set_level(logging.INFO)
+    log_estimate(job(MACHINE), 1000, "words", None)
+    assert not estimates(caplog)
+    log_estimate(job(black_box(Count(), "ab"), budget=70), 1000, "words", None)
+    assert "up to about 70 words" in estimates(caplog)[0].getMessage()
+
+
+def test_the_speed_is_measured_on_words_that_are_queried_anyway():
+    count = Count()
+    one = job(black_box(count, "ab"))
+    basis = uniform_basis(one.oracle.alphabet, 50, 50, seed=0)
+    assert 0 < measured_speed(one, basis) < 1
+    words = set(basis.prefixes.followed_by(basis.suffixes))
+    assert {tuple(word) for word in count.queried} <= words
+    assert measured_speed(job(black_box(count, "ab"), budget=1000), basis) is None
+
+
+def test_an_extraction_has_one_estimate_that_agrees_with_the_check(caplog):
+    caplog.set_level(logging.INFO)
+    extract(black_box(Count(), "ab"))
+    (record,) = estimates(caplog)
+    assert f"up to about {default_cost(2).n_words:,} words" in record.getMessage()
+    assert "in rounds" in record.getMessage()
+    (speed,) = (each for each in check(black_box(Count(), "ab")) if each.name == "speed")
+    assert f"at most {default_cost(2).n_words:,} words" in speed.advice
+
+
+def test_a_box_that_predicts_has_one_estimate_whatever_the_rounds(caplog):
+    caplog.set_level(logging.INFO)
+    box = language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
+    extract(box, n_prefixes=60, target=0.99)
+    assert len(estimates(caplog)) == 1
+
+
+def test_a_box_of_ten_thousand_symbols_is_queried_in_small_rounds(caplog):
+    count = Count(lambda word: 0.5 ** len(word))
+    extraction = extract(black_box(count, range(10_000)), max_rank=3)
+    assert extraction.best_rank() == 1
+    assert len(count.queried) < 500_000
+    assert "10,000 symbols: at most 70 × 70 prefixes and suffixes are queried" in caplog.text
+    with pytest.raises(ArgumentError, match="10,000 symbols"):
+        extract(black_box(count, range(10_000)), n_prefixes=800, n_suffixes=800)
