@@ -3,13 +3,15 @@
     python benchmarks/queries.py curve [--boxes NAME …]
     python benchmarks/queries.py before --source FOLDER
     python benchmarks/queries.py halves
+    python benchmarks/queries.py summary
     python benchmarks/queries.py figure
 
 `curve` extracts from ten boxes with budgets of 1,000 to 1,000,000 queries. `before` runs the default
 extraction of an earlier version, whose checkout FOLDER is (`git worktree add FOLDER dc15c26`), on
 the 47 PAutomaC networks of the paper. `halves` gives this version half of those queries, then
-ever smaller shares for as long as it comes as near to the network, or all of them where half was
-not enough. Bits per symbol and NDCG₅ are measured on 2,000 words of the box that no extraction
+ever smaller shares for as long as it comes as near to the network as the nearest automaton of the
+earlier version, or all of them where half was not enough; `summary` prints the shares, also those
+for what the earlier version chose by itself. Bits per symbol and NDCG₅ are measured on 2,000 words of the box that no extraction
 saw. Every row is saved as it comes, and rows that are there are not made again: any of these can be
 interrupted. `figure` draws the curves.
 """
@@ -20,12 +22,14 @@ import argparse
 import csv
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from common import one_thread, report, write_table
@@ -34,9 +38,14 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.generators import random_machine
 from seqray.automata.stepper import PredictingStepper
 from seqray.blackbox.registry import open_black_box
+from seqray.experiments.findings import Findings
+from seqray.experiments.plots import BLUE, ORANGE, Drawing, draw, panels, save_figure
 from seqray.extraction.extract import extract
 from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import open_wa
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HERE = Path(__file__).resolve().parent
 NETWORKS, RESULTS = HERE / "blackboxes", HERE / "results"
@@ -52,17 +61,25 @@ CURVE_BOXES = {
     "machine": "a random machine",
 }
 PROBLEMS = [problem for problem in range(1, 49) if problem != 39]
-SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
+SMALLER_SHARES = (1 / 4, 1 / 8, 1 / 16, 1 / 32)
+NEAREST = "nearest_bits_per_symbol"
 AS_NEAR = 1.02
 """Up to this ratio of bits lost per symbol an automaton counts as near as another one."""
 
 EXACT_BITS = 1e-6
 """Fewer bits lost per symbol than this count as none."""
 
+LEAST_DRAWN, LABEL_STEP = 1e-5, 1.7
+"""Bits per symbol below this are drawn as this. Labels are at least this factor apart."""
+
+COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#555555")
+
 N_WORDS, MAX_LENGTH, WORDS_SEED = 2000, 100, 12345
 
 EARLIER = """
 import sys, time, seqray
+from seqray.experiments.findings import Findings
+from seqray.experiments.plots import BLUE, ORANGE, Drawing, draw, panels, save_figure
 from seqray.extraction.extract import extract
 box, folder = seqray.open_black_box(sys.argv[1]), sys.argv[2]
 begin = time.process_time()
@@ -171,7 +188,7 @@ def extracted_earlier(name: str, source: Path) -> dict[str, object]:
     return {
         "queries": int(queries),
         **chosen,
-        "nearest_bits_per_symbol": nearest,
+        NEAREST: nearest,
         "seconds": f"{float(seconds):.1f}",
     }
 
@@ -179,22 +196,22 @@ def extracted_earlier(name: str, source: Path) -> dict[str, object]:
 def halves(problems: Iterable[int]) -> None:
     """Extract from every network with ever smaller shares of the queries of an earlier version."""
     earlier, saved = SavedRows(BEFORE), SavedRows(HALVES)
-    for problem in problems:
-        if (old := earlier.get(box=problem)) is None:
-            continue
-        at = 1
-        while 0 < at < len(SHARES):
-            budget = int(int(old["queries"]) * SHARES[at])
-            row = saved.made(
-                {"box": problem, "share": SHARES[at]}, lambda: extracted(str(problem), budget)
-            )
-            if not is_as_near(row, old["bits_per_symbol"]):
-                break
-            at += 1
-        if at == 1:
-            budget = int(old["queries"])
-            saved.made({"box": problem, "share": 1.0}, lambda: extracted(str(problem), budget))
+    old = {problem: row for problem in problems if (row := earlier.get(box=problem))}
+    half = {problem: share_of(saved, problem, row, 1 / 2) for problem, row in old.items()}
+    near = {problem for problem in old if is_as_near(half[problem], old[problem][NEAREST])}
+    for problem in old.keys() - near:
+        share_of(saved, problem, old[problem], 1.0)
+    for share in SMALLER_SHARES:
+        rows = {problem: share_of(saved, problem, old[problem], share) for problem in sorted(near)}
+        near = {problem for problem in near if is_as_near(rows[problem], old[problem][NEAREST])}
     summarise(earlier, saved)
+
+
+def share_of(saved: SavedRows, problem: int, old: Row, share: float) -> Row:
+    """Extract from a network with a share of the queries of an earlier version."""
+    budget = int(int(old["queries"]) * share)
+    key: dict[str, object] = {"box": problem, "share": share}
+    return saved.made(key, lambda: extracted(str(problem), budget))
 
 
 def is_as_near(row: Row, bits: str) -> bool:
@@ -204,7 +221,7 @@ def is_as_near(row: Row, bits: str) -> bool:
 def summarise(earlier: SavedRows, saved: SavedRows) -> None:
     """Print the smallest share of queries with which this version is as near as the earlier one."""
     figures: dict[str, object] = {}
-    for name in ("bits_per_symbol", "nearest_bits_per_symbol"):
+    for name in (NEAREST, "bits_per_symbol"):
         least = []
         for old in earlier.rows:
             rows = [row for row in saved.rows if row["box"] == old["box"]]
@@ -222,6 +239,54 @@ def summarise(earlier: SavedRows, saved: SavedRows) -> None:
     report([(name, str(value)) for name, value in figures.items()], figures)
 
 
+def figure() -> None:
+    """Draw the curves: bits lost per symbol against queries, one line per box."""
+    saved = SavedRows(CURVE)
+
+    def make(_: Findings) -> Figure:
+        made, axes = panels(1, 1, width=8, height=5)
+        ax = axes[0][0]
+        ends = []
+        for at, (name, label) in enumerate(CURVE_BOXES.items()):
+            rows = sorted(
+                (r for r in saved.rows if r["box"] == name), key=lambda r: int(r["budget"])
+            )
+            if not rows:
+                continue
+            queries = [int(row["queries"]) for row in rows]
+            bits = [max(float(row["bits_per_symbol"]), LEAST_DRAWN) for row in rows]
+            look = {"color": COLOURS[at % len(COLOURS)], "ls": ("-", "--")[at // len(COLOURS)]}
+            ax.plot(queries, bits, marker="o", ms=3, lw=1.4, **look)
+            ends.append((bits[-1], queries[-1], label, look["color"]))
+        ax.set(xscale="log", yscale="log", xlim=(700, 1.1e6))
+        ax.set_xlabel("queries, validation words included")
+        ax.set_ylabel("bits lost per symbol")
+        for place, (bits_at, x, label, colour) in zip(spread(ends), sorted(ends), strict=True):
+            ax.annotate(
+                *(label, (x, bits_at)),
+                xytext=(1.35e6, place),
+                color=colour,
+                va="center",
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkA": 0},
+            )
+        return made
+
+    drawing = Drawing("queries", "", "Fidelity against number of queries.", make)
+    with tempfile.TemporaryDirectory() as folder:
+        save_figure(draw(drawing, Findings([])), Path(folder), drawing.name)
+        for ending in (".svg", ".png"):
+            shutil.copy(Path(folder, drawing.name + ending), IMAGES)
+
+
+def spread(ends: list[tuple[float, int, str, str]]) -> list[float]:
+    """Return where labels go, lowest first, so that none covers another."""
+    places: list[float] = []
+    for bits, *_ in sorted(ends):
+        places.append(max(bits, places[-1] * LABEL_STEP if places else 0))
+    return places
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -232,6 +297,7 @@ def main() -> None:
         command.add_argument("--problems", type=int, nargs="*", default=PROBLEMS)
         if name == "before":
             command.add_argument("--source", type=Path, required=True, help="the checkout")
+    commands.add_parser("summary")
     commands.add_parser("figure")
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # a budget that is used up is no news here
@@ -242,6 +308,10 @@ def main() -> None:
             before(options.source, options.problems)
         elif options.command == "halves":
             halves(options.problems)
+        elif options.command == "summary":
+            summarise(SavedRows(BEFORE), SavedRows(HALVES))
+        else:
+            figure()
 
 
 if __name__ == "__main__":
