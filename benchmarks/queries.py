@@ -6,14 +6,14 @@
     python benchmarks/queries.py summary
     python benchmarks/queries.py figure
 
-`curve` extracts from ten boxes with budgets of 1,000 to 1,000,000 queries. `before` runs the default
-extraction of an earlier version, whose checkout FOLDER is (`git worktree add FOLDER dc15c26`), on
-the 47 PAutomaC networks of the paper. `halves` gives this version half of those queries, then
-ever smaller shares for as long as it comes as near to the network as the nearest automaton of the
-earlier version, or all of them where half was not enough; `summary` prints the shares, also those
-for what the earlier version chose by itself. Bits per symbol and NDCG₅ are measured on 2,000 words of the box that no extraction
-saw. Every row is saved as it comes, and rows that are there are not made again: any of these can be
-interrupted. `figure` draws the curves.
+`curve` extracts from ten boxes with budgets of 1,000 to 1,000,000 queries. `before` runs the
+default extraction of an earlier version, whose checkout FOLDER is (`git worktree add FOLDER
+dc15c26`), on the 47 PAutomaC networks of the paper. `halves` gives this version a quarter of those
+queries, then ever smaller shares for as long as it comes as near to the network as the nearest
+automaton of the earlier version, or half and all of them where that was not enough. `summary`
+prints the shares, also those for what the earlier version chose by itself. Bits per symbol and NDCG₅ are
+measured on 2,000 words of the box that no extraction saw. Every row is saved as it comes, and rows
+that are there are not made again: any of these can be interrupted. `figure` draws the curves.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from common import one_thread, report, write_table
+from common import Numbers, one_thread, report, write_table
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.generators import random_machine
@@ -61,7 +62,7 @@ CURVE_BOXES = {
     "machine": "a random machine",
 }
 PROBLEMS = [problem for problem in range(1, 49) if problem != 39]
-SMALLER_SHARES = (1 / 4, 1 / 8, 1 / 16, 1 / 32)
+LARGER_SHARES, SMALLER_SHARES = (1 / 2, 1.0), (1 / 8, 1 / 16, 1 / 32)
 NEAREST = "nearest_bits_per_symbol"
 AS_NEAR = 1.02
 """Up to this ratio of bits lost per symbol an automaton counts as near as another one."""
@@ -121,10 +122,18 @@ class SavedRows:
         return row
 
 
+class Predictions(Numbers):
+    """A box with states that predicts: an automaton itself would have no budget."""
+
+    def __init__(self, box: PredictingStepper) -> None:
+        super().__init__(box)
+        self.state_next_symbol = box.state_next_symbol
+
+
 def opened(name: str) -> PredictingStepper:
     """Return the box of a name: a network in benchmarks/blackboxes, or a random machine."""
     if name == "machine":
-        return random_machine("pfa", n_states=30, n_symbols=8, seed=0)
+        return Predictions(random_machine("pfa", n_states=30, n_symbols=8, seed=0))
     return open_black_box(f"rnn:{NETWORKS / name}.safetensors")
 
 
@@ -162,14 +171,14 @@ def curve(names: Iterable[str]) -> None:
     saved = SavedRows(CURVE)
     for budget in BUDGETS:
         for name in names:
-            saved.made({"box": name, "budget": budget}, lambda: extracted(name, budget))
+            saved.made({"box": name, "budget": budget}, partial(extracted, name, budget))
 
 
 def before(source: Path, problems: Iterable[int]) -> None:
     """Extract from every network with an earlier version."""
     saved = SavedRows(BEFORE)
     for problem in problems:
-        saved.made({"box": problem}, lambda: extracted_earlier(str(problem), source))
+        saved.made({"box": problem}, partial(extracted_earlier, str(problem), source))
 
 
 def extracted_earlier(name: str, source: Path) -> dict[str, object]:
@@ -194,16 +203,22 @@ def extracted_earlier(name: str, source: Path) -> dict[str, object]:
 
 
 def halves(problems: Iterable[int]) -> None:
-    """Extract from every network with ever smaller shares of the queries of an earlier version."""
+    """Extract from every network with a quarter of the queries of an earlier version, and others.
+
+    Where a quarter is enough, smaller shares follow; where it is not, larger ones.
+    """
     earlier, saved = SavedRows(BEFORE), SavedRows(HALVES)
     old = {problem: row for problem in problems if (row := earlier.get(box=problem))}
-    half = {problem: share_of(saved, problem, row, 1 / 2) for problem, row in old.items()}
-    near = {problem for problem in old if is_as_near(half[problem], old[problem][NEAREST])}
-    for problem in old.keys() - near:
-        share_of(saved, problem, old[problem], 1.0)
-    for share in SMALLER_SHARES:
-        rows = {problem: share_of(saved, problem, old[problem], share) for problem in sorted(near)}
-        near = {problem for problem in near if is_as_near(rows[problem], old[problem][NEAREST])}
+
+    def enough(problem: int, share: float) -> bool:
+        row = share_of(saved, problem, old[problem], share)
+        return is_as_near(row, old[problem][NEAREST])
+
+    near = {problem: enough(problem, 1 / 4) for problem in old}
+    for shares, goes_on in ((LARGER_SHARES, False), (SMALLER_SHARES, True)):
+        left = [problem for problem in old if near[problem] is goes_on]
+        for share in shares:
+            left = [problem for problem in left if enough(problem, share) is goes_on]
     summarise(earlier, saved)
 
 
@@ -211,7 +226,7 @@ def share_of(saved: SavedRows, problem: int, old: Row, share: float) -> Row:
     """Extract from a network with a share of the queries of an earlier version."""
     budget = int(int(old["queries"]) * share)
     key: dict[str, object] = {"box": problem, "share": share}
-    return saved.made(key, lambda: extracted(str(problem), budget))
+    return saved.made(key, partial(extracted, str(problem), budget))
 
 
 def is_as_near(row: Row, bits: str) -> bool:

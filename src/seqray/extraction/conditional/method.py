@@ -36,7 +36,7 @@ from seqray.extraction.conditional.parts import Learning, LearntPart
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.job import N_HELD_OUT, Job, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
-from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
+from seqray.extraction.settings import CONDITIONAL, STRUCTURED
 from seqray.extraction.structured.copies import Copy
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
