@@ -11,9 +11,10 @@ default extraction of an earlier version, whose checkout FOLDER is (`git worktre
 dc15c26`), on the 47 PAutomaC networks of the paper. `halves` gives this version a quarter of those
 queries, then ever smaller shares for as long as it comes as near to the network as the nearest
 automaton of the earlier version, or half and all of them where that was not enough. `summary`
-prints the shares, also those for what the earlier version chose by itself. Bits per symbol and NDCG₅ are
-measured on 2,000 words of the box that no extraction saw. Every row is saved as it comes, and rows
-that are there are not made again: any of these can be interrupted. `figure` draws the curves.
+prints the shares, also those for what the earlier version chose by itself. Bits per symbol and
+NDCG₅ are measured on 2,000 words of the box that no extraction saw. Every row is saved as it comes,
+and rows that are there are not made again: any of these can be interrupted. `figure` draws the
+curves.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from seqray.extraction.job import N_HELD_OUT, Job, note_unused, words_that_fit
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
-from seqray.util.errors import Stopped
+from seqray.util.errors import Stopped, StopReason
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ class ConditionalLearner:
         return automaton is not part.fitted
 
     def learn_words(self, part: LearntPart, n_words: int) -> LearntPart:
-        """Return a part with more words and the same blocks; raise `Stopped` at the budget."""
+        """Return a part with more words and the same blocks; raise `Stopped` if there are none."""
         reference, n_before = part.reference, len(part.reference.weights)
         total = int((n_words - n_before) * self.word_length)
         with self.job.timing("fill"), counted_answers(self.job, self.meter, "drawing words", total):
@@ -208,7 +208,12 @@ class ConditionalLearner:
                 n_more = min(self._portion(n_known, n_words), self._affordable(reference))
                 if n_more < MIN_WORD_GROWTH * n_known:
                     break
-                reference = joined(reference, self._new_words(n_known, n_known + n_more))
+                try:
+                    reference = joined(reference, self._new_words(n_known, n_known + n_more))
+                except Stopped as stopped:  # these words were longer than those before
+                    if stopped.reason is not StopReason.BUDGET:
+                        raise
+                    break
         if reference is part.reference:
             raise self.meter.no_more()
         return replace(part, reference=reference)
@@ -217,13 +222,13 @@ class ConditionalLearner:
         """Return how many more words the budget allows.
 
         As many words as were drawn before have as many distinct prefixes. Fewer share less of them,
-        and of many more it is not known.
+        and of many more it is not known. The fewer were drawn, the less is known of their lengths.
         """
         if self.meter.budget is None:
             return self.sizes.words
-        left = SAFE_SHARE_OF_BUDGET * self.meter.left
         drawn = max(reference, self.held_out, key=lambda each: len(each.weights))
         n_drawn = len(drawn.weights)
+        left = min(SAFE_SHARE_OF_BUDGET, 1 - 2 / math.sqrt(n_drawn)) * self.meter.left
         n_alike = left * n_drawn / len(drawn.tree)
         n_more = n_alike if n_alike >= n_drawn else left / self.word_length
         return int(min(n_more, MAX_WORD_GROWTH * n_drawn))
