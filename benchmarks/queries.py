@@ -210,6 +210,7 @@ def halves(problems: Iterable[int]) -> None:
     """
     earlier, saved = SavedRows(BEFORE), SavedRows(HALVES)
     old = {problem: row for problem in problems if (row := earlier.get(box=problem))}
+    old = dict(sorted(old.items(), key=lambda item: int(item[1]["queries"])))  # fast ones first
 
     def enough(problem: int, share: float) -> bool:
         row = share_of(saved, problem, old[problem], share)
