@@ -236,24 +236,31 @@ def is_as_near(row: Row, bits: str) -> bool:
 
 
 def summarise(earlier: SavedRows, saved: SavedRows) -> None:
-    """Print the smallest share of queries with which this version is as near as the earlier one."""
-    figures: dict[str, object] = {}
+    """Print the smallest share of queries with which this version is as near as the earlier one.
+
+    A box is unfinished where no share was enough so far and not all of them were tried. There is
+    a median only where no box is: those that finish first are those that need the fewest queries.
+    """
+    figures: dict[str, object] = {"boxes": len(PROBLEMS)}
     for name in (NEAREST, "bits_per_symbol"):
-        least = []
-        for old in earlier.rows:
-            rows = [row for row in saved.rows if row["box"] == old["box"]]
-            near = [float(row["queries"]) for row in rows if is_as_near(row, old[name])]
-            if rows:
-                least.append(min(near, default=np.inf) / float(old["queries"]))
-        figures |= {
-            "boxes": len(least),
-            f"{name}_median_share": round(float(np.median(least)), 4),
-            f"{name}_boxes_up_to_half": int(np.sum(np.array(least) <= 0.5)),
-            f"{name}_boxes_never": int(np.sum(np.isinf(least))),
-        }
-    queries = [float(row["queries"]) for row in earlier.rows]
-    figures["median_queries_before"] = int(np.median(queries))
+        shares = [least_share(saved, row, name) for row in earlier.rows]
+        known = np.array([share for share in shares if share is not None])
+        figures[f"{name}_unfinished"] = len(PROBLEMS) - len(known)
+        figures[f"{name}_up_to_half"] = int(np.sum(known <= 0.5))
+        figures[f"{name}_up_to_quarter"] = int(np.sum(known <= 0.25))
+        figures[f"{name}_not_with_all"] = int(np.sum(np.isinf(known)))
+        if len(known) == len(PROBLEMS):
+            figures[f"{name}_median_share"] = round(float(np.median(known)), 4)
     report([(name, str(value)) for name, value in figures.items()], figures)
+
+
+def least_share(saved: SavedRows, old: Row, name: str) -> float | None:
+    """Return the smallest share that was enough; infinity: not even all were; None: unknown."""
+    rows = [row for row in saved.rows if row["box"] == old["box"]]
+    near = [float(row["queries"]) for row in rows if is_as_near(row, old[name])]
+    if near:
+        return min(near) / float(old["queries"])
+    return np.inf if any(float(row["share"]) == 1 for row in rows) else None
 
 
 def figure() -> None:
