@@ -25,9 +25,9 @@ class ConditionalSettings:
         The next part has to be at least this many times as large as the one before.
     first_share_of_limits
         Which share of budget and time the first learning gets where counterexamples follow.
-    ranks_share_of_limits, min_copy_budget
-        Which share of a budget the automata of every rank get where copies follow; all of it
-        where the budget is below ``min_copy_budget``.
+    max_block_share, block_share_of_budget
+        Which share of the whole blocks are, and which share of a budget they take, where the
+        automaton of the SVD is not the nearest one; all other queries are for words.
     fitted_ranks
         The ranks at which a probabilistic automaton is fitted; so is one of the largest rank.
     words_per_state, min_fitted_words
@@ -69,8 +69,8 @@ class ConditionalSettings:
     part_shares: tuple[float, ...] = (1 / 64, 1 / 16, 1 / 4, 1.0)
     min_growth: float = 1.5
     first_share_of_limits: float = 1 / 6
-    ranks_share_of_limits: float = 1 / 3
-    min_copy_budget: int = 50_000
+    max_block_share: float = 1 / 4
+    block_share_of_budget: float = 1 / 2
     fitted_ranks: tuple[int, ...] = (2, 3, 5, 10, 20, 30, 50, 100)
     words_per_state: int = 200
     min_fitted_words: int = 1000

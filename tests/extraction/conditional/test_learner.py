@@ -1,5 +1,7 @@
 import threading
 import time
+from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
@@ -7,7 +9,9 @@ import pytest
 from conditional_boxes import SMALL, RecordedProgress, demo, machine, model
 from same_gru import native
 from seqray import WeightedAutomaton, extract
-from seqray.extraction.conditional import learner
+from seqray.extraction.conditional import learner, method
+from seqray.extraction.settings import CONDITIONAL
+from seqray.util.errors import StopReason
 
 
 def test_learning_ends_when_the_target_is_reached():
@@ -106,3 +110,43 @@ def test_an_earlier_fit_counts_where_the_last_one_was_not_made():
     assert extraction.settings["stopped"] == "interrupted"
     assert extraction.settings["prefixes"] == 40
     assert extraction.fidelity.at(3).score == max(before["score"], last["score"])
+
+
+READING = {"max_rank": 3, "max_length": 20, "purpose": "reading"}
+SMALL_WHOLE = replace(CONDITIONAL, n_contexts=200, n_columns=30)
+
+
+def test_where_the_fitted_automaton_is_nearest_the_rest_of_the_queries_are_words(monkeypatch):
+    monkeypatch.setattr(method, "SETTINGS", SMALL_WHOLE)
+    extraction = extract(demo(), **READING)
+    n_contexts = SMALL_WHOLE.n_contexts * SMALL_WHOLE.max_block_share**0.75
+    assert extraction.settings["prefixes"] == ceil(n_contexts)
+    rounds = extraction.settings.rounds
+    assert [each.contexts for each in rounds] == [ceil(n_contexts)] * 2
+    assert [each.words for each in rounds] == [667, 2667]
+    assert 3 in extraction.fitted
+    assert extraction.settings.stopped == ""
+
+
+def test_where_the_svd_is_nearest_blocks_become_whole(monkeypatch):
+    monkeypatch.setattr(method, "SETTINGS", SMALL_WHOLE)
+    monkeypatch.setattr(learner.ConditionalLearner, "needs_blocks", lambda *_: True)
+    extraction = extract(demo(), **READING)
+    assert [each.contexts for each in extraction.settings.rounds][-1] > 71
+    assert extraction.settings.rounds[-1].words == 2667
+
+
+def test_contexts_that_the_user_asks_for_are_queried():
+    extraction = extract(demo(), **READING, n_prefixes=60, n_suffixes=30)
+    assert extraction.settings["prefixes"] == 60
+
+
+@pytest.mark.parametrize("budget", [600, 1500, 6000])
+@pytest.mark.parametrize("make", [demo, model])
+def test_a_budget_is_used_up_and_never_exceeded(make, budget, monkeypatch):
+    monkeypatch.setattr(learner.ConditionalLearner, "needs_blocks", lambda *_: False)
+    extraction = extract(make(), **READING, budget=budget)
+    assert 0.75 * budget < extraction.settings.questions <= budget
+    assert extraction.stop_reason is StopReason.BUDGET
+    words = [each.words for each in extraction.settings.rounds]
+    assert words == sorted(words)

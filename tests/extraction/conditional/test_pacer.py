@@ -84,3 +84,38 @@ def test_a_sufficient_budget_grows_with_the_alphabet_and_the_length_of_words():
     least = sufficient_budget(3, 10, CONDITIONAL)
     assert sufficient_budget(4, 10, CONDITIONAL) > least
     assert sufficient_budget(3, 20, CONDITIONAL) == least + 300
+
+
+LIMITED = {"max_block_share": 1 / 4, "block_share_of_budget": 1 / 2}
+
+
+def test_blocks_grow_up_to_their_own_limit(part):
+    limited = pacer(Meter(), **LIMITED)
+    assert limited.limits_blocks
+    assert limited.next_share(part, 1.0) == 1 / 4
+    assert not limited.without_block_limits.limits_blocks
+    assert limited.without_block_limits.next_share(part, 1.0) == 1
+
+
+def test_blocks_leave_the_rest_of_a_budget_to_words(part):
+    n_queries = len(part.reference.tree) + part.n_block_queries
+    meter = Meter(Limits(budget=4 * n_queries), n_answers=2 * n_queries)
+    limited = pacer(meter, has_target=True, **LIMITED)
+    assert not limited.allows_blocks(part, 1.0)
+    assert limited.without_block_limits.allows_blocks(part, 1.0)
+    assert pacer(Meter(Limits(budget=40 * n_queries)), **LIMITED).allows_blocks(part, 1.0)
+
+
+def test_time_that_is_over_ends_blocks_and_words(part):
+    late = pacer(Meter(Limits(time_limit=100)), **LIMITED)
+    for next_part in (late.allows_blocks, late.next_words):
+        with pytest.raises(Stopped, match="the time of 100 s allows no more"):
+            next_part(part, 50.0)
+
+
+def test_words_grow_to_the_whole_or_as_far_as_time_and_target_allow(part):
+    n_words = len(part.reference.weights)
+    assert pacer(Meter(), **LIMITED).next_words(part, 1.0) == min(64 * n_words, WHOLE.words)
+    assert pacer(Meter(), has_target=True, **LIMITED).next_words(part, 1.0) == 4 * n_words
+    in_time = pacer(Meter(Limits(time_limit=100)), **LIMITED).next_words(part, 35.0)
+    assert in_time == pytest.approx(2 * n_words, rel=0.02)

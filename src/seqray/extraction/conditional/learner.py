@@ -18,7 +18,7 @@ from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
-from seqray.extraction.conditional.pacer import Pacer
+from seqray.extraction.conditional.pacer import SAFE_SHARE_OF_BUDGET, Pacer
 from seqray.extraction.conditional.parts import (
     ConditionalRound,
     Counterexamples,
@@ -30,9 +30,12 @@ from seqray.extraction.job import N_HELD_OUT, Job, compared_for, note_unused, wo
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
-from seqray.util.errors import Stopped
+from seqray.util.errors import Stopped, StopReason
 
 logger = logging.getLogger(__name__)
+
+MIN_WORD_GROWTH, MAX_WORD_GROWTH = 0.05, 4
+"""Where a budget allows more words, relative to those drawn before: at least, and at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +194,45 @@ class ConditionalLearner:
         """Return the nearer of a part's two automata of the largest rank, and its fidelity."""
         return nearest(part, self.held_out, counterexamples)
 
+    def needs_blocks(self, part: LearntPart) -> bool:
+        """Whether the automaton of the SVD is nearer to the box than the fitted one."""
+        automaton, _ = self.nearest(part, part.counterexamples.to_validate)
+        return automaton is not part.fitted
+
+    def learn_words(self, part: LearntPart, n_words: int) -> LearntPart:
+        """Return a part with more words and the same blocks; raise `Stopped` if there are none."""
+        reference, n_before = part.reference, len(part.reference.weights)
+        total = int((n_words - n_before) * self.word_length)
+        with self.job.timing("fill"), counted_answers(self.job, self.meter, "drawing words", total):
+            while (n_known := len(reference.weights)) < n_words:
+                n_more = min(self._portion(n_known, n_words), self._affordable(reference))
+                if n_more < MIN_WORD_GROWTH * n_known:
+                    break
+                try:
+                    reference = joined(reference, self._new_words(n_known, n_known + n_more))
+                except Stopped as stopped:  # these words were longer than those before
+                    if stopped.reason is not StopReason.BUDGET:
+                        raise
+                    break
+        if reference is part.reference:
+            raise self.meter.no_more()
+        return replace(part, reference=reference)
+
+    def _affordable(self, reference: Reference) -> int:
+        """Return how many more words the budget allows.
+
+        As many words as were drawn before have as many distinct prefixes. Fewer share less of them,
+        and of many more it is not known. The fewer were drawn, the less is known of their lengths.
+        """
+        if self.meter.budget is None:
+            return self.sizes.words
+        drawn = max(reference, self.held_out, key=lambda each: len(each.weights))
+        n_drawn = len(drawn.weights)
+        left = min(SAFE_SHARE_OF_BUDGET, 1 - 2 / math.sqrt(n_drawn)) * self.meter.left
+        n_alike = left * n_drawn / len(drawn.tree)
+        n_more = n_alike if n_alike >= n_drawn else left / self.word_length
+        return int(min(n_more, MAX_WORD_GROWTH * n_drawn))
+
     @property
     def words_that_fit(self) -> int:
         """How many words the box's predictions fit into memory for."""
@@ -212,18 +254,22 @@ class ConditionalLearner:
 
         They are drawn in the same portions at any pace, so that they are always the same words.
         """
-        shares = self.settings.part_shares
-        bounds = [self.sizes.share(each, self.settings).words for each in shares]
-        n_words = min(n_words, bounds[-1] if self.data_set is None else len(self.data_set))
+        n_words = min(n_words, self.sizes.words)
         n_known = 0 if reference is None else len(reference.weights)
         total = int((n_words - n_known) * self.word_length)
         with counted_answers(self.job, self.meter, "drawing words", total):
             while n_known < n_words:
-                end = min(n_words, *(bound for bound in bounds if bound > n_known))
+                end = n_known + self._portion(n_known, n_words)
                 reference = joined(reference, self._new_words(n_known, end))
                 n_known = end
         assert reference is not None
         return reference
+
+    def _portion(self, n_known: int, n_words: int) -> int:
+        """Return how many words to draw next, where ``n_words`` are wanted in all."""
+        shares = self.settings.part_shares
+        bounds = [self.sizes.share(each, self.settings).words for each in shares]
+        return min(n_words, *(bound for bound in bounds if bound > n_known)) - n_known
 
     def _new_words(self, begin: int, end: int) -> Reference:
         if self.data_set is not None:
@@ -235,27 +281,52 @@ class ConditionalLearner:
 def learn_in_parts(learner: ConditionalLearner, pacer: Pacer) -> Learning:
     """Learn from ever larger parts, until the target or a limit is reached or all is learnt."""
     meter, target = learner.meter, learner.job.request.target or math.inf
-    share, began = pacer.first_share, meter.elapsed
-    learning = Learning(learner.learn(share))
+    began = meter.elapsed
+    learning = Learning(learner.learn(pacer.first_share))
     while True:
-        if pacer.scores_each_part:
+        if pacer.scores_each_part or learning.part.share >= pacer.max_block_share:
             learning = _scored(learner, learning)
         reached = bool(learning.rounds) and learning.rounds[-1].score >= target
-        if reached or share == 1 or learning.stopped:
+        if reached or learning.stopped or _is_complete(learner, pacer, learning.part):
             break
         try:
             if learner.may_end_early and learner.is_exact(learning.part):
                 break
-            share, began = pacer.next_share(learning.part, meter.elapsed - began), meter.elapsed
-            learning = replace(learning, part=learner.learn(share, learning.part))
+            seconds, began = meter.elapsed - began, meter.elapsed
+            learning = replace(learning, part=_larger(learner, pacer, learning.part, seconds))
         except Stopped as stopped:
             n_contexts = len(learning.part.blocks.contexts), learner.sizes.contexts
             logger.warning("%s: %d contexts of %d were queried", stopped, *n_contexts)
             learning = replace(learning, stopped=stopped)
             break
-    if share == 1 and not (reached or learning.stopped):
-        note_unused(meter, f"{learner.sizes.contexts:,} contexts")
+    part = learning.part
+    if not (reached or learning.stopped) and _is_complete(learner, pacer, part):
+        note_unused(meter, f"{len(part.blocks.contexts):,} contexts")
     return learning if learning.rounds else _scored(learner, learning)
+
+
+def _is_complete(learner: ConditionalLearner, pacer: Pacer, part: LearntPart) -> bool:
+    """Whether a larger part would teach nothing more: larger blocks are for the SVD alone."""
+    if part.share == 1:
+        return True
+    n_words = len(part.reference.weights)
+    is_limited = part.share >= pacer.max_block_share and n_words >= learner.sizes.words
+    return is_limited and not learner.needs_blocks(part)
+
+
+def _larger(
+    learner: ConditionalLearner, pacer: Pacer, part: LearntPart, seconds: float
+) -> LearntPart:
+    """Learn from a larger part, or from more words alone; raise `Stopped` at a limit.
+
+    Blocks grow up to the limits that they have. They grow further where the automaton of the SVD is
+    the nearest one. Elsewhere the fitted one is, and fits learn from words.
+    """
+    if part.share < pacer.max_block_share and pacer.allows_blocks(part, seconds):
+        return learner.learn(pacer.next_share(part, seconds), part)
+    if not pacer.limits_blocks or learner.needs_blocks(part):
+        return learner.learn(pacer.without_block_limits.next_share(part, seconds), part)
+    return learner.learn_words(part, pacer.next_words(part, seconds))
 
 
 def _scored(learner: ConditionalLearner, learning: Learning) -> Learning:

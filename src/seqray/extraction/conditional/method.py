@@ -39,7 +39,7 @@ from seqray.extraction.conditional.rank_table import RankTable, rank_table
 from seqray.extraction.estimate import log_estimate
 from seqray.extraction.job import N_HELD_OUT, Job, compared_for, draw_within, probe_noise
 from seqray.extraction.result import Extraction, ExtractionSettings
-from seqray.extraction.settings import CONDITIONAL, STRUCTURED, ConditionalSettings
+from seqray.extraction.settings import CONDITIONAL, STRUCTURED
 from seqray.extraction.structured.copies import Copy
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
@@ -130,25 +130,24 @@ def _with_advice(stopped: Stopped, meter: Meter, n_symbols: int, max_length: int
 
 def _pacer(learner: ConditionalLearner) -> Pacer:
     job, settings = learner.job, learner.settings
-    return Pacer(
+    searches = job.request.counterexamples > 0
+    pacer = Pacer(
         learner.meter,
         learner.sizes,
         len(job.oracle.alphabet),
         learner.word_length,
         caches=learner.oracle.caches,
         has_target=job.request.target is not None,
-        share_of_limits=_first_share(job, settings),
+        share_of_limits=settings.first_share_of_limits if searches else 1.0,
         settings=settings,
     )
-
-
-def _first_share(job: Job, settings: ConditionalSettings) -> float:
-    """Return which share of the limits is for ranks; the rest is for what follows."""
-    if job.request.counterexamples:
-        return settings.first_share_of_limits
-    is_large = (job.meter.budget or 0) >= settings.min_copy_budget
-    is_shared = job.request.purpose is Purpose.COPYING and is_large
-    return settings.ranks_share_of_limits if is_shared else 1.0
+    if searches or job.request.n_prefixes is not None:  # contexts count, and not words alone
+        return pacer
+    return dataclasses.replace(
+        pacer,
+        max_block_share=settings.max_block_share,
+        block_share_of_budget=settings.block_share_of_budget,
+    )
 
 
 def _data_set(job: Job, rng: np.random.Generator) -> Words | None:

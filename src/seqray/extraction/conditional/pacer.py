@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
@@ -44,6 +44,9 @@ class Pacer:
         Whether learning may end early.
     share_of_limits
         Which share of budget and time may be used; the rest is for counterexamples.
+    max_block_share, block_share_of_budget
+        Blocks are at most this share of the whole ones, and take, with their words, at most this
+        share of the budget; unless larger ones turn out to be needed.
     settings
         The shares of the parts.
     """
@@ -55,6 +58,8 @@ class Pacer:
     caches: bool = False
     has_target: bool = False
     share_of_limits: float = 1.0
+    max_block_share: float = 1.0
+    block_share_of_budget: float = 1.0
     settings: ConditionalSettings = CONDITIONAL
 
     @property
@@ -62,6 +67,16 @@ class Pacer:
         """Whether the fidelity of every part is of interest, and not only that of the last one."""
         meter = self.meter
         return self.has_target or meter.budget is not None or meter.time_limit is not None
+
+    @property
+    def limits_blocks(self) -> bool:
+        """Whether blocks have limits of their own."""
+        return self.max_block_share < 1
+
+    @property
+    def without_block_limits(self) -> Pacer:
+        """The same pacer, with no limits that are for blocks alone."""
+        return replace(self, max_block_share=1.0, block_share_of_budget=1.0)
 
     @property
     def first_share(self) -> float:
@@ -85,15 +100,44 @@ class Pacer:
             affordable = (SAFE_SHARE_OF_BUDGET * self._queries_left + n_free) / n_queries
             growth = min(growth, affordable)
             limit = meter.no_more()
-        if meter.time_limit is not None:
-            seconds_left = self.share_of_limits * meter.time_limit - meter.elapsed
-            in_time = SAFE_SHARE_OF_TIME * seconds_left / seconds
-            if in_time < growth:
-                message = f"the time of {meter.time_limit:g} s allows no more"
-                growth, limit = in_time, Stopped(StopReason.TIME, message)
-        if growth * part.share < min(1, self.settings.min_growth * part.share):
+        if (in_time := self._growth_in_time(seconds)) < growth:
+            growth, limit = in_time, self._no_more_time()
+        most = self.max_block_share
+        if growth * part.share < min(most, self.settings.min_growth * part.share):
             raise limit
-        return min(1, growth * part.share)
+        return min(most, growth * part.share)
+
+    def allows_blocks(self, part: LearntPart, seconds: float) -> bool:
+        """Whether larger blocks are within their limits; raise `Stopped` where time is over."""
+        try:
+            self.next_share(part, seconds)
+        except Stopped as stopped:
+            if self.limits_blocks and stopped.reason is StopReason.BUDGET:
+                return False
+            raise
+        return True
+
+    def next_words(self, part: LearntPart, seconds: float) -> int:
+        """Return how many words the next part has if it has the same blocks.
+
+        Raise `Stopped` where the time allows no more. ``seconds`` is how long ``part`` took.
+        """
+        n_words, (_, growth) = len(part.reference.weights), self._pace
+        in_time = self._growth_in_time(seconds)
+        if in_time < self.settings.min_growth:
+            raise self._no_more_time()
+        return int(min(self.sizes.words, min(growth, in_time) * n_words))
+
+    def _growth_in_time(self, seconds: float) -> float:
+        """Return how many times as large the next part may be, after one that took so long."""
+        if self.meter.time_limit is None:
+            return math.inf
+        seconds_left = self.share_of_limits * self.meter.time_limit - self.meter.elapsed
+        return SAFE_SHARE_OF_TIME * seconds_left / seconds
+
+    def _no_more_time(self) -> Stopped:
+        message = f"the time of {self.meter.time_limit:g} s allows no more"
+        return Stopped(StopReason.TIME, message)
 
     @property
     def _pace(self) -> tuple[float, float]:
@@ -106,7 +150,8 @@ class Pacer:
 
     @property
     def _queries_left(self) -> float:
-        return self.meter.left - (1 - self.share_of_limits) * (self.meter.allowance or 0)
+        share = self.share_of_limits * self.block_share_of_budget
+        return self.meter.left - (1 - share) * (self.meter.allowance or 0)
 
 
 def whole_sizes(
