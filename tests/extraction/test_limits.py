@@ -18,6 +18,8 @@ from seqray.extraction.hankel.fill import fill
 from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}
 
 WAYS = [("weights", "weighted"), ("next_symbol", "weighted"), ("next_symbol", "conditional")]

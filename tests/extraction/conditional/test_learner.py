@@ -9,6 +9,8 @@ from same_gru import native
 from seqray import WeightedAutomaton, extract
 from seqray.extraction.conditional import learner
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 
 def test_learning_ends_when_the_target_is_reached():
     whole = extract(demo(), **SMALL, target=1, purpose="reading")

@@ -21,6 +21,8 @@ from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 from told import ODD, odd_box, rng
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 
 def test_by_default_20000_words_are_drawn(monkeypatch):
     class Done(Exception):  # noqa: N818 - not an error
