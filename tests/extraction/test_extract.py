@@ -14,7 +14,7 @@ from seqray.extraction.request import METHODS
 from seqray.extraction.settings import StructuredSettings
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
-pytestmark = pytest.mark.usefixtures("tiny_copies")
+pytestmark = pytest.mark.usefixtures("hasty")
 
 
 def rng(seed=0):

@@ -20,7 +20,7 @@ from seqray.extraction.hankel.fill import fill
 from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import ArgumentError, BlackBoxError, Stopped
 
-pytestmark = pytest.mark.usefixtures("tiny_copies")
+pytestmark = pytest.mark.usefixtures("hasty")
 
 SIZES = {"prefixes": 60, "suffixes": 60, "max_rank": 6, "max_length": 12}
 
