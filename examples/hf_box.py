@@ -81,7 +81,8 @@ def main() -> None:
         model.save_pretrained(folder)
         tokenizer().save_pretrained(folder)
         box = seqray.open_black_box(f"hf:{folder}", alphabet=WORDS)
-    extraction = seqray.extract(box, n_prefixes=40, n_suffixes=40, max_rank=10, max_length=30)
+    sizes = {"n_prefixes": 40, "n_suffixes": 40, "max_rank": 10, "max_length": 30}
+    extraction = seqray.extract(box, **sizes, purpose="reading")
     wa = extraction.best()
     print(f"the model became {wa}")
     print(f"{'next after':<24}" + "".join(f"{word:>16}" for word in [*WORDS, "the end"]))

@@ -8,6 +8,7 @@ from seqray.experiments.sweep import Sweep
 from seqray.experiments.table import read_results
 
 SMALL = Settings(max_rank=8, n_test=60, n_rnn=50, n_held_out=40)
+FEW_PREFIXES = 40
 
 
 def small_sweep(folder, *, problems=(1, 2), sizes=(20, 30), settings=SMALL, methods=("paper",)):

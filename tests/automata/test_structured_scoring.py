@@ -38,12 +38,12 @@ def test_words_in_batches_weigh_what_they_weigh_together(monkeypatch):
 def test_long_words_do_not_underflow():
     wa = random_structured("ab", 3, seed=0)
     rng = np.random.default_rng(0)
-    words = [rng.integers(2, size=n).tolist() for n in (10_000, 9_000, 5)]
+    words = [rng.integers(2, size=n).tolist() for n in (2_000, 1_800, 5)]
     words = [["ab"[code] for code in word] for word in words]
     for mine, other in zip(wa.log_weights(words), wa.to_dense().log_weights(words), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-12)
     assert wa.weights(words[:2]).tolist() == [0, 0]
-    assert wa.log_weights(words)[1][0] < -10_000
+    assert wa.log_weights(words)[1][0] < -2_000
     np.testing.assert_allclose(wa.next_symbol(words).sum(axis=1), 1)
 
 

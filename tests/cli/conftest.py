@@ -20,7 +20,7 @@ def machine():
 
 
 @pytest.fixture
-def folder(machine, tmp_path, monkeypatch):
+def folder(machine, tmp_path, monkeypatch, hasty):
     """A folder to work in, with a machine and a file of words."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))

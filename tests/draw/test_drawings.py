@@ -132,7 +132,7 @@ def check_paper(automaton: WeightedAutomaton, threshold: float) -> Arrangement:
 
 @cache
 def extracted() -> seqray.Extraction:
-    return seqray.extract(open_demo(), prefixes=100, max_rank=30, seed=0)
+    return seqray.extract(open_demo(), prefixes=100, max_rank=30, seed=0, purpose="reading")
 
 
 def stochastic(n_states: int) -> WeightedAutomaton:

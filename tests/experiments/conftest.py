@@ -1,7 +1,5 @@
 """Results and sweeps that tests of several modules share."""
 
-from functools import partial
-
 import pytest
 
 import made_results
@@ -9,7 +7,7 @@ import seqray
 from seqray.experiments import cells, distillation, paper
 from seqray.experiments.findings import SUITES, read_findings
 from seqray.experiments.problems import GeneratedSource, load
-from sweeps import small_sweep
+from sweeps import FEW_PREFIXES, small_sweep
 
 
 @pytest.fixture(scope="session")
@@ -64,5 +62,9 @@ def four_problems(tmp_path_factory):
 
 @pytest.fixture
 def frugal(monkeypatch, hasty):
-    """Let the own method send few queries, so that it takes a second."""
-    monkeypatch.setattr(cells, "extract", partial(seqray.extract, budget=3000))
+    """Let the own method learn from few words, so that it takes no second."""
+
+    def extract(box, **how):
+        return seqray.extract(box, **{**how, "n_prefixes": FEW_PREFIXES})
+
+    monkeypatch.setattr(cells, "extract", extract)

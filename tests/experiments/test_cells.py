@@ -12,7 +12,7 @@ from seqray.experiments.problems import GeneratedSource, load
 from seqray.experiments.table import choose, read_results
 from seqray.fidelity.compare import compare_ranks
 from seqray.fidelity.reference import Reference
-from sweeps import SMALL, small_sweep
+from sweeps import FEW_PREFIXES, SMALL, small_sweep
 
 pytestmark = pytest.mark.usefixtures("quick_timing")
 
@@ -69,7 +69,7 @@ def test_a_problem_is_loaded_once_for_all_its_cells(tmp_path, monkeypatch):
 
 def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
     part = sweep.work(sweep.SweepJob("auto", Cell(GeneratedSource(1), "", 20, SMALL)))
-    extraction = seqray.extract(problem.box, max_rank=8, target=1.0, budget=3000)
+    extraction = seqray.extract(problem.box, n_prefixes=FEW_PREFIXES, max_rank=8, target=1.0)
     reference = Reference.query(problem.box, problem.test, problem.target)
     copied = choose(part.results, set="test", method="copy", selection="all")
     assert [row.rank for row in copied] == [copy.n_states for copy in extraction.copies]
@@ -98,12 +98,12 @@ def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
         assert part.about["notes"][-1] == f"the block has no more than rank {extraction.max_rank}"
 
 
-def test_settings_are_passed_on_to_our_own_method(monkeypatch):
+def test_settings_are_passed_on_to_our_own_method(monkeypatch, hasty):
     loaded = {}
 
     def extract(box, **how):
         loaded.update(how)
-        return seqray.extract(box, budget=1500, max_rank=1, target=1.0)
+        return seqray.extract(box, n_prefixes=FEW_PREFIXES, max_rank=1, target=1.0)
 
     monkeypatch.setattr(cells, "extract", extract)
     settings = replace(SMALL, n_contexts=70, seed=5)

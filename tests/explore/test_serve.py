@@ -1,5 +1,6 @@
 """The live server: what it answers, and what it does not let in."""
 
+import asyncio
 import builtins
 import contextlib
 import http.client
@@ -304,6 +305,22 @@ def test_a_connection_may_be_used_for_several_requests(monkeypatch):
             connection.request("POST", "/query", b'{"word": []}', headers)
             assert json.loads(connection.getresponse().read())["weight"] == 1.0
         connection.close()
+
+
+def test_a_connection_that_comes_while_the_server_ends_is_closed(monkeypatch):
+    end, received = uvicorn.Server.shutdown, []
+
+    async def shutdown(self, sockets=None):
+        reader, writer = await asyncio.open_connection(*sockets[0].getsockname())
+        received.append(await asyncio.wait_for(reader.read(), 5))
+        writer.close()
+        await writer.wait_closed()
+        await end(self, sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "shutdown", shutdown)
+    with served(serve.application("the page", machine())):
+        pass
+    assert received == [b""]
 
 
 def test_a_live_page_sends_typed_words_to_the_box(browser):

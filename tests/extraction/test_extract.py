@@ -14,6 +14,8 @@ from seqray.extraction.request import METHODS
 from seqray.extraction.settings import StructuredSettings
 from seqray.util.errors import ArgumentError, RankError, SymbolError
 
+pytestmark = pytest.mark.usefixtures("hasty")
+
 
 def rng(seed=0):
     return np.random.default_rng(seed)

@@ -115,7 +115,7 @@ def test_a_run_by_blocks_comes_back_as_it_was(from_weights, tmp_path):
 
 def test_fitted_automata_come_back_as_they_were(tmp_path):
     box = seqray.open_black_box("demo")
-    found = seqray.extract(box, prefixes=40, suffixes=40, max_rank=4, seed=1)
+    found = seqray.extract(box, prefixes=40, suffixes=40, max_rank=4, seed=1, purpose="reading")
     assert found.fitted
     save_run(found, tmp_path / "run")
     check_same(found, open_run(tmp_path / "run"))

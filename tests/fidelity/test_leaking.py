@@ -17,6 +17,8 @@ from seqray.extraction.self_check import check
 from seqray.fidelity.reference import Reference
 from told import known_of, rng
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 SMALL = {"prefixes": 40, "max_rank": 6, "max_length": 20}
 WORDS = ["", "a", "b", "ab", "bba", "aabab"]
 CARD = Card(Alphabet("ab"), "next", start=3, end=2, renormalise=False)

@@ -347,17 +347,22 @@ class ImpatientProtocol(asyncio.Protocol):
     ----------
     inner
         A protocol of uvicorn, which does all else; its ``cycle`` is the request being answered.
+    is_ending
+        Whether the server ends: uvicorn does not close a connection that comes meanwhile.
     """
 
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
+    def __init__(self, inner: Any, is_ending: Callable[[], bool]) -> None:
+        self.inner, self.is_ending = inner, is_ending
         self.timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the first request."""
+        """Wait for the first request, unless the server ends."""
         self.transport = transport
         self.inner.connection_made(transport)
-        self._watch()
+        if self.is_ending():
+            transport.close()
+        else:
+            self._watch()
 
     def data_received(self, data: bytes) -> None:
         """Hand on what has come, and see whether that is all of a request's head."""
@@ -406,7 +411,7 @@ def server_of(app: Asgi) -> Any:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol  # noqa: PLC0415
 
     def protocol(**settings: Any) -> ImpatientProtocol:
-        return ImpatientProtocol(AutoHTTPProtocol(**settings))
+        return ImpatientProtocol(AutoHTTPProtocol(**settings), lambda: server.should_exit)
 
     kind: Any = protocol
     config = uvicorn.Config(
@@ -419,7 +424,8 @@ def server_of(app: Asgi) -> Any:
         lifespan="off",
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    return server
 
 
 def run(app: Asgi, listening: socket.socket) -> None:

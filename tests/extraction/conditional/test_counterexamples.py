@@ -13,6 +13,8 @@ from seqray.extraction.settings import CONDITIONAL
 from seqray.util.errors import ArgumentError
 from told import rng
 
+pytestmark = pytest.mark.usefixtures("hasty")
+
 RARE_SIZES = {"prefixes": 400, "suffixes": 60, "max_length": 30}
 FEW_SIZES = {"prefixes": 80, "suffixes": 40, "max_length": 20}
 

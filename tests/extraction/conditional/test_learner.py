@@ -13,6 +13,8 @@ from seqray.extraction.conditional import learner, method
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.errors import StopReason
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 
 def test_learning_ends_when_the_target_is_reached():
     whole = extract(demo(), **SMALL, target=1, purpose="reading")

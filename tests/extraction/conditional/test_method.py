@@ -21,6 +21,8 @@ from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError
 from told import ODD, odd_box, rng
 
+pytestmark = pytest.mark.usefixtures("tiny_copies")
+
 
 def test_by_default_20000_words_are_drawn(monkeypatch):
     class Done(Exception):  # noqa: N818 - not an error
@@ -53,7 +55,7 @@ def test_the_settings_say_what_was_queried():
     assert only["ndcg5"] == extraction.fidelity.at(3)["ndcg5"]
 
 
-def test_every_step_of_a_network_is_counted_once():
+def test_every_step_of_a_network_is_counted_once(hasty):
     box = demo()
     steps = [0]
 
@@ -73,13 +75,13 @@ def _held_out_rng(seed):
     return np.random.default_rng(seed).spawn(2)[1]
 
 
-def test_words_that_were_cut_are_counted(caplog):
+def test_words_that_were_cut_are_counted(caplog, hasty):
     extraction = extract(native(), **{**SMALL, "max_length": 3})
     assert extraction.settings["words_cut"] > 0
     assert f"{extraction.settings['words_cut']} of the sampled words had not ended" in caplog.text
 
 
-def test_contexts_of_a_data_set_are_its_own():
+def test_contexts_of_a_data_set_are_its_own(hasty):
     wa = machine()
     data = wa.sample(30, seed=rng(4)).words
     extraction = extract(wa, basis=data, **SMALL)
@@ -190,7 +192,7 @@ def test_a_stop_before_the_first_query_is_an_error():
 
 
 @pytest.mark.parametrize("make", [demo, model, machine])
-def test_every_phase_is_named_and_moves(make):
+def test_every_phase_is_named_and_moves(make, hasty):
     progress = RecordedProgress()
     extraction = extract(make(), **SMALL, seed=2, progress=progress)
     names = [name for name, _ in progress.phases]
@@ -209,7 +211,7 @@ def test_every_phase_is_named_and_moves(make):
         assert moved.count("following contexts") > 3
 
 
-def test_a_plain_progress_is_called_with_two_numbers():
+def test_a_plain_progress_is_called_with_two_numbers(hasty):
     calls = []
     extract(machine(), **SMALL, progress=lambda done, total: calls.append((done, total)))
     assert calls

@@ -12,7 +12,7 @@ from told import known_of
 
 
 def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
-    svd = extract(demo(), **SMALL)
+    svd = extract(demo(), **SMALL, purpose="reading")
     assert svd.fitted
     for rank, automaton in svd.fitted.items():
         assert automaton is svd.automaton(rank)
@@ -30,7 +30,7 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
         )
 
     monkeypatch.setattr(learner, "fit", useless)
-    alone = extract(demo(), **SMALL)
+    alone = extract(demo(), **SMALL, purpose="reading")
     assert alone.fitted == {}
     for rank in (1, 2, 3):
         assert alone.automaton(rank).allclose(svd.automata.spectral(rank), rtol=0, atol=0)
@@ -42,7 +42,7 @@ def _held_out_rng(seed):
 
 
 def test_an_extraction_names_the_ranks_that_were_fitted_and_how_to_cut_no_words(caplog):
-    extraction = extract(demo(), prefixes=20, max_rank=6, max_length=5)
+    extraction = extract(demo(), prefixes=20, max_rank=6, max_length=5, purpose="reading")
     assert extraction.settings["fitted_ranks"] == [2, 3, 5, 6]
     assert "were cut at 5 symbols: --max-length (max_length) allows longer ones" in caplog.text
 
@@ -64,7 +64,7 @@ def test_a_table_takes_only_fitted_automata_that_are_nearer(predicted):
 
 def test_an_automaton_with_negative_probabilities_loses_against_a_fitted_one_without():
     box = demo()
-    extraction = extract(box, prefixes=100, max_rank=5, max_length=30)
+    extraction = extract(box, prefixes=100, max_rank=5, max_length=30, purpose="reading")
     held_out = known_of(box, 300, seed=3)
     own, fitted = extraction.automata.spectral(3), extraction.fitted[3]
     predicted = own.next_symbol(held_out.tree.words())

@@ -225,10 +225,10 @@ class HttpClient:
             return http.client.HTTPResponse(incoming, method=method)
 
         connection.response_class = response_class  # type: ignore[assignment]
-        response = connection.getresponse()
-        content = _content(response, limit)
-        reason = http.client.responses.get(response.status, "")
-        return Reply(response.status, reason, response.headers, content)
+        with connection.getresponse() as response:
+            content = _content(response, limit)
+            reason = http.client.responses.get(response.status, "")
+            return Reply(response.status, reason, response.headers, content)
 
     def _headers(self, body: bytes) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": "seqray"}
@@ -250,5 +250,4 @@ def _content(response: http.client.HTTPResponse, limit: int) -> bytes:
             raise OverlongError
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
-    response.close()
     return b"".join(parts)
