@@ -73,7 +73,7 @@ def refused(words):
 def test_too_many_queries_are_refused_before_the_first_one():
     box = black_box(refused, range(10_000))
     with pytest.raises(ArgumentError, match=r"10,000 symbols: .* GB, .*--prefixes"):
-        extract(box)
+        extract(box, prefixes=800, suffixes=800)
     with pytest.raises(ArgumentError, match=r"about 200,000,000 words .* \(--budget, budget\)"):
         extract(box, prefixes=100, suffixes=100)
 

@@ -178,9 +178,10 @@ def measure(cell: Cell) -> CellResult:
 def measure_auto(cell: Cell) -> CellResult:
     """Extract as `seqray.extract` does by itself, and measure automata of every rank.
 
-    The rank is its own choice, on words that it held out. It queries the box in rounds, which show
-    how fidelity grows with the number of queries. There is no size of basis to sweep: that of the
-    cell is ignored.
+    The rank is its own choice, on words that it held out, and so is the automaton that stands in
+    for the box: its largest copy, or where no copy is nearer the rank that is nearest. It queries
+    the box in rounds, which show how fidelity grows with the number of queries. There is no size of
+    basis to sweep: that of the cell is ignored.
     """
     clock, settings = Clock(), cell.settings
     with collected_notes() as notes:
@@ -196,12 +197,13 @@ def measure_auto(cell: Cell) -> CellResult:
             )
         ranks = tuple(range(1, extraction.max_rank + 1))
         tables, copies = {}, {}
+        automata = [copy.automaton for copy in extraction.copies] or [extraction.best()]
         for name, reference in (("test", test), ("rnn", rnn)):
             with clock.phase(f"ranks_{name}"):
                 compared = tuple(reference.compare(extraction.automaton(rank)) for rank in ranks)
                 tables[name] = FidelityTable(ranks, compared)
-                sizes = tuple(copy.n_states for copy in extraction.copies)
-                compared = tuple(reference.compare(copy.automaton) for copy in extraction.copies)
+                sizes = tuple(automaton.n_states for automaton in automata)
+                compared = tuple(reference.compare(automaton) for automaton in automata)
                 copies[name] = FidelityTable(sizes, compared)
     if extraction.max_rank < settings.max_rank:
         notes.append(f"{SMALL_BLOCK_NOTE} {extraction.max_rank}")
@@ -217,15 +219,13 @@ def measure_auto(cell: Cell) -> CellResult:
         "fitted": sorted(extraction.fitted),
         "rounds": rounds,
         "copies": [
-            {"states": copy.n_states, "cost": copy.cost, "bytes": copy.n_bytes}
-            for copy in extraction.copies
+            {"states": each.n_states, "cost": each.cost_per_symbol, "bytes": each.n_bytes}
+            for each in automata
         ],
         "notes": [*problem.notes, *notes],
     }
     results = _results(place, tables, extraction.best_rank(), cost)
-    if extraction.copies:
-        of_copies = (problem.name, COPY, *place[2:])
-        results += _results(of_copies, copies, extraction.copies[-1].n_states, cost)
+    results += _results((problem.name, COPY, *place[2:]), copies, automata[-1].n_states, cost)
     return CellResult(about, results=results)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 
 from seqray.extraction.basis import Basis
 from seqray.extraction.job import Job
@@ -68,9 +67,9 @@ def measured_speed(job: Job, basis: Basis) -> float | None:
     words = basis.prefixes[:n_each].followed_by(basis.suffixes[:n_each]).unique()[0]
     speed: float | None = None
     for n_words in TIMED_BATCHES:
-        n_before, begin = meter.n_sent, time.perf_counter()
+        n_before, begin = meter.n_sent, meter.elapsed
         job.oracle.weights(words[:n_words])
-        seconds, words = time.perf_counter() - begin, words[n_words:]
+        seconds, words = meter.elapsed - begin, words[n_words:]
         if (n_sent := meter.n_sent - n_before) > 0:
             speed = seconds / n_sent
         if seconds > MIN_TIMED_SECONDS or not len(words):

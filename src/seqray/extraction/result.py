@@ -25,7 +25,7 @@ from seqray.extraction.remarks import remarks
 from seqray.extraction.request import Method
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.objective import Objective
-from seqray.fidelity.table import FidelityTable
+from seqray.fidelity.table import EXACT_TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import RankError, StopReason
 
@@ -295,8 +295,8 @@ class Extraction:
         Parameters
         ----------
         purpose
-            ``"copying"``: any automaton, the largest copy included. ``"reading"``: that of the
-            `best_rank`.
+            ``"copying"``: the largest copy, or where there is none the rank that is nearest to the
+            box. ``"reading"``: the `best_rank`, which is smaller where that loses next to nothing.
         max_cost
             The most multiplications to read one symbol; n dense states need n². By default the
             limit of the extraction, if it had one.
@@ -318,6 +318,8 @@ class Extraction:
             for copy in reversed(self.copies):
                 if copy.is_within(max_cost, max_states):
                     return copy.automaton
+            if self.settings.rank is None and self.predicts:
+                tolerance = EXACT_TOLERANCE
         most = self.max_rank if max_states is None else max_states
         if max_cost is not None:
             most = min(most, math.isqrt(max(max_cost, 0)))

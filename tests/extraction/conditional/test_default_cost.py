@@ -13,7 +13,7 @@ def test_longer_words_cost_more_steps():
 def test_copies_learn_from_more_words_up_to_a_limit():
     sizes = PartSizes(100, 10, 5)
     few, many = (max_prefixes(sizes, 3.0, with_copies=each) for each in (False, True))
-    assert (few, many) == (350, 3050)
+    assert (few, many) == (350, 6050)
     most = default_cost(31.0, with_copies=True)
     assert most.n_steps == STRUCTURED.max_prefixes + 1500 * 250
     assert "copies included" in most.description
