@@ -8,13 +8,12 @@
 
 `curve` extracts from ten boxes with budgets of 1,000 to 1,000,000 queries. `before` runs the
 default extraction of an earlier version, whose checkout FOLDER is (`git worktree add FOLDER
-dc15c26`), on the 47 PAutomaC networks of the paper. `halves` gives this version a quarter of those
-queries, then ever smaller shares for as long as it comes as near to the network as the nearest
-automaton of the earlier version, or half and all of them where that was not enough. `summary`
-prints the shares, also those for what the earlier version chose by itself. Bits per symbol and
-NDCG₅ are measured on 2,000 words of the box that no extraction saw. Every row is saved as it comes,
-and rows that are there are not made again: any of these can be interrupted. `figure` draws the
-curves.
+dc15c26`), on the 47 PAutomaC networks of the paper. `halves` gives this version half of those
+queries, and then a quarter and an eighth of them for as long as it comes as near to the network as
+the automaton that the earlier version chose. `summary` prints the shares, also those for the
+nearest automaton that the earlier version had. Bits per symbol and NDCG₅ are measured on 2,000
+words of the box that no extraction saw. Every row is saved as it comes, and rows that are there are
+not made again: any of these can be interrupted. `figure` draws the curves.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ CURVE_BOXES = {
     "machine": "a random machine",
 }
 PROBLEMS = [problem for problem in range(1, 49) if problem != 39]
-LARGER_SHARES, SMALLER_SHARES = (1 / 2, 1.0), (1 / 8, 1 / 16, 1 / 32)
+SHARES = (1 / 2, 1 / 4, 1 / 8)
 NEAREST = "nearest_bits_per_symbol"
 AS_NEAR = 1.02
 """Up to this ratio of bits lost per symbol an automaton counts as near as another one."""
@@ -80,12 +79,9 @@ N_WORDS, MAX_LENGTH, WORDS_SEED = 2000, 100, 12345
 
 EARLIER = """
 import sys, time, seqray
-from seqray.experiments.findings import Findings
-from seqray.experiments.plots import BLUE, ORANGE, Drawing, draw, panels, save_figure
-from seqray.extraction.extract import extract
 box, folder = seqray.open_black_box(sys.argv[1]), sys.argv[2]
 begin = time.process_time()
-extraction = extract(box)
+extraction = seqray.extract(box)
 seconds = time.process_time() - begin
 extraction.best().save(f"{folder}/best.npz")
 for rank, automaton in extraction.fitted.items():
@@ -204,23 +200,16 @@ def extracted_earlier(name: str, source: Path) -> dict[str, object]:
 
 
 def halves(problems: Iterable[int]) -> None:
-    """Extract from every network with a quarter of the queries of an earlier version, and others.
-
-    Where a quarter is enough, smaller shares follow; where it is not, larger ones.
-    """
+    """Extract from every network with ever smaller shares of the queries of an earlier version."""
     earlier, saved = SavedRows(BEFORE), SavedRows(HALVES)
-    old = {problem: row for problem in problems if (row := earlier.get(box=problem))}
-    old = dict(sorted(old.items(), key=lambda item: int(item[1]["queries"])))  # fast ones first
-
-    def enough(problem: int, share: float) -> bool:
-        row = share_of(saved, problem, old[problem], share)
-        return is_as_near(row, old[problem][NEAREST])
-
-    near = {problem: enough(problem, 1 / 4) for problem in old}
-    for shares, goes_on in ((LARGER_SHARES, False), (SMALLER_SHARES, True)):
-        left = [problem for problem in old if near[problem] is goes_on]
-        for share in shares:
-            left = [problem for problem in left if enough(problem, share) is goes_on]
+    left = {problem: row for problem in problems if (row := earlier.get(box=problem))}
+    for share in SHARES:
+        rows = {problem: share_of(saved, problem, old, share) for problem, old in left.items()}
+        left = {
+            problem: old
+            for problem, old in left.items()
+            if is_as_near(rows[problem], old["bits_per_symbol"])
+        }
     summarise(earlier, saved)
 
 
@@ -238,29 +227,25 @@ def is_as_near(row: Row, bits: str) -> bool:
 def summarise(earlier: SavedRows, saved: SavedRows) -> None:
     """Print the smallest share of queries with which this version is as near as the earlier one.
 
-    A box is unfinished where no share was enough so far and not all of them were tried. There is
-    a median only where no box is: those that finish first are those that need the fewest queries.
+    Half of the queries not being enough counts as an infinite share.
     """
-    figures: dict[str, object] = {"boxes": len(PROBLEMS)}
-    for name in (NEAREST, "bits_per_symbol"):
-        shares = [least_share(saved, row, name) for row in earlier.rows]
-        known = np.array([share for share in shares if share is not None])
-        figures[f"{name}_unfinished"] = len(PROBLEMS) - len(known)
-        figures[f"{name}_up_to_half"] = int(np.sum(known <= 0.5))
-        figures[f"{name}_up_to_quarter"] = int(np.sum(known <= 0.25))
-        figures[f"{name}_not_with_all"] = int(np.sum(np.isinf(known)))
-        if len(known) == len(PROBLEMS):
-            figures[f"{name}_median_share"] = round(float(np.median(known)), 4)
+    figures: dict[str, object] = {}
+    for name in ("bits_per_symbol", NEAREST):
+        tried = [old for old in earlier.rows if saved.get(box=old["box"], share=SHARES[0])]
+        shares = np.array([least_share(saved, old, name) for old in tried])
+        figures[name] = {
+            "boxes": len(tried),
+            "enough": {str(share): int(np.sum(shares <= share)) for share in SHARES},
+            "median_share": round(float(np.median(shares)), 4),
+        }
     report([(name, str(value)) for name, value in figures.items()], figures)
 
 
-def least_share(saved: SavedRows, old: Row, name: str) -> float | None:
-    """Return the smallest share that was enough; infinity: not even all were; None: unknown."""
+def least_share(saved: SavedRows, old: Row, name: str) -> float:
+    """Return the smallest share of the earlier version's queries that was enough."""
     rows = [row for row in saved.rows if row["box"] == old["box"]]
-    near = [float(row["queries"]) for row in rows if is_as_near(row, old[name])]
-    if near:
-        return min(near) / float(old["queries"])
-    return np.inf if any(float(row["share"]) == 1 for row in rows) else None
+    near = [float(row["share"]) for row in rows if is_as_near(row, old[name])]
+    return min(near, default=np.inf)
 
 
 def figure() -> None:

@@ -89,6 +89,15 @@ def test_the_best_automaton_for_reading_is_that_of_the_best_rank():
         extraction.best(purpose="drawing")
 
 
+def test_without_copies_the_nearest_rank_is_for_copying_and_a_smaller_one_for_reading():
+    ndcg = [0.5, 0.99995, 0.9999599, 0.99996]
+    for extraction, copying in ((made_up("ndcg5", ndcg), 3), (made_up("ndcg5", ndcg, rank=4), 4)):
+        assert extraction.best().n_states == copying
+    assert made_up("ndcg5", ndcg).best(purpose="reading").n_states == 2
+    of_numbers = made_up("weight_agreement", ndcg)
+    assert of_numbers.best().n_states == of_numbers.best_rank() == 2
+
+
 def test_a_tolerance_chooses_among_the_ranks():
     assert with_copies(10, 20).best(tolerance=0.2).n_states == 2
 
