@@ -48,3 +48,11 @@ def test_holes_are_named_with_their_reasons(tmp_path):
     assert "pautomac: no rows of seqray's own method of 9, 24." in text
     assert "pautomac 3-auto: the box is odd." in text
     assert "rank 61" not in text
+
+
+def test_a_problem_without_the_papers_method_is_named_once(tmp_path):
+    made_results.write(tmp_path, {"logs": ("hdfs",)}, methods=("auto",))
+    text = gaps_text(read_findings(tmp_path), {})
+    assert [line for line in text.splitlines() if "hdfs" in line] == [
+        "- logs: no rows of the paper's method of hdfs."
+    ]

@@ -164,7 +164,7 @@ def page_text(findings: Findings, images: str, missing: Mapping[str, str]) -> st
     for which in SETS:
         parts += [f"### PAutomaC on {SETS[which]}", best_table(findings, which)]
     if any(not row.problem.isdecimal() for row in findings.rows):
-        parts += ["### Real data", "There is no target: both ratios are to the RNN."]
+        parts += ["### Data without a target", "Both ratios are to the RNN."]
         parts += [other_table(findings)]
     if findings.distilled:
         parts += [

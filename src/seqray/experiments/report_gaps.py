@@ -49,12 +49,18 @@ def _missing_rows(findings: Findings, suite: str) -> list[str]:
     ranks: Ranks = {}
     for row in choose(findings.rows, problem=SUITES[suite], selection="all"):
         ranks.setdefault((row.problem, row.prefixes, row.set), set()).add(row.rank)
-    known = {*about.get("holes", {}), *(problem for problem, _, _ in ranks)}
-    gone = [problem for problem in SUITES[suite] if problem not in known]
-    lines = [f"no rows of {listed(gone)}"] if gone else []
-    known -= {*about.get("holes", {}), *(row.problem for row in findings.own)}
-    if known:
-        lines.append(f"no rows of seqray's own method of {listed(known)}")
+    expected = set(SUITES[suite]) - set(about.get("holes", {}))
+    theirs = expected & {problem for problem, _, _ in ranks}
+    own = expected & {row.problem for row in findings.own}
+    lines = [
+        f"no rows of {what}{listed(gone)}"
+        for what, gone in (
+            ("", expected - theirs - own),
+            ("the paper's method of ", own - theirs),
+            ("seqray's own method of ", theirs - own),
+        )
+        if gone
+    ]
     notes = about.get("notes", {})
     for size in paper.BASES:
         none, small, odd = _lacking(ranks, size, notes)
