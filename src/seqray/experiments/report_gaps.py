@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from seqray.experiments import paper
-from seqray.experiments.cells import SMALL_BLOCK_NOTE
+from seqray.experiments.cells import SMALL_BLOCK_NOTE, TARGET_NOTE
 from seqray.experiments.findings import SUITES, Findings, title_of
 from seqray.experiments.statements import listed
 from seqray.experiments.table import SETS, choose, problem_order
@@ -33,9 +33,12 @@ def gaps_text(findings: Findings, missing: Mapping[str, str]) -> str:
         lines += [f"{suite} {name} failed: {why}." for name, why in about.get("failed", {}).items()]
         lines += _missing_rows(findings, suite)
         for name, notes in about.get("notes", {}).items():
-            # That a block has a small rank is said with the ranks that are missing for it.
+            # That a block has a small rank is said with the ranks that are missing for it, and an
+            # automaton that is not quite the box is no gap.
             others = [
-                note for note in dict.fromkeys(notes) if not note.startswith(SMALL_BLOCK_NOTE)
+                note
+                for note in dict.fromkeys(notes)
+                if not note.startswith((SMALL_BLOCK_NOTE, TARGET_NOTE))
             ]
             lines += [f"{suite} {name}: {note}." for note in others]
     lines += [f"Figure {name}: {why}." for name, why in missing.items()]
