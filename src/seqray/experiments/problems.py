@@ -6,7 +6,7 @@ what is missing before any work is done. `load` makes a `Problem` of it.
 ============  =====================================================================================
 pautomac      problems 1 … 48: the test words of the competition, its machine as the target
 spice         problems 0 (synthetic) and 4 (English verbs): the last 2,000 words of the training
-              file, which no network has seen
+              file, which are left out of training
 trucks        PAutomaC's natural problem 2; words as in spice
 logs          sessions of the Hadoop file system (HDFS); the last fifth of them
 generated     small machines like PAutomaC's, and boxes that are nearly the same: no file is needed
