@@ -170,6 +170,8 @@ def test_a_failure_ends_with_an_error_after_all_others_are_done(folder, fails, m
         (("generated", "--method", "own"), "'own' is not one of 'both', 'paper', 'auto'"),
         (("generated", "--sizes", "0"), "expected numbers like"),
         (("trucks", "--problems", "1"), "trucks is a single problem"),
+        (("logs", "--problems", "1"), "logs is a single problem"),
+        (("spice", "--data", ".", "--problems", "0"), "every problem of spice lacks something"),
         (("pautomac", "--data", ".", "--problems", "99"), "pautomac has no problem 99"),
     ],
 )

@@ -113,6 +113,14 @@ def test_damage_is_named(copied, tmp_path, name, old, new, detail):
     assert detail in finding.detail
 
 
+def test_a_file_of_words_without_a_header_is_checked_in_its_own_layout(tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "hdfs_train.txt").write_text("5 22\n5 11 9\n")
+    (finding,) = check(find("logs"), tmp_path)
+    assert finding.state == "damaged"
+    assert "expected 4,855 words, got 2" in finding.detail
+
+
 def test_another_version_of_a_file_that_is_not_official_is_no_damage(copied, tmp_path):
     path = copied("pautomac/22.pautomac.train")
     header, first, *rest = path.read_text().splitlines()

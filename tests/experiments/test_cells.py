@@ -94,6 +94,7 @@ def test_our_own_method_is_what_extract_takes_by_itself(frugal, problem):
     assert set(part.about["seconds"]) == {
         f"auto_{phase}" for phase in ("references", "extract", "ranks_test", "ranks_rnn")
     }
+    assert any(note.startswith(cells.TARGET_NOTE) for note in part.about["notes"])
     if extraction.max_rank < 8:
         assert part.about["notes"][-1] == f"the block has no more than rank {extraction.max_rank}"
 

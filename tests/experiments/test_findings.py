@@ -7,7 +7,7 @@ import pytest
 
 import made_results
 from made_results import SOME, cells
-from seqray.experiments.findings import Findings, read_findings
+from seqray.experiments.findings import SUITES, Findings, read_findings, title_of
 from seqray.experiments.tables import boxes_table
 from seqray.util.errors import FileError, MissingFileError
 
@@ -41,6 +41,13 @@ def test_how_networks_were_trained_is_read_beside_them(results, tmp_path):
     findings = read_findings(results, boxes=tmp_path)
     assert findings.trained["3"].hidden == 50
     assert cells(boxes_table(findings))[2][:4] == ["3", "50", "13", "1.1473"]
+
+
+def test_every_problem_has_a_title():
+    titles = [title_of(problem) for suite in SUITES.values() for problem in suite]
+    assert len(set(titles)) == len(titles) == 52
+    assert title_of("spice0") == "SPiCe 0 (synthetic)"
+    assert title_of("hdfs") == "HDFS (log keys)"
 
 
 def test_an_empty_folder_is_refused_with_what_to_do(tmp_path):

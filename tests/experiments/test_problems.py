@@ -1,4 +1,5 @@
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,26 +101,29 @@ def test_a_network_that_does_not_predict_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("suite", "file", "first"),
-    [("spice", "spice/4.spice.train", 0), ("trucks", "pautomac-real/pautomac-real-2.train.txt", 1)],
+    ("suite", "number", "file", "first", "n_reserved"),
+    [
+        ("spice", 0, "spice/0.spice.train", 0, 2000),
+        ("spice", 4, "spice/4.spice.train", 0, 2000),
+        ("trucks", 2, "pautomac-real/pautomac-real-2.train.txt", 1, 2000),
+        ("logs", 1, "cases/hdfs_train.txt", 2, 970),
+    ],
 )
-def test_real_data_are_judged_on_the_last_words_of_the_file(
-    tmp_path, monkeypatch, suite, file, first
+def test_problems_without_a_target_are_evaluated_on_the_last_words_of_the_file(
+    tmp_path, suite, number, file, first, n_reserved
 ):
-    assert problems.N_RESERVED_WORDS == 2000
-    monkeypatch.setattr(problems, "N_RESERVED_WORDS", 20)
     (tmp_path / file).parent.mkdir(parents=True)
-    words = Alphabet(range(first, first + 3)).words([[first] * n for n in range(25)])
-    codes = [" ".join(map(str, [len(w), *w])) for w in words]
-    codes[0] = f"2 {first} {first + 2}"
-    (tmp_path / file).write_text("\n".join([f"{len(words)} 3", *codes]) + "\n")
-    source = sources(suite, data=tmp_path, boxes=tmp_path)[0]
+    codes = [[first] * (1 + n % 7) for n in range(n_reserved + 5)]
+    codes[0] = [first, first + 2]
+    words = Alphabet(range(first, first + 3)).words(codes)
+    seqray.write_words(words, tmp_path / file, layout="text" if suite == "logs" else "pautomac")
+    (source,) = sources(suite, data=tmp_path, boxes=tmp_path, problems=[number])
     assert source.hole.startswith(f"there is no network {tmp_path}")
     network(3, first=first).save(source.network)
     problem = load(source, **SMALL)
     assert problem.target is None
     assert "no target" in repr(problem)
-    assert problem.test.lengths.tolist() == list(range(5, 25))
+    assert problem.test == words[5:]
 
 
 def test_a_file_with_too_few_words_to_keep_some_is_refused(tmp_path):
@@ -160,7 +164,7 @@ def test_words_that_do_not_end_are_cut_and_noted(monkeypatch):
     [
         ("pautomc", {}, "suite: expected one of pautomac, spice"),
         ("pautomac", {"problems": [49]}, "pautomac has no problem 49: it has 1 … 48"),
-        ("spice", {"problems": [0]}, "spice has no problem 0: it has 4"),
+        ("spice", {"problems": [1]}, "spice has no problem 1: it has 0 and 4"),
         ("generated", {"problems": [0]}, "generated has no problem 0"),
         ("pautomac", {}, "pautomac needs its data: name the data folder"),
     ],
@@ -171,9 +175,18 @@ def test_what_is_not_known_is_refused(suite, options, message):
 
 
 def test_the_public_data_are_found(data):
-    names = {"pautomac": 48, "spice": 1, "trucks": 1}
+    names = {"pautomac": 48, "spice": 2, "trucks": 1, "logs": 1}
     for suite, number in names.items():
         found = sources(suite, data=data)
         assert len(found) == number
         assert all(source.words.is_file() for source in found)
         assert all(source.machine is None or source.machine.is_file() for source in found)
+
+
+@pytest.mark.parametrize(("suite", "number", "n_test"), [("spice", 0, 2000), ("logs", 1, 970)])
+def test_the_networks_of_natural_data_read_their_test_words(data, suite, number, n_test):
+    boxes = Path(__file__).resolve().parents[2] / "benchmarks" / "blackboxes"
+    (source,) = sources(suite, data=data, boxes=boxes, problems=[number])
+    box, words, target = source.read()
+    assert (len(words), target) == (n_test, None)
+    assert words.alphabet == box.alphabet

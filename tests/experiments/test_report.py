@@ -82,6 +82,18 @@ def test_paragraphs_are_broken_and_tables_are_not(findings):
     assert max(map(len, lines)) > 110
 
 
+def test_problems_that_only_seqrays_own_method_was_run_on_are_shown(tmp_path):
+    made_results.write(tmp_path, {"spice": ("spice4",)})
+    made_results.write(tmp_path, {"logs": ("hdfs",)}, methods=("auto",))
+    text = page_text(read_findings(tmp_path), "images", {})
+    each, after = text.split("### Each problem")[1].split("### Data without a target")
+    assert "| HDFS (log keys) | – | – | – | – | 70 |" in each
+    assert "| SPiCe 4 (English verbs) | – | – | 0." in each
+    assert "HDFS" not in after.split("## ")[0]
+    assert "| logs, seqray's own method | 1 of 1 |" in text
+    assert "logs: no rows of the paper's method of hdfs." in text
+
+
 def test_the_published_page_is_what_the_published_results_say():
     root = Path(__file__).resolve().parents[2]
     findings = read_findings(root / "benchmarks" / "results", boxes=root / "benchmarks/blackboxes")

@@ -21,6 +21,7 @@ def test_holes_are_named_with_their_reasons(tmp_path):
     about["notes"] = {
         "3-300": ["the block has no more than rank 40"],
         "3-auto": ["the block has no more than rank 61", "the box is odd"],
+        "9-auto": ["the target of 1 was not reached: 0.998"],
         "9-800": ["7 words were cut"],
     }
     about["failed"] = {"24-400": "out of memory"}
@@ -48,3 +49,12 @@ def test_holes_are_named_with_their_reasons(tmp_path):
     assert "pautomac: no rows of seqray's own method of 9, 24." in text
     assert "pautomac 3-auto: the box is odd." in text
     assert "rank 61" not in text
+    assert "target of 1" not in text
+
+
+def test_a_problem_without_the_papers_method_is_named_once(tmp_path):
+    made_results.write(tmp_path, {"logs": ("hdfs",)}, methods=("auto",))
+    text = gaps_text(read_findings(tmp_path), {})
+    assert [line for line in text.splitlines() if "hdfs" in line] == [
+        "- logs: no rows of the paper's method of hdfs."
+    ]

@@ -41,14 +41,15 @@ METHODS = {"both": (PAPER, AUTO), "paper": (PAPER,), "auto": (AUTO,)}
 def _numbers(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> tuple[int, ...] | None:
-    """Read numbers and ranges of them with commas between."""
+    """Read numbers and ranges of them with commas between; those of problems begin with 0."""
     if text is None:
         return None
     numbers: dict[int, None] = {}
+    least = 0 if parameter.name == "problems" else 1
     for part in text.split(","):
         ends = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if not 0 < first <= last < first + 10_000:
+        if not least <= first <= last < first + 10_000:
             raise click.BadParameter(f"expected numbers like 3,24 or 1-48, got {text!r}")
         numbers |= dict.fromkeys(range(first, last + 1))
     return tuple(numbers)
@@ -67,7 +68,7 @@ def _numbers(
     type=click.Path(path_type=Path),
     default=Path("benchmarks", "blackboxes"),
     show_default=True,
-    help="The folder of trained networks: 3.safetensors, spice4.safetensors, trucks.safetensors.",
+    help="The folder of trained networks: 3.safetensors, spice4.safetensors, hdfs.safetensors.",
 )
 @click.option(
     "--problems", callback=_numbers, metavar="N,N-N,…", help="Which problems.  [default: all]"
@@ -125,8 +126,9 @@ def command(**options: Any) -> None:
 
     \b
       pautomac   48 problems with known target machines
-      spice      English verbs (problem 4 of SPiCe)
+      spice      problems 0 (synthetic) and 4 (English verbs) of SPiCe
       trucks     PAutomaC's natural problem 2
+      logs       sessions of a Hadoop file system (HDFS), as log keys
       generated  small problems that need no file at all
 
     Every cell, a problem at a size or by seqray's own method, is saved as soon as it is done. Stop
@@ -195,8 +197,8 @@ class BenchOptions:
 
 def _bench(options: BenchOptions) -> None:
     """Run a sweep, or go on with one, and print its results."""
-    if options.suite == "trucks" and options.problems is not None:
-        raise click.BadParameter("trucks is a single problem", param_hint="--problems")
+    if len(SUITES[options.suite]) == 1 and options.problems is not None:
+        raise click.BadParameter(f"{options.suite} is a single problem", param_hint="--problems")
     sweep = options.sweep()
     if options.fresh:
         sweep.begin_anew()

@@ -39,7 +39,7 @@ class DataFile:
     n_words: int | None
     """How many words or rows it holds; None where it holds something else."""
     n_symbols: int | None
-    """The size of the alphabet that its header promises, if it has one."""
+    """The size of the alphabet of a file of words; None where it holds something else."""
     sha256: str
     """Of its content; of text with LF at the ends of lines."""
     note: str = ""
@@ -87,6 +87,8 @@ class DataSet:
     machines: tuple[KnownMachine, ...]
     """The target machines of PAutomaC's problems, in their order; empty for other sets."""
     files: tuple[DataFile, ...]
+    layout: str = "pautomac"
+    """Of its files of words, see `seqray.formats.words_file`."""
 
 
 class FileCheck(NamedTuple):
@@ -110,7 +112,7 @@ def catalogue() -> tuple[DataSet, ...]:
     Examples
     --------
     >>> [known.name for known in catalogue()]
-    ['pautomac', 'trucks', 'spice', 'taysir']
+    ['pautomac', 'trucks', 'spice', 'logs', 'taysir']
     """
     text = (files("seqray.experiments") / "catalogue.json").read_text("utf-8")
     return tuple(_data_set(**known) for known in json.loads(text)["sets"])
@@ -159,7 +161,7 @@ def check(known: DataSet, folder: PathLike) -> Iterator[FileCheck]:
             continue
         try:
             right = _sha256(path) == file.sha256
-            detail = "" if right else _difference(path, file)
+            detail = "" if right else _difference(path, file, known.layout)
         except FileError as error:
             right, detail = False, str(error)
         if right or (not detail and not file.official):
@@ -197,11 +199,11 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _difference(path: Path, file: DataFile) -> str:
+def _difference(path: Path, file: DataFile, layout: str) -> str:
     """Read a file whose checksum is wrong, and say what else is; nothing where it reads well."""
     n_words, n_symbols = None, None
     if file.n_symbols is not None:
-        words = read_words(path, layout="pautomac")
+        words = read_words(path, layout=layout)
         n_words, n_symbols = len(words), len(words.alphabet)
     elif "target" in file.name:
         n_words = len(read_targets(path))

@@ -36,6 +36,8 @@ SIZES = (300, 400, 800, 1000, 1400)
 
 SMALL_BLOCK_NOTE = "the block has no more than rank"
 """The beginning of the note that a block has fewer ranks than wanted; the rank follows."""
+TARGET_NOTE = "the target of 1 was not reached"
+"""The beginning of the note that no round of seqray's own method reached its target: no gap."""
 
 HELD_OUT_TOLERANCE = 1e-3
 """How much smaller than the best NDCG₅ on held-out words that of a smaller rank may be."""

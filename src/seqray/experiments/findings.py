@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.distillation import Distilled
+from seqray.experiments.natural import NATURAL
 from seqray.experiments.table import (
     AUTO,
     COPY,
@@ -31,11 +32,10 @@ from seqray.util.files import check_header, read_text, reading
 
 SUITES = {
     "pautomac": tuple(str(number) for number in range(1, 49)),
-    "spice": ("spice4",),
-    "trucks": ("trucks",),
+    **{suite: tuple(one.name for one in known.values()) for suite, known in NATURAL.items()},
 }
 """The problems that each table should have."""
-NAMES = {"trucks": "trucks (PAutomaC natural 2)", "spice4": "SPiCe 4 (English verbs)"}
+TITLES = {one.name: one.title for known in NATURAL.values() for one in known.values()}
 
 
 class Trained(NamedTuple):
@@ -149,8 +149,8 @@ def read_findings(folder: PathLike, *, boxes: PathLike | None = None) -> Finding
     ----------
     folder
         What ``seqray bench`` wrote: ``pautomac.csv.gz`` and, with the same beginning, ``.json``,
-        ``-boxes.csv`` and ``-distilled.csv``; the same for ``spice`` and ``trucks``. Suites that
-        are not there are left out.
+        ``-boxes.csv`` and ``-distilled.csv``; the same for the other suites. Suites that are
+        not there are left out.
     boxes
         The folder of networks; its ``trained.csv`` is read if there is one.
 
@@ -197,7 +197,7 @@ def title_of(problem: str) -> str:
     >>> title_of("3"), title_of("trucks")
     ('PAutomaC 3', 'trucks (PAutomaC natural 2)')
     """
-    return f"PAutomaC {problem}" if problem.isdecimal() else NAMES.get(problem, problem)
+    return f"PAutomaC {problem}" if problem.isdecimal() else TITLES.get(problem, problem)
 
 
 def _number(value: float | None) -> float:

@@ -5,13 +5,15 @@ what is missing before any work is done. `load` makes a `Problem` of it.
 
 ============  =====================================================================================
 pautomac      problems 1 … 48: the test words of the competition, its machine as the target
-spice         problem 4: English verbs; the last 2,000 training words, which no network has seen
+spice         problems 0 (synthetic) and 4 (English verbs): the last 2,000 words of the training
+              file, which are left out of training
 trucks        PAutomaC's natural problem 2; words as in spice
+logs          sessions of the Hadoop file system (HDFS); the last fifth of them
 generated     small machines like PAutomaC's, and boxes that are nearly the same: no file is needed
 ============  =====================================================================================
 
-The first three read ``NAME.safetensors`` from a folder of trained networks: ``3.safetensors``,
-``spice4.safetensors``, ``trucks.safetensors``.
+All but the last read ``NAME.safetensors`` from a folder of trained networks: ``3.safetensors``,
+``spice4.safetensors``, ``trucks.safetensors``, ``hdfs.safetensors``.
 """
 
 from __future__ import annotations
@@ -32,17 +34,19 @@ from seqray.blackbox.protocol import PredictingBox
 from seqray.blackbox.registry import open_black_box
 from seqray.experiments.catalogue import find
 from seqray.experiments.competition import draw_parameters, generate_problem, problem_paths
+from seqray.experiments.natural import NATURAL
 from seqray.formats.pautomac import read_machine
 from seqray.formats.words_file import read_words
 from seqray.util.errors import ArgumentError, BlackBoxError, FileError
 from seqray.util.files import fingerprint
 from seqray.util.random import Seed, random_generator
 
-SUITES = {"pautomac": range(1, 49), "spice": (4,), "trucks": (2,), "generated": range(1, 4)}
+SUITES: dict[str, Sequence[int]] = {
+    "pautomac": range(1, 49),
+    **{suite: tuple(known) for suite, known in NATURAL.items()},
+    "generated": range(1, 4),
+}
 """The problems of each suite."""
-
-N_RESERVED_WORDS = 2000
-"""Words at the end of a file of real data that networks are evaluated on, but not trained on."""
 
 RNN_SEED, HELD_OUT_SEED = 1, 2
 """Of the words that are drawn from a network: the same whatever the seed of a sweep."""
@@ -121,6 +125,8 @@ class FileSource:
         The target machine, or None.
     n_last
         How many words at the end of the file are the test words; 0: all of them.
+    layout
+        That of the file of words, see `seqray.formats.words_file`.
 
     Examples
     --------
@@ -133,6 +139,7 @@ class FileSource:
     words: Path
     machine: Path | None
     n_last: int = 0
+    layout: str = "pautomac"
 
     @property
     def hole(self) -> str:
@@ -154,7 +161,7 @@ class FileSource:
         if not predicts(opened):
             raise BlackBoxError(f"{self.network}: expected a network that predicts the next symbol")
         box = cast(PredictingBox, opened)
-        words = read_words(self.words, alphabet=box.alphabet, layout="pautomac")
+        words = read_words(self.words, alphabet=box.alphabet, layout=self.layout)
         if self.n_last:
             if len(words) <= self.n_last:
                 raise FileError(
@@ -253,21 +260,26 @@ def sources(
         return [GeneratedSource(number) for number in numbers]
     if data is None:
         raise ArgumentError(f"{suite} needs its data: name the data folder (or set SEQRAY_DATA)")
-    folder = data / find(suite).folder
-    if suite == "spice":
-        return [
-            FileSource(f"spice{n}", boxes / f"spice{n}.safetensors", folder / f"{n}.spice.train",
-                       None, N_RESERVED_WORDS)
-            for n in numbers
-        ]  # fmt: skip
-    if suite == "trucks":
-        words = folder / "pautomac-real-2.train.txt"
-        return [FileSource("trucks", boxes / "trucks.safetensors", words, None, N_RESERVED_WORDS)]
+    if suite in NATURAL:
+        return [_natural_source(suite, number, data, boxes) for number in numbers]
     listed: list[Source] = []
     for n in numbers:
-        _, test, machine, _ = problem_paths(folder, n)
+        _, test, machine, _ = problem_paths(data / find(suite).folder, n)
         listed.append(FileSource(str(n), boxes / f"{n}.safetensors", test, machine))
     return listed
+
+
+def _natural_source(suite: str, number: int, data: Path, boxes: Path) -> FileSource:
+    """Return where a problem without a target machine comes from."""
+    known, data_set = NATURAL[suite][number], find(suite)
+    return FileSource(
+        known.name,
+        boxes / f"{known.name}.safetensors",
+        data / data_set.folder / known.file,
+        None,
+        known.n_reserved,
+        data_set.layout,
+    )
 
 
 def load(
@@ -334,5 +346,7 @@ def nearly(machine: WeightedAutomaton, *, seed: Seed) -> WeightedAutomaton:
 
 
 def _range(numbers: Sequence[int]) -> str:
-    first, last = numbers[0], numbers[-1]
-    return str(first) if len(numbers) == 1 else f"{first} … {last}"
+    """Write the numbers of a suite's problems."""
+    if len(numbers) < 3:
+        return " and ".join(map(str, numbers))
+    return f"{numbers[0]} … {numbers[-1]}"

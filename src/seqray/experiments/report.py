@@ -164,7 +164,7 @@ def page_text(findings: Findings, images: str, missing: Mapping[str, str]) -> st
     for which in SETS:
         parts += [f"### PAutomaC on {SETS[which]}", best_table(findings, which)]
     if any(not row.problem.isdecimal() for row in findings.rows):
-        parts += ["### Real data", "There is no target: both ratios are to the RNN."]
+        parts += ["### Data without a target", "Both ratios are to the RNN."]
         parts += [other_table(findings)]
     if findings.distilled:
         parts += [
@@ -214,7 +214,8 @@ def _own_method(findings: Findings, images: str, missing: Mapping[str, str]) -> 
     yield from _figures(OWN_DRAWINGS, images, missing)
     yield "### Each problem"
     yield (
-        "The first four columns are NDCG₅, the paper's and its method's here at their best. Own: "
+        "The first four columns are NDCG₅, the paper's and its method's here at their best; a dash "
+        "where the paper has no value, or its method was not run. Own: "
         "all of what was chosen on held-out words; *of 800 × 800* is the share of the steps that "
         "the paper's method takes there, the steps for the words of copies included."
     )

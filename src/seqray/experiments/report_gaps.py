@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from seqray.experiments import paper
-from seqray.experiments.cells import SMALL_BLOCK_NOTE
+from seqray.experiments.cells import SMALL_BLOCK_NOTE, TARGET_NOTE
 from seqray.experiments.findings import SUITES, Findings, title_of
 from seqray.experiments.statements import listed
 from seqray.experiments.table import SETS, choose, problem_order
@@ -33,9 +33,12 @@ def gaps_text(findings: Findings, missing: Mapping[str, str]) -> str:
         lines += [f"{suite} {name} failed: {why}." for name, why in about.get("failed", {}).items()]
         lines += _missing_rows(findings, suite)
         for name, notes in about.get("notes", {}).items():
-            # That a block has a small rank is said with the ranks that are missing for it.
+            # That a block has a small rank is said with the ranks that are missing for it, and an
+            # automaton that is not quite the box is no gap.
             others = [
-                note for note in dict.fromkeys(notes) if not note.startswith(SMALL_BLOCK_NOTE)
+                note
+                for note in dict.fromkeys(notes)
+                if not note.startswith((SMALL_BLOCK_NOTE, TARGET_NOTE))
             ]
             lines += [f"{suite} {name}: {note}." for note in others]
     lines += [f"Figure {name}: {why}." for name, why in missing.items()]
@@ -49,12 +52,18 @@ def _missing_rows(findings: Findings, suite: str) -> list[str]:
     ranks: Ranks = {}
     for row in choose(findings.rows, problem=SUITES[suite], selection="all"):
         ranks.setdefault((row.problem, row.prefixes, row.set), set()).add(row.rank)
-    known = {*about.get("holes", {}), *(problem for problem, _, _ in ranks)}
-    gone = [problem for problem in SUITES[suite] if problem not in known]
-    lines = [f"no rows of {listed(gone)}"] if gone else []
-    known -= {*about.get("holes", {}), *(row.problem for row in findings.own)}
-    if known:
-        lines.append(f"no rows of seqray's own method of {listed(known)}")
+    expected = set(SUITES[suite]) - set(about.get("holes", {}))
+    theirs = expected & {problem for problem, _, _ in ranks}
+    own = expected & {row.problem for row in findings.own}
+    lines = [
+        f"no rows of {what}{listed(gone)}"
+        for what, gone in (
+            ("", expected - theirs - own),
+            ("the paper's method of ", own - theirs),
+            ("seqray's own method of ", theirs - own),
+        )
+        if gone
+    ]
     notes = about.get("notes", {})
     for size in paper.BASES:
         none, small, odd = _lacking(ranks, size, notes)

@@ -148,7 +148,7 @@ def best_table(findings: Findings, which: str) -> str:
 
 
 def other_table(findings: Findings) -> str:
-    """Return the best parameters of the real data sets, for which the paper gives no table."""
+    """Return the best parameters of problems without a target; the paper has no such table."""
     lines = []
     for problem in sorted({row.problem for row in findings.rows if not row.problem.isdecimal()}):
         for which in SETS:
