@@ -101,6 +101,18 @@ def check_same(one, other, rank=None):
     assert one.best_rank(tolerance=TOLERANCE) == other.best_rank(tolerance=TOLERANCE)
 
 
+def test_what_is_best_for_copying_is_the_same_after_saving(tmp_path):
+    box = random_machine("pfa", 7, 3, seed=np.random.default_rng(1))
+    extraction = seqray.extract(box, n_prefixes=20, max_rank=6, purpose="reading")
+    nearest = max(extraction.fidelity.ranks, key=lambda rank: extraction.fidelity.at(rank).score)
+    for rank, expected in ((None, nearest), (2, 2)):
+        save_run(extraction, tmp_path / str(rank), rank=rank)
+        again = open_run(tmp_path / str(rank))
+        save_run(again, tmp_path / "again")
+        for run in (again, open_run(tmp_path / "again")):
+            assert run.best().n_states == expected
+
+
 def test_a_run_comes_back_as_it_was(found, run):
     assert names(run) == FILES
     assert names(run.parent) == ["run"]

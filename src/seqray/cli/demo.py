@@ -72,7 +72,7 @@ def command(output: Path, seed: int) -> None:
     show_comparison(words, reference.weights, wa.weights(words))
     terminal.print()
     terminal.print(_headline("4. A faster copy", f"{_speed(box, wa, words)}\n"))
-    seqray.save_run(extraction, output, about={"box": "demo", "name": NAME})
+    seqray.save_run(extraction, output, rank=best, about={"box": "demo", "name": NAME})
     named = name_states(extraction.automaton(min(READABLE_STATES, extraction.max_rank)))
     drawing = to_svg(named.automaton, names=named.names, mass=named.mass)
     write_text(output / "automaton.svg", drawing)

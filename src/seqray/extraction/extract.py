@@ -74,9 +74,10 @@ def extract(
         Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.open_black_box`, a
         `WeightedAutomaton`, or an object of your own that follows the protocol.
     n_prefixes, n_suffixes
-        How many of each to query: by default 800 of each. With the method ``"conditional"``
-        how many contexts, and columns of their blocks: by default 1,500 and 250; 40 words are
-        drawn for every three contexts. ``prefixes`` and ``suffixes`` are their old names.
+        How many of each to query: by default up to 800 of each, in rounds that end where nothing is
+        left to learn. With the method ``"conditional"`` how many contexts, and columns of their
+        blocks: by default up to 1,500 and 250; 40 words are drawn for every three contexts.
+        ``prefixes`` and ``suffixes`` are their old names.
     max_rank
         The largest number of states.
     method

@@ -89,8 +89,9 @@ class ExtractionSettings(Mapping[str, Any]):
         By phase.
     python, numpy
         Versions.
-    rank
-        The rank that was chosen when the run was saved.
+    rank, rank_is_given
+        The rank that was chosen when the run was saved, and whether that was by hand; earlier
+        versions did not say.
     words, word_prefixes
         How many words, and prefixes of them, the ranks were compared on; of a saved run.
     about
@@ -133,6 +134,7 @@ class ExtractionSettings(Mapping[str, Any]):
     python: str | None = None
     numpy: str | None = None
     rank: int | None = None
+    rank_is_given: bool | None = None
     words: int | None = None
     word_prefixes: int | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -318,7 +320,7 @@ class Extraction:
             for copy in reversed(self.copies):
                 if copy.is_within(max_cost, max_states):
                     return copy.automaton
-            if self.settings.rank is None and self.predicts:
+            if self.predicts and not self.has_given_rank:
                 tolerance = EXACT_TOLERANCE
         most = self.max_rank if max_states is None else max_states
         if max_cost is not None:
@@ -333,6 +335,11 @@ class Extraction:
             raise RankError(f"no automaton has at most {most} states: expected 1 or more")
         some = FidelityTable(tuple(ranks), tuple(self.fidelity[rank] for rank in ranks))
         return some.best_rank(tolerance)
+
+    @property
+    def has_given_rank(self) -> bool:
+        """Whether somebody chose a rank by hand when the run was saved."""
+        return self.settings.rank is not None and self.settings.rank_is_given is not False
 
     @property
     def stop_reason(self) -> StopReason | None:

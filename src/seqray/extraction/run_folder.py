@@ -83,6 +83,7 @@ def save_run(
         **(about or {}),
         **extraction.settings,
         "rank": chosen.n_states,
+        "rank_is_given": rank is not None or extraction.has_given_rank,
         "words": extraction.fidelity.fidelities[0].n_words,
         "word_prefixes": extraction.fidelity.fidelities[0].n_prefixes,
     }

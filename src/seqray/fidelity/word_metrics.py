@@ -172,7 +172,7 @@ def correlation(reference: FloatArray, weights: FloatArray) -> float:
     -1.0
     """
     check_shapes(reference, weights)
-    if np.ptp(reference) == 0 or np.ptp(weights) == 0:
+    if any(each.min() == each.max() for each in (reference, weights)):
         return float("nan")
     f, g = reference / np.abs(reference).max(), weights / np.abs(weights).max()
     f, g = f - f.mean(), g - g.mean()
