@@ -278,7 +278,7 @@ def criteria(findings: Findings) -> list[Criterion]:
             *_checked_on_both(
                 {which: method.ndcg5.mean() for which, method in own.items()},
                 MIN_MEAN_NDCG5,
-                decimals,
+                lambda value: decimals(value, 4),
             ),
         ),
         Criterion(f"NDCG₅ is {MIN_NDCG5} or more on every problem.", *_every(sides, names)),
@@ -369,7 +369,7 @@ def _every(sides: Sides, names: list[str]) -> tuple[str, bool]:
     values = [float(sides[which][OWN].ndcg5[at]) for which, at in least.items()]
     places = [names[at] for at in least.values()]
     texts = [
-        f"smallest {decimals(value)} (problem {name})"
+        f"smallest {decimals(value, 4)} (problem {name})"
         for value, name in zip(values, places, strict=True)
     ]
     return _on_both(texts), min(values) >= MIN_NDCG5
