@@ -284,8 +284,7 @@ def figure() -> None:
     drawing = Drawing("queries", "", "Fidelity against number of queries.", make)
     with tempfile.TemporaryDirectory() as folder:
         save_figure(draw(drawing, Findings([])), Path(folder), drawing.name)
-        for ending in (".svg", ".png"):
-            shutil.copy(Path(folder, drawing.name + ending), IMAGES)
+        shutil.copy(Path(folder, f"{drawing.name}.svg"), IMAGES)
 
 
 def spread(ends: list[tuple[float, int, str, str]]) -> list[float]:
