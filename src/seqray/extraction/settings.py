@@ -205,7 +205,7 @@ class StructuredSettings:
     exact_bits: float = 1e-4
     small_share: float = 0.0002
     min_gain: float = 0.08
-    max_behind: float = 1.2
+    max_behind: float = 2.0
     n_epochs: int = 5
     min_epochs: int = 2
     max_reads: int = 8_000_000
