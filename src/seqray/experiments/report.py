@@ -237,8 +237,9 @@ def _copies_text(findings: Findings) -> str:
         return "Copies, its larger structured automata, were not measured here."
     return (
         "Then it fits copies, structured automata with more states, to these words and to more: "
-        "*seqray's own* is the largest copy, or where no copy is nearer to the network the rank that "
-        f"is nearest on held-out words. Copies were measured on {len(measured)} of the problems."
+        "*seqray's own* is the largest copy, or where no copy is nearer to the network the rank "
+        f"that is nearest on held-out words. Copies were measured on {len(measured)} of the "
+        "problems."
     )
 
 
