@@ -68,7 +68,7 @@ def own(findings: Findings) -> Figure:
         figure,
         mark("D", GREY, "paper, best rank and basis", hollow=True),
         mark("s", BLUE, "its method here, best rank and basis", hollow=True),
-        mark("o", ORANGE, "seqray's own method, rank chosen on held-out words"),
+        mark("o", ORANGE, "seqray's own method, chosen on held-out words"),
     )
     return figure
 
