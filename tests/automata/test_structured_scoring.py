@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from seqray import Grouping, StructuredAutomaton
 from seqray.automata import structured_states
 from seqray.automata.generators import random_structured
-from seqray.automata.structured_scoring import word_parts
-from seqray.automata.structured_states import StructuredSteps
 from structured_cases import NEAR, structured_automata
 
 
@@ -67,20 +65,6 @@ def test_a_forgetful_automaton_with_coordinates_of_all_sizes_is_precise():
     sign, log = wa.log_weights(["a" * 50])
     assert sign[0] == 1
     assert log[0] == pytest.approx(np.log(1e-60) + 49 * np.log(1e-20), rel=1e-12)
-
-
-def test_words_are_cut_after_forgetful_transitions_only():
-    grouping = Grouping.by_last_symbol([2, 1])
-    remembers = {(group, 0): np.full((size, 2), 0.1) for group, size in enumerate([1, 2, 1])}
-    wa = StructuredAutomaton("ab", grouping, [1], np.full((4, 3), 0.2), np.ones(4), remembers)
-    words = wa.alphabet.words(["aabab", "", "bb"])
-    parts = word_parts(StructuredSteps(wa.blocks), words)
-    assert parts.firsts.tolist() == [0, 3, 4]
-    assert parts.starts.tolist() == [0, 3, 5, 5, 5, 6, 7]
-    assert parts.lengths.tolist() == [2, 1, 0, 0, 0, 0, 0]
-    assert parts.groups.tolist() == [3, 2, 2, 3, 3, 2, 2]  # 3 is the start
-    assert parts.readers.tolist() == [1, 1, 2, 2, 1, 1, 2]  # 2 is the end
-    np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), **NEAR)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e30])
