@@ -21,5 +21,3 @@ def test_words_are_cut_after_transitions_of_rank_1_only():
     assert parts.ends.tolist() == [0, 4, 6, 4, 8, 2, 1, 7, 8]
     assert parts.firsts.tolist() == [0, 5, 6]
     np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), **NEAR)
-
-

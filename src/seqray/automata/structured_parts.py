@@ -103,20 +103,20 @@ class WordCuts:
 
     def _cells(self, words: Words) -> IntArray:
         """Return the cell of each letter and of the end of each word."""
-        n_columns, lengths = self.n_columns, words.lengths
-        cells = np.full(len(words.codes) + len(words), n_columns - 1)
-        word = np.arange(len(words))
-        cells[np.arange(len(words.codes)) + np.repeat(word, lengths)] = words.codes
+        lengths = words.lengths
         # Longest words first, so that those still being read are always a leading slice.
         order = sort_codes(lengths.max(initial=0) - lengths)
-        cursor = (words.offsets[:-1] + word).take(order)
-        at = np.full(len(words), self.steps.grouping.start * n_columns)
-        n_shorter = np.cumsum(np.bincount(lengths, minlength=1))
-        for n_active in [len(words), *(len(words) - n_shorter[:-1]).tolist()]:
-            here = cursor[:n_active]
-            read = cells.take(here)
-            read += at[:n_active]
-            cells[here] = read
-            at = self.onward.take(read)
-            here += 1
+        cursor = words.offsets.take(order)
+        place = cursor + order  # one end for each word before
+        cells = np.empty(len(words.codes) + len(words), np.int64)
+        at = np.full(len(words), self.steps.grouping.start * self.n_columns)
+        n_longer = len(words) - np.cumsum(np.bincount(lengths, minlength=1))
+        for n_active in n_longer[:-1].tolist():
+            read = at[:n_active] + words.codes.take(cursor[:n_active])
+            cells[place[:n_active]] = read
+            self.onward.take(read, out=at[:n_active], mode="clip")  # "clip" spares a copy
+            cursor[:n_active] += 1
+            place[:n_active] += 1
+        at += self.n_columns - 1
+        cells[place] = at
         return cells

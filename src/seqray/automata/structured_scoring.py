@@ -29,8 +29,11 @@ MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
-WORTHWHILE_SHARING = 1.25
-"""How many parts have to lead to a node, on average, to look for equal prefixes further on."""
+MAX_SHORT_VALUES = 2**20
+"""The most values, 8 MiB, of parts without letters that are looked up."""
+
+SHARING_COST = 64
+"""What it costs per part to look for equal prefixes, in multiplications."""
 
 
 class PartLevel(NamedTuple):
@@ -42,16 +45,26 @@ class PartLevel(NamedTuple):
     ended_at: IntArray  # and at which node, within this level
 
 
-class PartStates(NamedTuple):
-    """The states at the nodes of a level: node ``i`` has row ``rows[i]`` of what follows.
+class Scales(NamedTuple):
+    """The scales of vectors, and which are too wide, as in `StructuredStates`."""
 
-    Vectors, ``log_scale``, ``wide`` and ``age`` are those of `StructuredStates`.
+    log_scale: FloatArray
+    wide: BoolArray
+
+    def take(self, rows: IntArray) -> Scales:
+        """Return those of some vectors."""
+        return Scales(self.log_scale.take(rows), self.wide.take(rows))
+
+
+class PartStates(NamedTuple):
+    """The states at the nodes of a level: node ``i`` has row ``rows[i]`` of the vectors.
+
+    ``scales`` is None where no vector has a scale or is too wide, which is nearly always so.
     """
 
     vectors: FloatArray
     rows: IntArray
-    log_scale: FloatArray
-    wide: BoolArray
+    scales: Scales | None
     age: int = 0
 
 
@@ -89,33 +102,34 @@ class PartScorer:
     def _batch_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products of the values of their parts."""
         parts = self.cuts.parts(words)
-        values: FloatArray = self._short_values.take(parts.ends)
-        log_scale, wide = np.zeros(len(values)), np.zeros(len(values), bool)
+        shifts = self._root_shifts.take(parts.roots)
+        values: FloatArray = self._short_values.take(parts.ends + shifts, mode="clip")
+        scales = Scales(np.zeros(len(values)), np.zeros(len(values), bool))
         long = self.long_parts(parts)
         for begin in range(0, len(long), self.steps.max_states):
-            states = None
-            for level in part_levels(self.cuts, parts, long[begin : begin + self.steps.max_states]):
+            some, states = long[begin : begin + self.steps.max_states], None
+            for level in part_levels(self.cuts, parts, some):
                 states = self._begun(level) if states is None else self._moved(states, level)
                 if len(level.ended):
-                    rows, ended = states.rows.take(level.ended_at), level.ended
-                    vectors, cells = states.vectors.take(rows, axis=0), parts.ends.take(ended)
-                    readers = self._readers[self._reader_of_cell.take(cells)]
-                    values[ended] = np.einsum("ij,ij->i", vectors, readers)
-                    log_scale[ended] = states.log_scale.take(rows)
-                    wide[ended] = states.wide.take(rows)
-        return _product_of_parts(values, log_scale, wide, parts.firsts)
+                    rows, cells = states.rows.take(level.ended_at), parts.ends.take(level.ended)
+                    values[level.ended] = self._read(states.vectors.take(rows, axis=0), cells)
+                    if states.scales is not None:
+                        for mine, each in zip(scales, states.scales.take(rows), strict=True):
+                            mine[level.ended] = each
+        return _product_of_parts(values, scales, parts.firsts)
 
     def long_parts(self, parts: WordParts) -> IntArray:
         """Return those parts whose value is not looked up."""
-        if not self._has_tame_entries:
-            return np.arange(len(parts.ends))
-        return np.flatnonzero((parts.lengths > 0) | (parts.roots >= self.steps.grouping.n_groups))
+        return np.flatnonzero((parts.lengths > 0) | (parts.roots >= self._n_looked_up))
 
-    @cached_property
-    def _has_tame_entries(self) -> bool:
-        """Whether no entry of a group is so large or small that it needs a scale."""
-        sizes = np.abs(self.steps.blocks.entry)
-        return bool(sizes.min(where=sizes > 0, initial=1) > 1e-40 and sizes.max() < 1e40)
+    def _read(self, vectors: FloatArray, cells: IntArray) -> FloatArray:
+        """Return the products of vectors and of what reads each cell."""
+        readers = (
+            self._readers[self._reader_of_cell.take(cells)]
+            if self._padded_readers is None
+            else self._padded_readers.take(cells, axis=0)
+        )
+        return np.asarray(np.einsum("ij,ij->i", vectors, readers))
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -129,22 +143,39 @@ class PartScorer:
         return np.add.outer(grouping.offsets[:-1], columns).ravel()
 
     @cached_property
+    def _padded_readers(self) -> FloatArray | None:
+        """The reader of each cell, filled up to the size of the largest group, if that is small."""
+        if len(self._reader_of_cell) * self.steps.grouping.max_size > MAX_SHORT_VALUES:
+            return None
+        return self._readers[self._reader_of_cell]
+
+    @cached_property
+    def _n_looked_up(self) -> int:
+        """How many roots have `_short_values`; none where one of them needs a scale."""
+        n_roots = min(self.steps.n_roots, MAX_SHORT_VALUES // self.cuts.n_columns)
+        vectors = self.steps.root_vectors(np.arange(n_roots), self.initial)
+        return n_roots if _scales(vectors) is None else 0
+
+    @cached_property
+    def _root_shifts(self) -> IntArray:
+        """What leads from the cell that a part without letters reads to its `_short_values`."""
+        roots = np.arange(self.steps.n_roots)
+        return roots * self.cuts.n_columns - self.cuts.first_cells(roots)
+
+    @cached_property
     def _short_values(self) -> FloatArray:
-        """What each cell reads from the entry of its group."""
-        grouping, entry = self.steps.grouping, self.steps.blocks.entry
-        values = np.empty((grouping.n_groups, grouping.n_symbols + 1))
-        for code in range(grouping.n_symbols + 1):
-            begin = code * grouping.n_states
-            read = entry * self._readers[begin : begin + grouping.n_states, 0]
-            np.add.reduceat(read, grouping.offsets[:-1], out=values[:, code])
+        """What each symbol, and last the end, reads from the vector of each root."""
+        roots, n_columns = np.arange(self._n_looked_up), self.cuts.n_columns
+        vectors, cells = self.steps.root_vectors(roots, self.initial), self.cuts.first_cells(roots)
+        values = np.zeros((max(1, len(roots)), n_columns))
+        for code in range(n_columns):
+            values[: len(roots), code] = self._read(vectors, cells + code)
         return values.ravel()
 
     def _begun(self, level: PartLevel) -> PartStates:
         """Return the states with which parts begin."""
         vectors = self.steps.root_vectors(level.origins, self.initial)
-        log_scale = np.zeros(len(vectors))
-        rescale(vectors, log_scale)
-        return PartStates(vectors, np.arange(len(vectors)), log_scale, too_wide(vectors))
+        return PartStates(vectors, np.arange(len(vectors)), _scales(vectors))
 
     def _moved(self, states: PartStates, level: PartLevel) -> PartStates:
         """Return the states at the nodes of the next level."""
@@ -155,11 +186,18 @@ class PartScorer:
         rows = np.empty_like(slots)
         rows[order] = slots
         vectors = self.steps.multiplied(states.vectors.take(origins, axis=0), numbers)
-        log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
+        scales = states.scales and states.scales.take(origins)
         if states.age + 1 < self.steps.max_age:
-            return PartStates(vectors, rows, log_scale, wide, states.age + 1)
-        rescale(vectors, log_scale)
-        return PartStates(vectors, rows, log_scale, wide | too_wide(vectors))
+            return PartStates(vectors, rows, scales, states.age + 1)
+        return PartStates(vectors, rows, _scales(vectors, scales))
+
+
+def _scales(vectors: FloatArray, before: Scales | None = None) -> Scales | None:
+    """Bring vectors into the safe range, in place, and return their scales."""
+    log_scale = np.zeros(len(vectors)) if before is None else before.log_scale
+    rescale(vectors, log_scale)
+    wide = too_wide(vectors) if before is None else before.wide | too_wide(vectors)
+    return Scales(log_scale, wide) if log_scale.any() or wide.any() else None
 
 
 def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[PartLevel]:
@@ -186,22 +224,24 @@ def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[
             keys, at = distinct_keys(bases.take(origins) + cells, len(bases) * n_columns)
             origins = keys // n_columns
             cells = keys - bases.take(origins)
-            shares = len(keys) * WORTHWHILE_SHARING < n_active
-            bases = np.arange(len(keys)) * n_columns - cuts.onward.take(cells) if shares else None
+            spared = (n_active - len(keys)) * cuts.steps.grouping.max_size**2
+            is_worthwhile = spared >= SHARING_COST * n_active
+            bases = n_columns * np.arange(len(keys)) - cuts.onward.take(cells)
+            bases = bases if is_worthwhile else None
         yield PartLevel(origins, cells, chosen[n_left:n_active], at[n_left:n_active])
 
 
-def _product_of_parts(
-    values: FloatArray, log_scale: FloatArray, wide: BoolArray, firsts: IntArray
-) -> WordProducts:
+def _product_of_parts(values: FloatArray, scales: Scales, firsts: IntArray) -> WordProducts:
     """Return products of the parts' values; in logarithms where they leave the range of float64."""
     with np.errstate(over="ignore"):
         products = np.multiply.reduceat(values, firsts)
-    scales = np.add.reduceat(log_scale, firsts) if log_scale.any() else np.zeros(len(firsts))
-    any_wide = np.logical_or.reduceat(wide, firsts) if wide.any() else np.zeros(len(firsts), bool)
+    log_scale, wide = np.zeros(len(firsts)), np.zeros(len(firsts), bool)
+    if scales.log_scale.any() or scales.wide.any():
+        np.add.reduceat(scales.log_scale, firsts, out=log_scale)
+        np.logical_or.reduceat(scales.wide, firsts, out=wide)
     if not (np.abs(values).max() <= 1 and np.abs(products).min() > MIN_PRODUCT):
         logs = np.log(np.abs(np.where(values == 0, 1.0, values)))
         is_near = np.add.reduceat(np.abs(logs), firsts) < MAX_LOG_PRODUCT
         products = np.where(is_near, products, np.multiply.reduceat(np.sign(values), firsts))
-        scales += np.where(is_near, 0, np.add.reduceat(logs, firsts))
-    return WordProducts(products, scales, any_wide)
+        log_scale += np.where(is_near, 0, np.add.reduceat(logs, firsts))
+    return WordProducts(products, log_scale, wide)

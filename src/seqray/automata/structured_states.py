@@ -223,12 +223,16 @@ class StructuredSteps:
         if self._stacked is None:
             return origins, runs, np.arange(len(runs))
         begins = run_begins(runs)
-        lengths = np.diff(begins, append=len(runs))
+        lengths = np.empty_like(begins)
+        np.subtract(begins[1:], begins[:-1], out=lengths[:-1])
+        lengths[-1:] = len(runs) - begins[-1:]
         n_rows = (lengths + (BLOCK_ROWS - 1)) // BLOCK_ROWS * BLOCK_ROWS
-        slots = np.arange(len(runs)) + np.repeat(np.cumsum(n_rows) - n_rows - begins, lengths)
-        laid = np.zeros(int(n_rows.sum()), np.int64)
+        ends = n_rows.cumsum()
+        slots = (ends - n_rows - begins).repeat(lengths)
+        slots += np.arange(len(runs))
+        laid = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)
         laid[slots] = origins
-        return laid, np.repeat(runs.take(begins), n_rows), slots
+        return laid, runs.take(begins).repeat(n_rows), slots
 
     def _moved(self, before: FloatArray, origins: IntArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after reading; equal pairs are neighbours."""
