@@ -333,7 +333,7 @@ class StructuredAutomaton(WeightedAutomaton):
 
     @cached_property
     def _scorer(self) -> PartScorer:
-        return PartScorer(self._steps, self.initial_vector, self.final)
+        return PartScorer(self._steps, self.initial_vector)
 
     @cached_property
     def _prefix_scorer(self) -> PartScorer:

@@ -23,14 +23,14 @@ from seqray.automata.words import Words
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, hold_memory
 
 MIN_PRODUCT = 1e-290
-"""A product of numbers up to 1 that is larger than this did not underflow on the way."""
+"""If a product of numbers up to 1 is larger than this, no part of it underflowed."""
 
 MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
-MAX_SHORT_VALUES = 2**20
-"""The most values, 8 MiB, of parts without letters that are looked up."""
+MAX_TABLE_NUMBERS = 2**20
+"""The most numbers, 8 MiB, in a table that is there for speed alone."""
 
 SHARING_COST = 64
 """What it costs per part to look for equal prefixes, in multiplications."""
@@ -79,12 +79,13 @@ class PartScorer:
     initial
         The weight with which a word begins in each state of the first group.
     final
-        The weight with which a word ends in each state, shape ``(n_states,)``.
+        The weight with which a word ends in each state, shape ``(n_states,)``, if it is not the
+        automaton's own.
     """
 
     steps: StructuredSteps
     initial: FloatArray
-    final: FloatArray
+    final: FloatArray | None = None
 
     @cached_property
     def cuts(self) -> WordCuts:
@@ -133,7 +134,7 @@ class PartScorer:
 
     @cached_property
     def _readers(self) -> FloatArray:
-        return self.steps.readers_until(self.final)
+        return self.steps.readers if self.final is None else self.steps.readers_until(self.final)
 
     @cached_property
     def _reader_of_cell(self) -> IntArray:
@@ -145,14 +146,14 @@ class PartScorer:
     @cached_property
     def _padded_readers(self) -> FloatArray | None:
         """The reader of each cell, filled up to the size of the largest group, if that is small."""
-        if len(self._reader_of_cell) * self.steps.grouping.max_size > MAX_SHORT_VALUES:
+        if len(self._reader_of_cell) * self.steps.grouping.max_size > MAX_TABLE_NUMBERS:
             return None
         return self._readers[self._reader_of_cell]
 
     @cached_property
     def _n_looked_up(self) -> int:
         """How many roots have `_short_values`; none where one of them needs a scale."""
-        n_roots = min(self.steps.n_roots, MAX_SHORT_VALUES // self.cuts.n_columns)
+        n_roots = min(self.steps.n_roots, MAX_TABLE_NUMBERS // self.cuts.n_columns)
         vectors = self.steps.root_vectors(np.arange(n_roots), self.initial)
         return n_roots if _scales(vectors) is None else 0
 
@@ -213,7 +214,7 @@ def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[
     roots, at = distinct_keys(parts.roots.take(chosen), cuts.steps.n_roots)
     yield PartLevel(roots, roots[:0], chosen[n_longer[0] :], at[n_longer[0] :])
     # The key of a part is n_columns * node + symbol, which is its cell and a number of the node.
-    bases = np.arange(len(roots)) * n_columns - cuts.first_cells(roots)
+    bases: IntArray | None = np.arange(len(roots)) * n_columns - cuts.first_cells(roots)
     for n_active, n_left in pairwise(n_longer):
         cells = parts.cells.take(cursor[:n_active])
         cursor[:n_active] += 1
@@ -225,9 +226,8 @@ def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[
             origins = keys // n_columns
             cells = keys - bases.take(origins)
             spared = (n_active - len(keys)) * cuts.steps.grouping.max_size**2
-            is_worthwhile = spared >= SHARING_COST * n_active
-            bases = n_columns * np.arange(len(keys)) - cuts.onward.take(cells)
-            bases = bases if is_worthwhile else None
+            pays = spared >= SHARING_COST * n_active
+            bases = np.arange(len(keys)) * n_columns - cuts.onward.take(cells) if pays else None
         yield PartLevel(origins, cells, chosen[n_left:n_active], at[n_left:n_active])
 
 

@@ -86,7 +86,7 @@ class StructuredSteps:
     @cached_property
     def _is_row(self) -> BoolArray:
         """Whether the matrix of each remembering pair is a single row."""
-        return self.blocks.remembering.shapes[:, 0] == 1
+        return np.asarray(self.blocks.remembering.shapes[:, 0] == 1)
 
     @cached_property
     def _matrices(self) -> tuple[IntArray, IntArray]:
@@ -144,8 +144,8 @@ class StructuredSteps:
         pairs = np.flatnonzero(self._is_row).take(numbers)
         columns = np.arange(self.grouping.max_size)
         begins = kept.begins.take(pairs)[:, None]
-        numbers = kept.values.take(begins + columns, mode="clip")
-        vectors[rows] = np.where(columns < kept.shapes[pairs, 1:], numbers, 0)
+        values = kept.values.take(begins + columns, mode="clip")
+        vectors[rows] = np.where(columns < kept.shapes[pairs, 1:], values, 0)
 
     @cached_property
     def place_of_pair(self) -> IntArray:
@@ -167,20 +167,15 @@ class StructuredSteps:
 
     @cached_property
     def readers(self) -> FloatArray:
-        """What `read_rows` reads: the weight of each symbol, and last that of the end."""
+        """What reads a state, see `readers_until`, with the automaton's own weights of the end."""
         return self.readers_until(self.blocks.emission[:, -1])
 
     @cached_property
     def _entries(self) -> FloatArray:
-        return self._windows(self.blocks.entry)
-
-    def _windows(self, numbers: FloatArray) -> FloatArray:
-        """Return windows of the largest group's size, one from each number on.
-
-        One that reaches beyond its group is harmless where it meets a state: that is 0 there.
-        """
+        """Windows of the largest group's size, one from each number of the entries on."""
         size = self.grouping.max_size
-        windows: FloatArray = sliding_window_view(np.append(numbers, np.zeros(size)), size)
+        numbers = np.append(self.blocks.entry, np.zeros(size))
+        windows: FloatArray = sliding_window_view(numbers, size)
         return windows
 
     def start(self, initial: FloatArray) -> StructuredStates:
@@ -320,7 +315,8 @@ class StructuredSteps:
         """Return what reads a state in windows: each symbol's weights, and last those of the end.
 
         The reader of a symbol begins at window ``code * n_states`` for the first state. Where
-        the matrix is a single row, which is a root, the weight is 1.
+        the matrix is a single row, which is a root, the weight is 1. A window that reaches beyond
+        its group is harmless: a vector is 0 there.
         """
         n_states, n_symbols = self.grouping.n_states, self.grouping.n_symbols
         numbers = np.zeros(n_states * (n_symbols + 1) + self.grouping.max_size)
