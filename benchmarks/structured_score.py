@@ -14,9 +14,10 @@ of a state and a matrix is as large as that of a dense automaton with as many st
 But there are 400 (or 1,089) matrices instead of 20, and they do not stay in the processor's cache:
 each is read from memory once per level of the tree.
 
-What bounds the speed is printed, too: the time with matrices that stay in the cache, the time to
-cut words into parts and to grow the prefix trees of these, the time of the products at the speed
-of one large matrix product, and the bytes of all matrices that are read, each once per level.
+What bounds the speed is printed, too: the time with one matrix for all pairs of a shape, which
+stays in the cache and is multiplied by all rows of a level at once; the time to cut words into
+parts and to grow the prefix trees of these; the time of the products at the speed of one large
+matrix product; and the bytes of all matrices that are read, each once per level.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def main() -> None:
                 ratio = f"{theirs / ours:.2f} times the structured one"
                 rows.append((f"{name}: {text}", f"{theirs * 1e3:8.1f} ms  {ratio}"))
         for bound in ("cached", "trees", "products"):
-            text = "matrices in the cache" if bound == "cached" else f"{bound} alone"
+            text = "one matrix per shape" if bound == "cached" else f"{bound} alone"
             rows.append((f"{name}: {text}", f"{figure[bound] * 1e3:8.1f} ms"))
         megabytes = f"{figure['matrix_bytes'] / 1e6:8.1f} MB"
         rows.append((f"{name}: matrices read", megabytes))
