@@ -11,11 +11,13 @@ forgetful, and a group has at most 12 states.
 
 Two are generated, with words of mean length 10. All their transitions are remembering. One product
 of a state and a matrix is as large as that of a dense automaton with as many states as a group has.
-But there are 400 (or 1,089) matrices instead of 20, and they do not stay in the processor's cache.
+But there are 400 (or 1,089) matrices instead of 20, and they do not stay in the processor's cache:
+each is read from memory once per level of the tree.
 
-What bounds the speed is printed, too: the time with matrices that stay in the cache, the time to
-cut words into parts and to grow the prefix trees of these, and the time of the products at the
-speed of one large matrix product.
+What bounds the speed is printed, too: the time with one matrix for all pairs of a shape, which
+stays in the cache and is multiplied by all rows of a level at once; the time to cut words into
+parts and to grow the prefix trees of these; the time of the products at the speed of one large
+matrix product; and the bytes of all matrices that are read, each once per level.
 """
 
 from __future__ import annotations
@@ -30,13 +32,14 @@ from score import MEAN_LENGTH, N_WORDS, SEED, TOP_RANK, generate, network
 
 from seqray.automata.generators import random_structured
 from seqray.automata.structured import StructuredAutomaton
-from seqray.automata.structured_scoring import part_levels, word_parts
+from seqray.automata.structured_scoring import PartLevel, PartScorer, part_levels
 from seqray.automata.structured_states import StructuredSteps
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import open_black_box
 from seqray.extraction.extract import extract
+from seqray.util.arrays import IntArray
 
 SIZES = (20, 100), (33, 60)
 """Numbers of symbols, and of states after each."""
@@ -118,21 +121,28 @@ def sharing(wa: StructuredAutomaton) -> StructuredAutomaton:
 
 def bounds(wa: StructuredAutomaton, words: Words) -> dict[str, float]:
     """Return what no order of the products can spare: the trees, and the arithmetic."""
-    steps, every = StructuredSteps(wa.blocks), slice(None)
+    scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector)
+
+    def levels() -> list[PartLevel]:
+        parts = scorer.cuts.parts(words)
+        return list(part_levels(scorer.cuts, parts, scorer.long_parts(parts)))
+
+    cells = [level.cells for level in levels()]
+    groups, codes = np.divmod(np.concatenate(cells), len(wa.alphabet) + 1)
     sizes = wa.remembering.shapes.prod(axis=1)
-    groups = np.append(np.arange(wa.grouping.n_groups), wa.start_group)
-    n_nodes = n_multiplications = 0
-    for level in part_levels(words, word_parts(steps, words), every):
-        if level.symbols[0] >= 0:  # not at the roots
-            pairs = groups[level.origins] * len(wa.alphabet) + level.symbols
-            n_nodes += len(pairs)
-            n_multiplications += int(sizes[steps.matrix_of_pair[pairs]].sum())
-            groups = steps.targets[pairs]
+    n_multiplications = int(sizes[wa.remembering.index[groups, codes]].sum())
     return {
-        "part_nodes": n_nodes,
-        "trees": best_of(8, lambda: list(part_levels(words, word_parts(steps, words), every))),
+        "part_nodes": len(groups),
+        "matrix_bytes": 8 * sum(int(sizes[pairs_of(wa, each)].sum()) for each in cells),
+        "trees": best_of(8, levels),
         "products": n_multiplications / multiplications_per_second(),
     }
+
+
+def pairs_of(wa: StructuredAutomaton, cells: IntArray) -> IntArray:
+    """Return the remembering pairs of cells, see `WordParts`, each once."""
+    groups, codes = np.divmod(np.unique(cells), len(wa.alphabet) + 1)
+    return wa.remembering.index[groups, codes]
 
 
 def multiplications_per_second(n: int = 512) -> float:
@@ -155,8 +165,10 @@ def main() -> None:
                 ratio = f"{theirs / ours:.2f} times the structured one"
                 rows.append((f"{name}: {text}", f"{theirs * 1e3:8.1f} ms  {ratio}"))
         for bound in ("cached", "trees", "products"):
-            text = "matrices in the cache" if bound == "cached" else f"{bound} alone"
+            text = "one matrix per shape" if bound == "cached" else f"{bound} alone"
             rows.append((f"{name}: {text}", f"{figure[bound] * 1e3:8.1f} ms"))
+        megabytes = f"{figure['matrix_bytes'] / 1e6:8.1f} MB"
+        rows.append((f"{name}: matrices read", megabytes))
         figures[name] = figure
     report(rows, {"sizes": figures, "seed": SEED, "words": N_WORDS})
 

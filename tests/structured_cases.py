@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from seqray import Grouping, StructuredAutomaton
+from seqray import Grouping, PairMatrices, StructuredAutomaton
 
 NEAR = {"rtol": 1e-12, "atol": 1e-12}
 """How near the numbers of a structured automaton are to those of the dense one."""
@@ -40,6 +40,30 @@ def random_case(seed, *, signed=False, leaking=False, remembered=0.5, n_groups=4
         matrices,
         outcomes[:, -1] if leaking else None,
     )
+
+
+def prefix_tree_case(n_nodes, *, n_contexts=3, size=4, n_symbols=3, seed=0):
+    """Draw a prefix tree of groups of one state, which matrices of one row lead out of.
+
+    They lead to a few groups of ``size`` states, with transitions of all kinds between these.
+    """
+    rng = np.random.default_rng(seed)
+    n_groups = n_nodes + n_contexts
+    sizes = np.r_[np.ones(n_nodes, int), np.full(n_contexts, size)]
+    next_group = rng.integers(n_nodes, n_groups, (n_groups, n_symbols))
+    parents, symbols = np.divmod(np.arange(n_nodes - 1), n_symbols)
+    next_group[parents, symbols] = np.arange(1, n_nodes)
+    grouping = Grouping(next_group, sizes)
+    emission = _probabilities(rng, grouping.n_states, n_symbols + 1)
+    kept = (next_group >= n_nodes) & (rng.random(next_group.shape) < 0.7)
+    groups, codes = np.nonzero(kept)
+    n_rows = sizes[groups]
+    states = np.repeat(grouping.offsets[groups] - np.cumsum(n_rows) + n_rows, n_rows)
+    weights = emission[states + np.arange(n_rows.sum()), np.repeat(codes, n_rows)]
+    values = weights[:, None] * _probabilities(rng, len(weights), size)
+    entry = np.r_[np.ones(n_nodes), _probabilities(rng, n_contexts, size).ravel()]
+    matrices = PairMatrices(groups, codes, values.ravel())
+    return StructuredAutomaton(range(n_symbols), grouping, [1], emission, entry, matrices)
 
 
 def _probabilities(rng, n_rows, n_columns):

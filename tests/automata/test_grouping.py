@@ -5,6 +5,7 @@ import pytest
 
 from automata import short_words
 from seqray import ArgumentError, Grouping, PairMatrices, StructuredAutomaton, WeightedAutomaton
+from seqray.automata import grouping as grouping_module
 from seqray.automata.grouping import Remembering
 
 GROUPING = Grouping([[1, 0], [1, 0]], [1, 2])
@@ -67,8 +68,22 @@ def test_matrices_are_stored_by_group_and_symbol():
     assert kept.values.tolist() == [5, 6, 1, 2, 3, 4]
     assert kept.shapes.tolist() == [[1, 2], [2, 2]]
     assert kept.index.tolist() == [[0, -1], [1, -1]]
-    assert [each.tolist() for each in kept.all] == [two, one]
+    assert [each.tolist() for each in (kept[0], kept[1])] == [two, one]
     assert len(kept) == 2
+
+
+@pytest.mark.parametrize("n_numbers", [1, 9, 2**17])
+def test_batches_hold_each_matrix_once(monkeypatch, n_numbers):
+    monkeypatch.setattr(grouping_module, "BATCH_NUMBERS", n_numbers)
+    remembering = Remembering(SHARED_GROUPING, shared())
+    pairs = np.array([4, 1, 0, 3])
+    places = []
+    for some, matrices in remembering.batches(pairs):
+        assert matrices[0].size * len(matrices) <= max(n_numbers, matrices[0].size)
+        for place, matrix in zip(some.tolist(), matrices, strict=True):
+            np.testing.assert_array_equal(matrix, remembering[pairs[place]])
+            places.append(place)
+    assert sorted(places) == [0, 1, 2, 3]
 
 
 def test_flat_matrices_are_the_same_as_single_ones():
@@ -81,7 +96,7 @@ def test_flat_matrices_are_the_same_as_single_ones():
 def test_there_may_be_no_matrix():
     kept = Remembering(GROUPING, {})
     assert len(kept) == 0
-    assert kept.all == []
+    assert list(kept.batches()) == []
 
 
 @pytest.mark.parametrize(
@@ -148,8 +163,8 @@ def test_matrices_that_are_shared_are_stored_once():
     for at, number in enumerate(NUMBERS):
         begin, end = [(0, 4), (4, 10), (10, 16)][number]
         shape = (3 if at == 4 else 2), (3 if number == 1 else 2)
-        np.testing.assert_array_equal(remembering.all[at], VALUES[begin:end].reshape(shape))
-    flat = np.concatenate([each.ravel() for each in remembering.all])
+        np.testing.assert_array_equal(remembering[at], VALUES[begin:end].reshape(shape))
+    flat = np.concatenate([remembering[at].ravel() for at in range(5)])
     np.testing.assert_array_equal(remembering.values[remembering.places], flat)
     assert repr(remembering) == "Remembering(5 matrices, 16 numbers)"
 
@@ -217,5 +232,5 @@ def test_pairs_that_cannot_be_are_refused(groups, symbols, message):
 
 def test_no_pairs_are_no_numbers():
     remembering = Remembering(SHARED_GROUPING, {})
-    assert (len(remembering), len(remembering.values), remembering.all) == (0, 0, [])
+    assert (len(remembering), len(remembering.values)) == (0, 0)
     assert (remembering.index == -1).all()

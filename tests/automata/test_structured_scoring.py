@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from automata import short_words
 from seqray import Grouping, StructuredAutomaton
-from seqray.automata import structured_states
+from seqray.automata import structured_scoring, structured_states
 from seqray.automata.generators import random_structured
-from seqray.automata.structured_scoring import word_parts
-from seqray.automata.structured_states import StructuredSteps
-from structured_cases import NEAR, structured_automata
+from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
 
 
 @given(structured_automata(), st.data())
@@ -33,6 +32,50 @@ def test_words_in_batches_weigh_what_they_weigh_together(monkeypatch):
     assert fresh.max_states == 7
     np.testing.assert_allclose(fresh.weights(words), together, rtol=1e-12)
     np.testing.assert_allclose(fresh.next_symbol(words), wa.next_symbol(words), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_numbers", [0, 40, 200, 2**20])
+def test_weights_that_are_looked_up_are_those_that_are_not(monkeypatch, n_numbers):
+    monkeypatch.setattr(structured_scoring, "MAX_TABLE_NUMBERS", n_numbers)
+    for wa in (
+        random_case(7, signed=True),
+        prefix_tree_case(30),
+        random_structured("ab", 3, seed=1),
+    ):
+        words = wa.sample(200, seed=0).words if wa.is_probabilistic else short_words(wa, 5)
+        dense = wa.to_dense()
+        np.testing.assert_allclose(wa.weights(words), dense.weights(words), **NEAR)
+        np.testing.assert_allclose(wa.prefix_weights(words), dense.prefix_weights(words), **NEAR)
+
+
+@pytest.mark.parametrize("cost", [0, 2**40])
+def test_equal_prefixes_of_parts_may_be_shared_or_not(monkeypatch, cost):
+    monkeypatch.setattr(structured_scoring, "SHARING_COST", cost)
+    wa = random_structured("ab", 3, seed=1)
+    words = wa.sample(500, seed=0).words
+    np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_prefix_tree_of_groups_is_what_its_dense_automaton_is(size):
+    wa = prefix_tree_case(50, size=size)
+    dense, words = wa.to_dense(), wa.sample(300, seed=0).words
+    np.testing.assert_allclose(wa.weights(words), dense.weights(words), rtol=1e-12)
+    np.testing.assert_allclose(wa.next_symbol(words), dense.next_symbol(words), rtol=1e-9)
+    assert dense.sample(300, seed=0).words == words
+
+
+def test_a_large_prefix_tree_of_groups_is_read_as_letter_by_letter():
+    wa = prefix_tree_case(20_000, n_contexts=20, n_symbols=6)
+    words = wa.sample(500, seed=0).words
+    weights = []
+    for word in words:
+        state, group = wa.initial_vector, wa.start_group
+        for code in wa.alphabet.encode(word):
+            state, group = state @ wa.blocks.block(group, code), wa.next_group[group, code]
+        weights.append(state @ wa.final[wa.grouping.states(group)])
+    np.testing.assert_allclose(wa.weights(words), weights, rtol=1e-12)
+    assert len(wa.remembering) > 50_000
 
 
 def test_long_words_do_not_underflow():
@@ -69,20 +112,6 @@ def test_a_forgetful_automaton_with_coordinates_of_all_sizes_is_precise():
     assert log[0] == pytest.approx(np.log(1e-60) + 49 * np.log(1e-20), rel=1e-12)
 
 
-def test_words_are_cut_after_forgetful_transitions_only():
-    grouping = Grouping.by_last_symbol([2, 1])
-    remembers = {(group, 0): np.full((size, 2), 0.1) for group, size in enumerate([1, 2, 1])}
-    wa = StructuredAutomaton("ab", grouping, [1], np.full((4, 3), 0.2), np.ones(4), remembers)
-    words = wa.alphabet.words(["aabab", "", "bb"])
-    parts = word_parts(StructuredSteps(wa.blocks), words)
-    assert parts.firsts.tolist() == [0, 3, 4]
-    assert parts.starts.tolist() == [0, 3, 5, 5, 5, 6, 7]
-    assert parts.lengths.tolist() == [2, 1, 0, 0, 0, 0, 0]
-    assert parts.groups.tolist() == [3, 2, 2, 3, 3, 2, 2]  # 3 is the start
-    assert parts.readers.tolist() == [1, 1, 2, 2, 1, 1, 2]  # 2 is the end
-    np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), **NEAR)
-
-
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_products_of_many_parts_neither_overflow_nor_underflow(size):
     emission = [[-size, 0.5]]
@@ -91,6 +120,11 @@ def test_products_of_many_parts_neither_overflow_nor_underflow(size):
     assert sign.tolist() == [1, -1, 1, -1]
     expected = np.array([0, 3, 50, 2001]) * np.log(size) + np.log(0.5)
     np.testing.assert_allclose(log, expected, rtol=1e-12)
+
+
+def test_weights_above_1_and_words_far_below_are_right_in_one_batch():
+    wa = StructuredAutomaton("a", Grouping([[0]], [1]), [1], [[1e-9, 3.0]], [1])
+    np.testing.assert_allclose(wa.weights(["", "a" * 20, "a" * 50]), [3, 3e-180, 0], rtol=1e-12)
 
 
 def test_a_part_of_weight_0_makes_the_word_weigh_0():

@@ -7,9 +7,10 @@ alone, however many states there are in all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +21,9 @@ from seqray.util.errors import ArgumentError
 
 MAX_GROUP_SIZE = 2**31 - 1
 """The most states in a group: sums and products of such numbers fit into 64 bits."""
+
+BATCH_NUMBERS = 2**17
+"""How many numbers of matrices, 1 MiB, are copied at once."""
 
 
 class PairMatrices(NamedTuple):
@@ -171,7 +175,7 @@ class Remembering:
     (Remembering(2 matrices, 5 numbers), array([[-1,  0],
            [ 1, -1],
            [-1, -1]]))
-    >>> kept.all[1]
+    >>> kept[1]
     array([[0.5 , 0.25],
            [0.  , 0.5 ]])
     """
@@ -224,14 +228,30 @@ class Remembering:
     def __len__(self) -> int:
         return len(self.groups)
 
-    @cached_property
-    def all(self) -> list[FloatArray]:
-        """The matrix of every pair, as a view of the numbers."""
-        begins, shapes = self.begins.tolist(), self.shapes.tolist()
-        return [
-            self.values[begin : begin + rows * columns].reshape(rows, columns)
-            for begin, (rows, columns) in zip(begins, shapes, strict=True)
-        ]
+    def __getitem__(self, pair: int) -> FloatArray:
+        """Return the matrix of a pair, as a view of the numbers."""
+        begin, (n_rows, n_columns) = int(self.begins[pair]), self.shapes[pair].tolist()
+        return self.values[begin : begin + n_rows * n_columns].reshape(n_rows, n_columns)
+
+    def batches(self, pairs: IntArray | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the matrices of some pairs, or of all, in batches of one shape each.
+
+        Each batch is an array of places within ``pairs``, and their matrices, shape
+        ``(n, n_rows, n_columns)``.
+        """
+        pairs = np.arange(len(self)) if pairs is None else pairs
+        begins, shapes = self.begins.take(pairs), self.shapes.take(pairs, axis=0)
+        codes = shapes[:, 0] * (MAX_GROUP_SIZE + 1) + shapes[:, 1]
+        order = np.argsort(codes, kind="stable")
+        ends = np.flatnonzero(np.diff(codes[order], append=-1)) + 1
+        for begin, end in pairwise([0, *ends.tolist()]):
+            n_rows, n_columns = shapes[order[begin]].tolist()
+            within = np.arange(n_rows * n_columns)
+            n_together = max(1, BATCH_NUMBERS // len(within))
+            for at in range(begin, end, n_together):
+                some = order[at : min(at + n_together, end)]
+                numbers = self.values.take(begins.take(some)[:, None] + within)
+                yield some, numbers.reshape(len(some), n_rows, n_columns)
 
     @cached_property
     def places(self) -> IntArray:

@@ -15,7 +15,7 @@ from seqray.automata.grouping import GivenMatrices, Grouping, PairMatrices, Reme
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts
 from seqray.automata.structured_blocks import BlockMatrices
-from seqray.automata.structured_scoring import structured_products
+from seqray.automata.structured_scoring import PartScorer
 from seqray.automata.structured_states import StructuredStates, StructuredSteps
 from seqray.automata.structured_totals import (
     step_sum,
@@ -332,21 +332,20 @@ class StructuredAutomaton(WeightedAutomaton):
     # Scoring ------------------------------------------------------------------------------------
 
     @cached_property
-    def _roots(self) -> StructuredStates:
-        return self._steps.roots(self.initial_vector)
+    def _scorer(self) -> PartScorer:
+        return PartScorer(self._steps, self.initial_vector)
 
     @cached_property
-    def _prefix_readers(self) -> FloatArray:
-        return self._steps.readers_until(self.prefix_final)
+    def _prefix_scorer(self) -> PartScorer:
+        return PartScorer(self._steps, self.initial_vector, self.prefix_final)
 
     def word_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
-        return structured_products(self._steps, self._roots, self._steps.readers, words)
+        return self._scorer.products(words)
 
     def prefix_weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the summed weight of all words that begin with each word, ``(n_words,)``."""
-        words = self.alphabet.words(words)
-        products = structured_products(self._steps, self._roots, self._prefix_readers, words)
+        products = self._prefix_scorer.products(self.alphabet.words(words))
         return scaled(products.products, products.log_scale)
 
     def precise_log_weight(self, codes: IntArray) -> tuple[float, float]:
@@ -397,14 +396,14 @@ class StructuredAutomaton(WeightedAutomaton):
 
     @cached_property
     def _end_reader(self) -> FloatArray:
-        return self._steps.padded(self.final[:, None])
+        return self._steps.windows_of(self.final[:, None])
 
     @cached_property
     def _readers(self) -> FloatArray:
         """Columns that read a state: one per symbol, the end, and all these together."""
         readers = np.column_stack([self.blocks.times(self.prefix_final), self.final])
         total = readers.sum(axis=1) if self.elsewhere is None else self.prefix_final
-        return self._steps.padded(np.column_stack([readers, total]))
+        return self._steps.windows_of(np.column_stack([readers, total]))
 
     def read_states(self, states: StructuredStates) -> tuple[FloatArray, FloatArray]:
         """Return `state_weights`, and `state_next_symbol` with one column per state, at once."""
@@ -423,14 +422,8 @@ def _completed(given: FloatArray, grouping: Grouping, remembering: Remembering) 
     if not len(remembering):
         return given
     emission = np.array(given)
-    n_rows, n_columns = remembering.shapes.T
-    within = np.arange(n_rows.sum()) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    numbers = remembering.values[remembering.places]
-    sums = np.add.reduceat(numbers, _row_begins(np.repeat(n_columns, n_rows)))
-    states = np.repeat(grouping.offsets[remembering.groups], n_rows) + within
-    emission[states, np.repeat(remembering.symbols, n_rows)] = sums
+    for pairs, matrices in remembering.batches():
+        rows = np.arange(matrices.shape[1])
+        states = np.add.outer(grouping.offsets[remembering.groups[pairs]], rows)
+        emission[states, remembering.symbols[pairs, None]] = matrices.sum(axis=2)
     return read_only(emission)
-
-
-def _row_begins(lengths: IntArray) -> IntArray:
-    return np.cumsum(lengths) - lengths

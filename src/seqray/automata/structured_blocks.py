@@ -47,7 +47,7 @@ class BlockMatrices:
         """Return the matrix of a symbol from a group to the next one."""
         number = int(self.remembering.index[group, code])
         if number >= 0:
-            return self.remembering.all[number]
+            return self.remembering[number]
         target = self.grouping.states(int(self.grouping.next_group[group, code]))
         column = self.emission[self.grouping.states(group), code]
         return np.multiply.outer(column, self.entry[target])
@@ -59,16 +59,21 @@ class BlockMatrices:
             for group, target in enumerate(targets):
                 yield EdgeBlock(code, offsets[group], offsets[target], self.block(group, code))
 
-    @cached_property
-    def remembered(self) -> list[tuple[FloatArray, slice, int, slice]]:
-        """The matrices, each with its origins, its symbol's code and its targets."""
-        grouping, kept = self.grouping, self.remembering
-        targets = grouping.next_group[kept.groups, kept.symbols]
-        pairs = zip(kept.groups.tolist(), kept.symbols.tolist(), targets.tolist(), strict=True)
-        return [
-            (matrix, grouping.states(group), code, grouping.states(target))
-            for matrix, (group, code, target) in zip(kept.all, pairs, strict=True)
-        ]
+    def remembered(self) -> Iterator[tuple[FloatArray, IntArray, IntArray, IntArray]]:
+        """Yield matrices in batches, with their origins, their symbols' codes and their targets.
+
+        Origins and targets are states, shapes ``(n, n_rows)`` and ``(n, n_columns)``.
+        """
+        offsets, kept = self.grouping.offsets, self.remembering
+        targets = self.grouping.next_group[kept.groups, kept.symbols]
+        for pairs, matrices in kept.batches():
+            _, n_rows, n_columns = matrices.shape
+            yield (
+                matrices,
+                np.add.outer(offsets[kept.groups[pairs]], np.arange(n_rows)),
+                kept.symbols[pairs],
+                np.add.outer(offsets[targets[pairs]], np.arange(n_columns)),
+            )
 
     @cached_property
     def forgetful(self) -> BoolArray:
@@ -84,8 +89,8 @@ class BlockMatrices:
         """Return Mσ x of each symbol, shape ``(n_states, n_symbols)``."""
         entered = np.add.reduceat(self.entry * vector, self.grouping.offsets[:-1])
         products = self.emission[:, :-1] * entered[self.targets]
-        for matrix, origins, code, targets in self.remembered:
-            products[origins, code] = matrix @ vector[targets]
+        for matrices, origins, codes, targets in self.remembered():
+            products[origins, codes[:, None]] = (matrices @ vector[targets][:, :, None])[:, :, 0]
         return products
 
     def advance(self, state: FloatArray) -> FloatArray:
@@ -95,8 +100,8 @@ class BlockMatrices:
         n_groups = self.grouping.n_groups
         by_target = np.bincount(self.grouping.next_group.ravel(), by_pair.ravel(), n_groups)
         after = by_target[self.grouping.group_of_state] * self.entry
-        for matrix, origins, _, targets in self.remembered:
-            after[targets] += state[origins] @ matrix
+        for matrices, origins, _, targets in self.remembered():
+            np.add.at(after, targets, (state[origins][:, None] @ matrices)[:, 0])
         return after
 
     def able(self, final: FloatArray) -> BoolArray:
@@ -106,8 +111,9 @@ class BlockMatrices:
         while not able.all():
             enters = np.logical_or.reduceat(able & (self.entry != 0), self.grouping.offsets[:-1])
             wider = able | (emits & enters[self.targets]).any(axis=1)
-            for matrix, origins, _, targets in self.remembered:
-                wider[origins] |= (matrix[:, able[targets]] != 0).any(axis=1)
+            for matrices, origins, _, targets in self.remembered():
+                leads = ((matrices != 0) & able[targets][:, None]).any(axis=2)
+                wider[origins[leads]] = True
             if wider.sum() == able.sum():
                 break
             able = wider

@@ -78,9 +78,74 @@ class StructuredSteps:
         return self.grouping.next_group.ravel()
 
     @cached_property
+    def _pairs(self) -> IntArray:
+        """The codes of remembering pairs."""
+        kept = self.blocks.remembering
+        return kept.groups * self.grouping.n_symbols + kept.symbols
+
+    @cached_property
+    def _is_row(self) -> BoolArray:
+        """Whether the matrix of each remembering pair is a single row."""
+        return np.asarray(self.blocks.remembering.shapes[:, 0] == 1)
+
+    @cached_property
+    def _matrices(self) -> tuple[IntArray, IntArray]:
+        """One pair for each matrix of more than one row, and the matrix of each such pair."""
+        numbers = self.blocks.remembering.numbers[~self._is_row]
+        _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
+        return np.flatnonzero(~self._is_row)[firsts], which
+
+    @cached_property
     def matrix_of_pair(self) -> IntArray:
-        """The number of each pair's matrix, -1 where it has none."""
-        return self.blocks.remembering.index.ravel()
+        """The number of each pair's matrix, -1 where it has none, or a single row."""
+        matrix_of_pair = np.full(len(self.targets), -1)
+        matrix_of_pair[self._pairs[~self._is_row]] = self._matrices[1]
+        return matrix_of_pair
+
+    @property
+    def n_roots(self) -> int:
+        """The number of roots: the vectors that a transition of rank 1 leads to, and the start.
+
+        The root of a group is its entry; then comes the vector before the first symbol; then the
+        matrices of one row.
+        """
+        return self.grouping.n_groups + 1 + int(self._is_row.sum())
+
+    @cached_property
+    def root_of_pair(self) -> IntArray:
+        """The root that each pair of rank 1 leads to."""
+        roots = self.targets.copy()
+        roots[self._pairs[self._is_row]] = np.arange(self.grouping.n_groups + 1, self.n_roots)
+        return roots
+
+    @cached_property
+    def group_of_root(self) -> IntArray:
+        """The group that each root is a vector over."""
+        grouping = self.grouping
+        of_rows = self.targets.take(self._pairs[self._is_row])
+        return np.concatenate([np.arange(grouping.n_groups), [grouping.start], of_rows])
+
+    def root_vectors(self, roots: IntArray, initial: FloatArray) -> FloatArray:
+        """Return the vectors of roots, shape ``(n_roots, max_size)``."""
+        grouping = self.grouping
+        groups = self.group_of_root.take(roots)
+        vectors = self._entries[grouping.offsets.take(groups)]
+        if not self._fills(groups):
+            vectors[np.arange(grouping.max_size) >= grouping.sizes.take(groups)[:, None]] = 0
+        vectors[roots == grouping.n_groups, : len(initial)] = initial
+        rows = np.flatnonzero(roots > grouping.n_groups)
+        if len(rows):
+            self._fill_rows(vectors, rows, roots.take(rows) - grouping.n_groups - 1)
+        return vectors
+
+    def _fill_rows(self, vectors: FloatArray, rows: IntArray, numbers: IntArray) -> None:
+        """Set rows to matrices that are single rows."""
+        kept = self.blocks.remembering
+        pairs = np.flatnonzero(self._is_row).take(numbers)
+        columns = np.arange(self.grouping.max_size)
+        begins = kept.begins.take(pairs)[:, None]
+        values = kept.values.take(begins + columns, mode="clip")
+        vectors[rows] = np.where(columns < kept.shapes[pairs, 1:], values, 0)
 
     @cached_property
     def place_of_pair(self) -> IntArray:
@@ -102,43 +167,26 @@ class StructuredSteps:
 
     @cached_property
     def readers(self) -> FloatArray:
-        """What `read_rows` reads: the weight of each symbol, and last that of the end."""
+        """What reads a state, see `readers_until`, with the automaton's own weights of the end."""
         return self.readers_until(self.blocks.emission[:, -1])
 
     @cached_property
     def _entries(self) -> FloatArray:
-        return self._windows(self.blocks.entry)
-
-    def _windows(self, numbers: FloatArray) -> FloatArray:
-        """Return windows of the largest group's size, one from each number on.
-
-        One that reaches beyond its group is harmless where it meets a state: that is 0 there.
-        """
+        """Windows of the largest group's size, one from each number of the entries on."""
         size = self.grouping.max_size
-        windows: FloatArray = sliding_window_view(np.append(numbers, np.zeros(size)), size)
+        numbers = np.append(self.blocks.entry, np.zeros(size))
+        windows: FloatArray = sliding_window_view(numbers, size)
         return windows
 
     def start(self, initial: FloatArray) -> StructuredStates:
         """Return a batch of one: the state before the first symbol."""
         vectors = np.zeros((1, self.grouping.max_size))
         vectors[0, : len(initial)] = initial
-        return self._fresh(vectors, np.full(1, self.grouping.start))
-
-    def roots(self, initial: FloatArray) -> StructuredStates:
-        """Return the states that enter each group by a forgetful transition, and last the start."""
-        grouping = self.grouping
-        vectors = np.zeros((grouping.n_groups + 1, grouping.max_size))
-        vectors[:-1] = self.padded(self.blocks.entry[:, None])[:, :, 0]
-        vectors[-1, : len(initial)] = initial
-        return self._fresh(vectors, np.append(np.arange(grouping.n_groups), grouping.start))
-
-    def _fresh(self, vectors: FloatArray, groups: IntArray) -> StructuredStates:
-        """Return states of vectors over one group each, every one of which fills a block."""
         n_rows = 1 if self._stacked is None else BLOCK_ROWS
-        vectors, groups = np.repeat(vectors, n_rows, axis=0), np.repeat(groups, n_rows)
-        log_scale, rows = np.zeros(len(vectors)), np.arange(0, len(vectors), n_rows)
+        vectors, groups = np.repeat(vectors, n_rows, axis=0), np.full(n_rows, self.grouping.start)
+        log_scale = np.zeros(n_rows)
         rescale(vectors, log_scale)
-        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), rows)
+        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), np.zeros(1, int))
 
     def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
@@ -150,7 +198,7 @@ class StructuredSteps:
         order = None if (places[1:] >= places[:-1]).all() else sort_codes(places)
         if order is not None:
             origins, pairs = origins.take(order), pairs.take(order)
-        origins, pairs, rows = self._laid_out(origins, pairs)
+        origins, pairs, rows = self.laid_out(origins, pairs)
         if order is not None:
             sorted_rows, rows = rows, np.empty_like(rows)
             rows[order] = sorted_rows
@@ -162,17 +210,24 @@ class StructuredSteps:
         rescale(vectors, log_scale)
         return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
 
-    def _laid_out(self, origins: IntArray, pairs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Fill up each pair's run to whole blocks; return origins and pairs, and where each is."""
+    def laid_out(self, origins: IntArray, runs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Fill up runs of equal numbers to whole blocks; return both, and where each is.
+
+        Where matrices are not stacked, nothing is filled up.
+        """
         if self._stacked is None:
-            return origins, pairs, np.arange(len(pairs))
-        begins = run_begins(pairs)
-        lengths = np.append(begins[1:], len(pairs)) - begins
-        n_rows = -(-lengths // BLOCK_ROWS) * BLOCK_ROWS
-        slots = np.arange(len(pairs)) + np.repeat(np.cumsum(n_rows) - n_rows - begins, lengths)
-        laid = np.zeros(int(n_rows.sum()), np.int64)
+            return origins, runs, np.arange(len(runs))
+        begins = run_begins(runs)
+        lengths = np.empty_like(begins)
+        np.subtract(begins[1:], begins[:-1], out=lengths[:-1])
+        lengths[-1:] = len(runs) - begins[-1:]
+        n_rows = (lengths + (BLOCK_ROWS - 1)) // BLOCK_ROWS * BLOCK_ROWS
+        ends = n_rows.cumsum()
+        slots = (ends - n_rows - begins).repeat(lengths)
+        slots += np.arange(len(runs))
+        laid = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)
         laid[slots] = origins
-        return laid, np.repeat(pairs.take(begins), n_rows), slots
+        return laid, runs.take(begins).repeat(n_rows), slots
 
     def _moved(self, before: FloatArray, origins: IntArray, pairs: IntArray) -> FloatArray:
         """Return the vectors after reading; equal pairs are neighbours."""
@@ -181,96 +236,96 @@ class StructuredSteps:
         forgets = np.flatnonzero(numbers < 0)
         if len(forgets) == len(pairs):
             return self._entered(before, pairs)
-        if self._stacked is not None:
-            vectors = _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
-        else:
-            vectors = self._products(before, pairs, numbers)
+        vectors = self.multiplied(before, numbers)
         if len(forgets):
             vectors[forgets] = self._entered(before.take(forgets, axis=0), pairs.take(forgets))
         return vectors
 
-    def _products(self, before: FloatArray, pairs: IntArray, numbers: IntArray) -> FloatArray:
-        """Return the products of vectors and matrices, one run of equal pairs after the other."""
-        runs = runs_of(pairs)
-        firsts = [begin for begin, _ in runs]
-        fills = self._fills(self.targets.take(pairs.take(firsts)))
-        vectors = np.empty_like(before) if fills else np.zeros_like(before)
-        matrices, is_whole = self.blocks.remembering.all, self._is_whole
-        for (begin, end), number in zip(runs, numbers.take(firsts).tolist(), strict=True):
-            if number < 0:
-                continue
-            matrix = matrices[number]
-            if is_whole[number]:  # whole rows: the faster call
+    def multiplied(self, before: FloatArray, numbers: IntArray) -> FloatArray:
+        """Return the products of vectors, `laid_out`, with the matrices of numbers; any for -1."""
+        if self._stacked is not None:
+            return _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
+        runs, kept, size = runs_of(numbers), self.blocks.remembering, self.grouping.max_size
+        used = numbers.take([begin for begin, _ in runs])
+        pairs = self._matrices[0].take(used)  # the last for -1, whose product is not used
+        shapes = kept.shapes.take(pairs, axis=0)
+        is_filled = bool((shapes[:, 1] == size).all())
+        vectors = np.empty_like(before) if is_filled else np.zeros_like(before)
+        places = kept.begins.take(pairs).tolist(), shapes.tolist()
+        for (begin, end), place, (n_rows, n_columns) in zip(runs, *places, strict=True):
+            matrix = kept.values[place : place + n_rows * n_columns].reshape(n_rows, n_columns)
+            if n_rows == n_columns == size:  # whole rows: the faster call
                 before[begin:end].dot(matrix, vectors[begin:end])
             else:
-                n_rows, n_columns = matrix.shape
                 state = before[begin:end, :n_rows]
                 np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
 
     @cached_property
     def _stacked(self) -> FloatArray | None:
-        """All matrices in one array, filled up with 0, where they are small."""
-        size, kept = self.grouping.max_size, self.blocks.remembering
-        if size > MAX_STACKED_SIZE or len(kept) * size**2 > MAX_BATCH_NUMBERS:
+        """Each matrix of more than one row, filled up with 0, as one row, if they are small."""
+        size, pairs = self.grouping.max_size, self._matrices[0]
+        if size > MAX_STACKED_SIZE or len(pairs) * size**2 > MAX_BATCH_NUMBERS:
             return None
-        stacked = np.zeros((len(kept), size, size))
-        for whole, matrix in zip(stacked, kept.all, strict=True):
-            whole[: matrix.shape[0], : matrix.shape[1]] = matrix
-        return stacked
-
-    @cached_property
-    def _is_whole(self) -> list[bool]:
-        """Whether each matrix leads from a group of the largest size to another."""
-        is_whole: list[bool] = (
-            self.blocks.remembering.shapes.min(axis=1) == self.grouping.max_size
-        ).tolist()
-        return is_whole
+        stacked = np.zeros((len(pairs), size, size))
+        for some, matrices in self.blocks.remembering.batches(pairs):
+            _, n_rows, n_columns = matrices.shape
+            stacked[some, :n_rows, :n_columns] = matrices
+        return stacked.reshape(len(pairs), size**2)
 
     def _entered(self, before: FloatArray, pairs: IntArray) -> FloatArray:
-        """Return the vectors after forgetful transitions."""
+        """Return the vectors after transitions of rank 1."""
         grouping = self.grouping
         groups, symbols = np.divmod(pairs, grouping.n_symbols)
-        targets = self.targets.take(pairs)
         columns = self.readers[symbols * grouping.n_states + grouping.offsets.take(groups)]
         weights = np.einsum("ij,ij->i", before, columns)
-        vectors: FloatArray = weights[:, None] * self._entries[grouping.offsets.take(targets)]
-        if not self._fills(targets):
-            vectors[np.arange(grouping.max_size) >= grouping.sizes.take(targets)[:, None]] = 0
+        roots = self.root_of_pair.take(pairs)
+        vectors = self.root_vectors(roots, np.empty(0))
+        vectors *= weights[:, None]
         return vectors
 
-    def padded(self, readers: FloatArray) -> FloatArray:
-        """Return readers, one row for each state, by group: ``(n_groups, max_size, n_readers)``."""
-        grouping = self.grouping
-        padded = np.zeros((grouping.n_groups, grouping.max_size, readers.shape[1]))
-        groups = grouping.group_of_state
-        padded[groups, np.arange(grouping.n_states) - grouping.offsets.take(groups)] = readers
-        return padded
+    def windows_of(self, readers: FloatArray) -> FloatArray:
+        """Return readers, one row for each state, in windows of the largest group's size.
 
-    def read(self, states: StructuredStates, readers: FloatArray) -> FloatArray:
-        """Return the products of rows and `padded` readers.
+        Window ``i`` holds the rows from state ``i`` on, one after the other. One that reaches
+        beyond its group is harmless: a vector is 0 there.
+        """
+        size, n_readers = self.grouping.max_size, readers.shape[1]
+        numbers = np.zeros((len(readers) + size, n_readers))
+        numbers[: len(readers)] = readers
+        windows: FloatArray = sliding_window_view(numbers.ravel(), size * n_readers)[::n_readers]
+        return windows
+
+    def read(self, states: StructuredStates, windows: FloatArray) -> FloatArray:
+        """Return the products of rows and readers, see `windows_of`.
 
         Rows are read as they are stored, without their scales.
         """
+        begins = self.grouping.offsets.take(states.groups)
         if self._stacked is not None:
-            return _stacked_products(states.vectors, readers, states.groups[::BLOCK_ROWS])
-        values = np.empty((len(states.groups), readers.shape[2]))
-        for begin, end in runs_of(states.groups):
-            reader = readers[states.groups[begin]]
+            return _stacked_products(states.vectors, windows, begins[::BLOCK_ROWS])
+        size = self.grouping.max_size
+        values = np.empty((len(begins), windows.shape[1] // size))
+        for begin, end in runs_of(begins):
+            reader = windows[begins[begin]].reshape(size, -1)
             np.matmul(states.vectors[begin:end], reader, out=values[begin:end])
         return values
 
     def readers_until(self, final: FloatArray) -> FloatArray:
-        """Return readers as `readers`, with another number in each state for the end."""
-        return self._windows(np.append(self.blocks.emission[:, :-1].T, final))
+        """Return what reads a state in windows: each symbol's weights, and last those of the end.
 
-    def read_rows(
-        self, states: StructuredStates, rows: IntArray, readers: FloatArray, codes: IntArray
-    ) -> FloatArray:
-        """Return the product of each of some rows with the reader of a symbol, or of the end."""
-        begins = self.grouping.offsets.take(states.groups.take(rows))
-        windows = readers[codes * self.grouping.n_states + begins]
-        return np.asarray(np.einsum("ij,ij->i", states.vectors.take(rows, axis=0), windows))
+        The reader of a symbol begins at window ``code * n_states`` for the first state. Where
+        the matrix is a single row, which is a root, the weight is 1. A window that reaches beyond
+        its group is harmless: a vector is 0 there.
+        """
+        n_states, n_symbols = self.grouping.n_states, self.grouping.n_symbols
+        numbers = np.zeros(n_states * (n_symbols + 1) + self.grouping.max_size)
+        table = numbers[: n_states * (n_symbols + 1)].reshape(n_symbols + 1, n_states)
+        table[:-1], table[-1] = self.blocks.emission[:, :-1].T, final
+        groups, symbols = np.divmod(self._pairs[self._is_row], n_symbols)
+        table[symbols, self.grouping.offsets.take(groups)] = 1
+        windows: FloatArray = sliding_window_view(numbers, self.grouping.max_size)
+        return windows
 
     def spread(self, vectors: FloatArray, groups: IntArray) -> FloatArray:
         """Return vectors over all states, of vectors over one group each."""
@@ -282,14 +337,20 @@ class StructuredSteps:
 
 
 def _stacked_products(vectors: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
-    """Return the product of each block of rows with the matrix of a number, the last for -1."""
-    _, size, n_columns = stacked.shape
+    """Return the product of each block of rows with the matrix of a number, the last for -1.
+
+    Each matrix is one row of ``stacked``.
+    """
+    size, n_columns = vectors.shape[1], stacked.shape[1] // vectors.shape[1]
     blocks = vectors.reshape(-1, BLOCK_ROWS, size)
     products = np.empty((len(blocks), BLOCK_ROWS, n_columns))
-    n_together = max(1, GATHERED_NUMBERS // (size * n_columns))
+    n_together = max(1, GATHERED_NUMBERS // stacked.shape[1])
+    is_whole = stacked.flags.c_contiguous  # `take` is faster, but copies all if it is not
     for begin in range(0, len(blocks), n_together):
         here = slice(begin, begin + n_together)
-        np.matmul(blocks[here], stacked[numbers[here]], out=products[here])
+        some = numbers[here]
+        matrices = stacked.take(some, axis=0, mode="wrap") if is_whole else stacked[some]
+        np.matmul(blocks[here], matrices.reshape(-1, size, n_columns), out=products[here])
     return products.reshape(-1, n_columns)
 
 
