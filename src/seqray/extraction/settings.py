@@ -175,7 +175,10 @@ class StructuredSettings:
         do not grow any more where theirs is this small a share of the box's entropy, or where it
         fell by less than this share.
     max_behind
-        A structure is tried no further if its divergence is this many times that of the nearest.
+        A structure of longer contexts is tried no further if its divergence is this many times that
+        of the nearest. One of shorter contexts never is: more words would help it less.
+    max_spectral_cost
+        The most multiplications per symbol of a spectral copy, where the caller gives no limit.
     n_epochs, min_epochs, max_reads, min_steps
         How often a fit reads all words: fewer times where it would read more prefixes than
         ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.
@@ -202,10 +205,11 @@ class StructuredSettings:
     visits_per_state: float = 50
     min_flow: float = 30
     min_position_bits: float = 0.02
-    exact_bits: float = 1e-4
-    small_share: float = 0.0002
+    exact_bits: float = 2e-5
+    small_share: float = 2e-5
     min_gain: float = 0.08
     max_behind: float = 2.0
+    max_spectral_cost: int = 10_000
     n_epochs: int = 5
     min_epochs: int = 2
     max_reads: int = 8_000_000

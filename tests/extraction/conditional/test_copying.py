@@ -27,6 +27,7 @@ SETTINGS = StructuredSettings(
     min_steps=10,
     n_epochs=1,
     min_gain=-9,
+    exact_bits=0,  # no spectral copy: it would be exact
 )
 
 

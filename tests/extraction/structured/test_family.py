@@ -8,11 +8,13 @@ from seqray import WeightedAutomaton
 from seqray.extraction.settings import StructuredSettings
 from seqray.extraction.structured.family import (
     NO_POSITIONS,
+    Candidate,
     Structure,
     candidates,
     layout_for,
+    promising_structures,
 )
-from seqray.extraction.structured.fit import FitWords, fit_structured
+from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
 from structured_fits import contexts_of, drawn, fixed_length_box, last_symbol_box, leaking_box
 
 SETTINGS = StructuredSettings(
@@ -118,3 +120,23 @@ def test_pairs_remember_where_symbols_follow_often():
     np.testing.assert_array_equal(rare.remembers, rare.sizes[rare.contexts.next_context] > 1)
     assert rare.remembers.any()
     assert not none.remembers.any()
+
+
+def ranked_by(*divergences):
+    """Return candidates with a longest context and a divergence each."""
+    return [
+        Candidate(Structure(max_context, NO_POSITIONS), StructuredFit(None, None, bits, 1))
+        for max_context, bits in divergences
+    ]
+
+
+def test_longer_contexts_that_are_not_far_behind_are_tried_further():
+    ranked = ranked_by((2, 0.1), (1, 0.11), (8, 0.15))
+    tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]
+    assert tried == [2, 8]
+
+
+def test_longer_contexts_that_are_far_behind_are_not_tried_further():
+    ranked = ranked_by((1, 0.1), (2, 0.15), (8, 0.3))
+    tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]
+    assert tried == [1, 2]

@@ -10,6 +10,7 @@ from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.conditional.comparison import compare
 from seqray.extraction.conditional.learner import ConditionalLearner
 from seqray.extraction.conditional.parts import ConditionalRound, Learning
+from seqray.extraction.conditional.spectral_copy import learn_spectral_copy
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.copies import Copy
@@ -19,6 +20,7 @@ from seqray.extraction.structured.family import (
     candidates,
     layout_for,
     nearest_first,
+    promising_structures,
 )
 from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
 from seqray.extraction.structured.layout import FitLayout
@@ -58,6 +60,9 @@ def learn_copies(
     """
     copies: list[Copy] = []
     try:
+        exact, learning = learn_spectral_copy(learner, learning, settings)
+        if exact is not None and _is_allowed(learner, exact):
+            return (exact,), learning
         for fitted in _fits(learner, learning, settings):
             copy = _copy(learner, learning, fitted)
             learning = replace(learning, rounds=(*learning.rounds, _round(learner, fitted, copy)))
@@ -108,10 +113,8 @@ def _fits(
             return
         reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
-        most = settings.max_behind * before
-        near = [each.structure for each in ranked if each.fitted.divergence <= most]
-        some = near[: 1 + len(ranked) // 2]
-        ranked = nearest_first([Candidate(each, fit(each, size)) for each in some])
+        promising = promising_structures(ranked, settings)
+        ranked = nearest_first([Candidate(each, fit(each, size)) for each in promising])
         yield ranked[0].fitted
         if ranked[0].fitted.divergence > (1 - settings.min_gain) * before:
             return

@@ -8,7 +8,7 @@ until nothing more is to be gained or a limit is reached.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,6 +95,25 @@ def candidates(
 def nearest_first(tried: Iterable[Candidate]) -> list[Candidate]:
     """Sort candidates by their divergence on validation words."""
     return sorted(tried, key=lambda each: each.fitted.divergence)
+
+
+def promising_structures(
+    ranked: Sequence[Candidate], settings: StructuredSettings
+) -> list[Structure]:
+    """Return the structures to fit to more words, of candidates with the nearest first.
+
+    That is the nearest one, and those of longer contexts that are not far behind: the more words,
+    the more is to be gained by longer contexts.
+    """
+    nearest, *others = ranked
+    most = settings.max_behind * nearest.fitted.divergence
+    longer = [
+        each.structure
+        for each in others
+        if each.structure.max_context > nearest.structure.max_context
+        and each.fitted.divergence <= most
+    ]
+    return [nearest.structure, *longer]
 
 
 def _informative_positions(

@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+import pytest
+
+from conditional_boxes import SMALL
+from seqray import extract, language_model
+from seqray.automata.generators import random_structured
+from seqray.automata.structured import StructuredAutomaton
+from seqray.extraction.conditional import method
+from seqray.extraction.conditional.spectral_copy import learn_spectral_copy
+from seqray.extraction.settings import STRUCTURED
+from structured_fits import leaking_box
+
+LIMITS = {**SMALL, "max_rank": 3, "max_length": 15}
+
+
+def box(n_states=4):
+    return random_structured("abc", n_states, seed=0, mean_length=5)
+
+
+def as_function(wa):
+    """Return a box that predicts as an automaton does, but is none."""
+    return language_model(wa.next_symbol, wa.alphabet)
+
+
+def learnt(box, **options):
+    """Learn from a box all but copies; return the learner and what was learnt."""
+    recorded = []
+
+    def record(learner, learning, *_):
+        recorded.append((learner, learning))
+        return (), learning
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(method, "learn_copies", record)
+        extract(box, **(LIMITS | options))
+    return recorded[0]
+
+
+def test_an_exact_spectral_copy_is_the_only_copy():
+    extraction = extract(box(), **LIMITS)
+    (copy,) = extraction.copies
+    assert isinstance(copy.automaton, StructuredAutomaton)
+    assert copy.fidelity["kl_per_symbol"] < STRUCTURED.exact_bits
+    assert copy.n_states <= box().n_states
+    assert extraction.best() is copy.automaton
+
+
+def test_a_box_that_is_no_automaton_has_a_spectral_copy_too():
+    copy, _ = learn_spectral_copy(*learnt(as_function(box())), STRUCTURED)
+    assert copy is not None
+    assert copy.n_states <= box().n_states
+
+
+def test_free_queries_make_blocks_larger():
+    learner, learning = learnt(box(), n_prefixes=None)
+    small = learner.learn(1 / 64)
+    _, after = learn_spectral_copy(learner, replace(learning, part=small), STRUCTURED)
+    assert after.part.share == 1
+
+
+def test_a_copy_that_is_not_exact_is_none():
+    learner, learning = learnt(box())
+    copy, _ = learn_spectral_copy(learner, learning, replace(STRUCTURED, exact_bits=0))
+    assert copy is None
+
+
+def test_a_limit_on_the_cost_limits_the_states_after_a_symbol():
+    learner, learning = learnt(box(), max_cost=4)
+    copy, _ = learn_spectral_copy(learner, learning, replace(STRUCTURED, exact_bits=9))
+    assert copy is not None
+    assert copy.cost <= 4
+
+
+def test_a_box_that_leaks_has_none():
+    learner, learning = learnt(leaking_box(), max_rank=1)
+    copy, after = learn_spectral_copy(learner, learning, STRUCTURED)
+    assert copy is None
+    assert after is learning
