@@ -211,8 +211,8 @@ class StructuredSettings:
     max_behind: float = 2.0
     max_spectral_cost: int = 10_000
     n_epochs: int = 5
-    min_epochs: int = 2
-    max_reads: int = 8_000_000
+    min_epochs: int = 3
+    max_reads: int = 12_000_000
     min_steps: int = 150
     learning_rate: float = 0.2
     batch_prefixes: int = 16_000

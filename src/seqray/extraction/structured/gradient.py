@@ -110,16 +110,17 @@ def _softmax(logarithms: FloatArray) -> FloatArray:
     of matrices: that is several times as fast for short rows. Those of a fit are never so different
     that one of them vanishes.
     """
-    probabilities: FloatArray = np.exp(logarithms - logarithms.max(initial=-np.inf))
+    probabilities: FloatArray = logarithms - logarithms.max(initial=-np.inf)
+    np.exp(probabilities, out=probabilities)
     probabilities /= np.maximum(_row_sums(probabilities), np.float32(1e-30))
     return probabilities
 
 
 def _by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
-    """Return the gradient by the logarithms, from that by the probabilities."""
-    slopes = probabilities * by_probability
-    slopes -= probabilities * _row_sums(slopes)
-    return slopes
+    """Return the gradient by the logarithms, in place of that by the probabilities."""
+    by_probability -= np.einsum("...i,...i->...", probabilities, by_probability)[..., None]
+    by_probability *= probabilities
+    return by_probability
 
 
 def _row_sums(numbers: FloatArray) -> FloatArray:
