@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqray import Alphabet, Words
+from seqray import Alphabet, WeightedAutomaton, Words, sample
 from seqray.util.errors import ArgumentError, SymbolError
 
 AB = Alphabet("ab")
@@ -251,3 +251,8 @@ def test_words_are_cut_to_a_length():
     assert [*words.cut(2)] == [(), ("a", "b"), ("b",), ("a", "b")]
     assert [*words.cut(0)] == [()] * 4
     assert words.cut(9) == words
+
+
+def test_what_was_sampled_counts_as_its_words():
+    drawn = sample(WeightedAutomaton("a", [1], [[[0.5]]], [0.5]), 9, seed=0)
+    assert Alphabet("a").words(drawn) is drawn.words

@@ -13,7 +13,7 @@ from seqray.util.errors import StopReason
 def with_ranks(fidelities, **settings):
     """Return an extraction without copies, of ranks that have some fidelity."""
     known = replace(copied(), copies=(), fidelity=FidelityTable((1, 2), tuple(fidelities)))
-    return replace(known, settings=replace(known.settings, **settings))
+    return replace(known, settings=replace(known.settings, rounds=(), **settings))
 
 
 def bits(*lost):
@@ -121,3 +121,15 @@ def test_an_objective_that_is_not_the_default_is_said():
     assert extraction.remarks[0] == f"Ranks are chosen by {what} (objective weights)."
     usual = seqray.extract(FIGURE_1, **sizes)
     assert not any("objective" in each for each in usual.remarks)
+
+
+def test_a_copy_that_a_limit_left_out_is_named():
+    extraction = copies_of(0.01, max_cost=None, max_states=9)
+    larger = replace(extraction.settings.rounds[-1], score=0.9987)
+    settings = replace(extraction.settings, rounds=(larger,))
+    assert replace(extraction, settings=settings).remarks[-1] == (
+        "A larger copy, with a score of 0.9987 instead of 0.993092, was left out: --max-states 9 "
+        "does not allow it."
+    )
+    unlimited = replace(settings, max_states=None)
+    assert "left out" not in " ".join(replace(extraction, settings=unlimited).remarks)

@@ -156,9 +156,13 @@ class Alphabet:
     def words(self, words: Words | Iterable[Word]) -> Words:
         """Encode words. A `Words` over this very alphabet is returned as it is.
 
+        What `seqray.sample` returned counts as its words.
+
         >>> Alphabet("ab").words(["", "ab", "b"])
         Words(3 words over 2 symbols: λ, ab, b)
         """
+        if hasattr(words, "n_cut"):
+            words = getattr(words, "words", words)
         if isinstance(words, Words):
             if words.alphabet != self:
                 raise SymbolError(

@@ -25,8 +25,10 @@ def remarks(extraction: Extraction) -> tuple[str, ...]:
     """Return what ranks were chosen by, what smaller automata lose, and which limits may bind."""
     chosen_by = _chosen_by(extraction)
     if extraction.copies:
-        return (*chosen_by, *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction))
-    return (*chosen_by, *_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction))
+        some = *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction)
+    else:
+        some = *_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction)
+    return (*chosen_by, *some, *_copy_left_out(extraction))
 
 
 def _chosen_by(extraction: Extraction) -> Iterator[str]:
@@ -113,3 +115,17 @@ def _limit_of_copies(extraction: Extraction) -> Iterator[str]:
             f"The last copy loses {100 * gain:.0f} % less than the automaton before it: a larger "
             f"--max-cost, above {limit:,}, may be nearer still."
         )
+
+
+def _copy_left_out(extraction: Extraction) -> Iterator[str]:
+    """Say that a copy was larger than a limit allows, and what it would have reached."""
+    settings, copies = extraction.settings, extraction.copies
+    limits = {"--max-states": settings.max_states, "--max-cost": settings.max_cost}
+    given = [f"{option} {limit:,}" for option, limit in limits.items() if limit is not None]
+    reached = copies[-1].fidelity if copies else extraction.fidelity.best
+    fitted = settings.rounds[-1].score if settings.rounds else 0.0
+    if given and fitted > reached.score + EQUAL_SCORES:
+        scores = (significant(each, 6) for each in (fitted, reached.score))
+        yield (
+            "A larger copy, with a score of {} instead of {}, was left out: {} does not allow it."
+        ).format(*scores, " or ".join(given))
