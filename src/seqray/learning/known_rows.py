@@ -1,0 +1,202 @@
+"""What a learner knows: one row of numbers for each word that it queried.
+
+The row of a word is what follows it (for a box that predicts), or its decision (for a box that
+decides). A learner compares words by their rows after suffixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from seqray.automata.words import Alphabet, Words
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
+from seqray.util.errors import ArgumentError
+
+Codes: TypeAlias = tuple[int, ...]
+"""A word as the codes of its symbols."""
+
+WORDS_PER_BATCH = 1024
+"""Words that are queried at once: so many are lost at most where a limit ends a query."""
+
+IMPOSSIBLE = -1.0
+"""Each number of the row of a word that has probability 0: no other row is near to it."""
+
+
+def words_of(alphabet: Alphabet, words: Sequence[Codes]) -> Words:
+    """Return a batch of words from their codes.
+
+    >>> words_of(Alphabet("ab"), [(), (0, 1)])
+    Words(2 words over 2 symbols: λ, ab)
+    """
+    offsets = np.zeros(len(words) + 1, np.int64)
+    np.cumsum([len(word) for word in words], out=offsets[1:])
+    codes = np.fromiter((code for word in words for code in word), np.int32, offsets[-1])
+    return Words(alphabet, codes, offsets)
+
+
+def codes_of(words: Words) -> list[Codes]:
+    """Return the codes of each word.
+
+    >>> codes_of(Alphabet("ab").words(["", "ab"]))
+    [(), (0, 1)]
+    """
+    codes, offsets = words.codes.tolist(), words.offsets.tolist()
+    return [tuple(codes[a:b]) for a, b in pairwise(offsets)]
+
+
+@dataclass(frozen=True)
+class RowEquality:
+    """When two rows count as equal.
+
+    Parameters
+    ----------
+    tolerance
+        Equal rows differ by at most this in each number.
+    partitions
+        Or: the numbers from 0 to 1 are cut into so many parts, and equal rows have all their
+        numbers in the same parts. Then ``tolerance`` does not count.
+
+    Examples
+    --------
+    >>> near = RowEquality(0.01)
+    >>> near.match(np.array([[0.5, 0.5], [0.3, 0.7]]), np.array([[0.9, 0.1], [0.505, 0.495]]))
+    array([ 1, -1])
+    """
+
+    tolerance: float = 0.01
+    partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tolerance < 1:
+            raise ArgumentError(f"tolerance: expected 0 or more and below 1, got {self.tolerance}")
+        if self.partitions is not None and self.partitions < 1:
+            raise ArgumentError(f"partitions: expected 1 or more, got {self.partitions}")
+
+    def distance(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the largest difference of the numbers of two rows, row by row."""
+        return np.asarray(np.abs(rows - others).max(axis=-1))
+
+    def same(self, rows: FloatArray, others: FloatArray) -> BoolArray:
+        """Return whether rows count as equal, row by row."""
+        if self.partitions is None:
+            return np.asarray(self.distance(rows, others) <= self.tolerance)
+        return np.asarray((self._parts(rows) == self._parts(others)).all(axis=-1))
+
+    def match(self, rows: FloatArray, others: FloatArray) -> IntArray:
+        """Return the nearest of the others that each row is equal to, or -1."""
+        nearest, equal = self.nearest(rows, others), np.full(len(rows), -1)
+        if len(others):
+            is_same = self.same(rows, others[nearest])
+            equal[is_same] = nearest[is_same]
+        return equal
+
+    def nearest(self, rows: FloatArray, others: FloatArray) -> IntArray:
+        """Return which of the others is nearest to each row; of equal parts, where there are."""
+        result = np.full(len(rows), -1)
+        if not len(others):
+            return result
+        step = max(1, 4_000_000 // others.size)
+        for begin in range(0, len(rows), step):
+            some = rows[begin : begin + step, None]
+            distances = self.distance(some, others)
+            if self.partitions is not None:
+                distances[self.same(some, others)] = -1
+            result[begin : begin + step] = distances.argmin(axis=1)
+        return result
+
+    def _parts(self, rows: FloatArray) -> FloatArray:
+        assert self.partitions is not None
+        return np.asarray(np.minimum(np.floor(rows * self.partitions), self.partitions - 1))
+
+
+class KnownRows:
+    """The rows of words, each queried once.
+
+    Parameters
+    ----------
+    alphabet
+        The symbols.
+    query
+        Returns the rows of words.
+    min_probability
+        Symbols that are not more probable than this are taken as impossible; None: rows say
+        nothing about the next symbol.
+
+    Examples
+    --------
+    >>> rows = KnownRows(Alphabet("ab"), lambda words: np.tile([0.5, 0, 0.5], (len(words), 1)))
+    >>> rows.query([(), (0,)])
+    array([[0.5, 0. , 0.5],
+           [0.5, 0. , 0.5]])
+    >>> rows.after([(), (0,)], (1,))
+    array([[-1., -1., -1.],
+           [-1., -1., -1.]])
+    >>> len(rows)
+    2
+    """
+
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        query: Callable[[Words], FloatArray],
+        min_probability: float | None = 0.0,
+    ) -> None:
+        self.alphabet, self._query, self.min_probability = alphabet, query, min_probability
+        self._place: dict[Codes, int] = {}
+        self._rows = np.empty((0, 0))
+        self._has_zeros = False
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    @property
+    def words(self) -> list[Codes]:
+        """All words that were queried."""
+        return list(self._place)
+
+    def __contains__(self, word: Codes) -> bool:
+        return word in self._place
+
+    def query(self, words: Sequence[Codes]) -> FloatArray:
+        """Return the rows of words; those that are not known are queried."""
+        missing = [word for word in dict.fromkeys(words) if word not in self._place]
+        for begin in range(0, len(missing), WORDS_PER_BATCH):
+            self._add(missing[begin : begin + WORDS_PER_BATCH])
+        return np.asarray(self._rows[[self._place[word] for word in words]])
+
+    def _add(self, words: list[Codes]) -> None:
+        answers = self._query(words_of(self.alphabet, words))
+        n_known, n_all = len(self._place), len(self._place) + len(words)
+        if n_all > len(self._rows):
+            grown = np.empty((max(2 * n_all, 64), answers.shape[1]))
+            if n_known:
+                grown[:n_known] = self._rows[:n_known]
+            self._rows = grown
+        self._rows[n_known:n_all] = answers
+        self._place.update(zip(words, range(n_known, n_all), strict=True))
+        self._has_zeros = self._has_zeros or not self.possible(answers).all()
+
+    def possible(self, rows: FloatArray) -> BoolArray:
+        """Return which symbols can follow, shape ``(n_rows, n_symbols)``."""
+        n_symbols = len(self.alphabet)
+        if self.min_probability is None:
+            return np.ones((len(rows), n_symbols), bool)
+        return np.asarray(rows[:, :n_symbols] > self.min_probability)
+
+    def after(self, words: Sequence[Codes], suffix: Codes) -> FloatArray:
+        """Return the rows of words followed by a suffix, `IMPOSSIBLE` where that cannot follow."""
+        if not self._has_zeros:
+            return self.query([word + suffix for word in words])
+        alive = np.arange(len(words))
+        for at, code in enumerate(suffix):
+            rows = self.query([words[i] + suffix[:at] for i in alive.tolist()])
+            alive = alive[self.possible(rows)[:, code]] if len(alive) else alive
+        rows = np.full((len(words), self._rows.shape[1]), IMPOSSIBLE)
+        if len(alive):
+            rows[alive] = self.query([words[i] + suffix for i in alive.tolist()])
+        return rows
