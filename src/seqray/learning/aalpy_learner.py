@@ -48,7 +48,7 @@ class AalpyRun:
     search
         Returns a word that box and automaton decide otherwise, or None.
     max_states
-        Learning ends when there are so many states.
+        Learning ends when there are so many states; of hypotheses with more the one before stays.
     equivalence
         Makes one more equivalence oracle, which is used when the search finds nothing.
 
@@ -128,8 +128,10 @@ class AalpyRun:
         return SearchOracle(symbols, system)
 
     def _counterexample(self, model: Any) -> Codes | None:
-        self.hypothesis = from_aalpy(model, self.known.alphabet, self.names)
-        if self.hypothesis.n_states >= self.max_states:
+        latest = from_aalpy(model, self.known.alphabet, self.names)
+        if self.hypothesis is None or latest.n_states <= self.max_states:
+            self.hypothesis = latest
+        if latest.n_states >= self.max_states:
             self.is_capped = True
             return None
-        return self.search(self.hypothesis)
+        return self.search(latest)

@@ -75,8 +75,18 @@ class DecisionSearch:
         if self.guide is not None:
             yield self._guided(automaton, self.guide, rng)
         yield walks_along(automaton, self.n_words, rng)
+        yield spliced(automaton, self._rare(), self.n_words, rng)
         if self.max_length > 0:
             yield codes_of(self._uniform(automaton, self.n_words, rng))
+
+    def _rare(self) -> list[Codes]:
+        """Return known words with a rare decision: their endings often make a difference."""
+        words = self.known.words
+        if not words:
+            return []
+        decided = self.known.query(words).argmax(axis=1)
+        counts = np.bincount(decided)
+        return [words[i] for i in np.flatnonzero(counts[decided] <= counts.max() / 2).tolist()]
 
     def _uniform(
         self, automaton: DeterministicAutomaton, n_words: int, rng: np.random.Generator
@@ -92,8 +102,12 @@ class DecisionSearch:
             words_of(automaton.alphabet, walks_along(automaton, n_tried, rng)),
             self._uniform(automaton, n_tried, rng) if self.max_length else self.given[:0],
         ]
+        rare = self._rare()
         if guide.is_distribution:
-            tried.append(sample(guide, self.n_words, seed=rng, max_length=self.max_length).words)
+            drawn = sample(guide, self.n_words, seed=rng, max_length=self.max_length).words
+            rare += codes_of(drawn)
+            tried.append(drawn)
+        tried.append(words_of(automaton.alphabet, spliced(automaton, rare, n_tried, rng)))
         words = Words.concatenate(tried).unique()[0]
         own = automaton.outputs[automaton.states(words)]
         wrong = np.flatnonzero(self.guide_decides(guide, words) != own)
@@ -119,6 +133,26 @@ def walks_along(
         (*word, *(next(codes) for _ in range(n)))
         for word, n in zip(transitions * repeats, lengths.tolist(), strict=True)
     ]
+
+
+def spliced(
+    automaton: DeterministicAutomaton, words: list[Codes], n_words: int, rng: np.random.Generator
+) -> list[Codes]:
+    """Return words that go along a transition and then on like the end of one of some words.
+
+    >>> even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    >>> len(spliced(even, [(0, 0, 0)], 3, np.random.default_rng(0)))
+    3
+    """
+    if not words:
+        return []
+    access, k = access_words(automaton), len(automaton.alphabet)
+    result: list[Codes] = []
+    for _ in range(n_words):
+        prefix = (*access[rng.integers(len(access))], int(rng.integers(k)))
+        word = words[rng.integers(len(words))]
+        result.append(prefix + word[rng.integers(len(word) + 1) :])
+    return result
 
 
 def access_words(automaton: DeterministicAutomaton) -> list[Codes]:
