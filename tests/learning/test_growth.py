@@ -5,6 +5,7 @@ import logging
 import numpy as np
 
 import seqray
+from deterministic_cases import random_pdfa
 from seqray.learning.growth import n_distinct
 
 
@@ -53,4 +54,5 @@ def test_a_large_tolerance_has_nothing_larger_to_compare_with(caplog):
 def test_nothing_is_said_of_a_small_automaton(caplog):
     box = seqray.language_model(lambda prefixes: [[0.5, 0.25, 0.25]] * len(prefixes), "ab")
     seqray.learn_pdfa(box)
+    seqray.learn_pdfa(random_pdfa(20, 26, 0))
     assert not caplog.records

@@ -33,7 +33,7 @@ from seqray.learning.result import Learned, LearningEnd
 from seqray.learning.session import DEFAULT_MAX_STATES, LearningLimits
 from seqray.util.formatting import counted, significant
 
-DEFAULT_WORDS = {"pdfa": 100, "dfa": 1000, "moore": 1000}
+DEFAULT_WORDS = {"pdfa": 50, "dfa": 1000, "moore": 1000}
 """Words to draw in each search, by kind of automaton."""
 
 HELP = """Learn a deterministic automaton from a black box.
@@ -131,7 +131,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     "n_words",
     type=click.IntRange(1),
     metavar="WORDS",
-    help="Words to draw in each search for counterexamples.  [default: 100; 1000 for dfa, moore]",
+    help="Words to draw in each search for counterexamples.  [default: 50; 1000 for dfa, moore]",
 )
 @click.option("--max-states", type=click.IntRange(1), default=DEFAULT_MAX_STATES, show_default=True)
 @click.option("--max-length", type=click.IntRange(1), help="Longest word that is drawn.")

@@ -81,12 +81,12 @@ class DecisionSearch:
 
     def _rare(self) -> list[Codes]:
         """Return known words with a rare decision: their endings often make a difference."""
-        words = self.known.words
-        if not words:
+        if not len(self.known):
             return []
-        decided = self.known.query(words).argmax(axis=1)
+        words, rows = self.known.everything()
+        decided = rows.argmax(axis=1)
         counts = np.bincount(decided)
-        return [words[i] for i in np.flatnonzero(counts[decided] <= counts.max() / 2).tolist()]
+        return codes_of(words[np.flatnonzero(counts[decided] <= counts.max() / 2)])
 
     def _uniform(
         self, automaton: DeterministicAutomaton, n_words: int, rng: np.random.Generator

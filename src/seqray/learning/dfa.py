@@ -209,8 +209,8 @@ class DecisionRun:
                 raise
             end = END_OF_STOP[stopped.reason]
         automaton = (self.automaton or self._first_guess()).minimised()
-        decided = known.query(known.words).argmax(axis=1)
-        own = automaton.outputs[automaton.states(words_of(automaton.alphabet, known.words))]
+        words, rows = known.everything()
+        own = automaton.outputs[automaton.states(words)]
         return Learned(
             automaton=automaton,
             end=end,
@@ -218,7 +218,7 @@ class DecisionRun:
             n_search_queries=self.oracle.meter.n_validation,
             n_searches=self.n_searches,
             access_words=words_of(automaton.alphabet, access_words(automaton)),
-            largest_distance=float((decided != own).mean()),
+            largest_distance=float((rows.argmax(axis=1) != own).mean()),
         )
 
     def _first_guess(self) -> DeterministicAutomaton:

@@ -6,7 +6,7 @@ decides). A learner compares words by their rows after suffixes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -25,6 +25,14 @@ WORDS_PER_BATCH = 1024
 
 IMPOSSIBLE = -1.0
 """Each number of the row of a word that has probability 0: no other row is near to it."""
+
+
+MIN_POSSIBLE = 1e-6
+"""A number above this is not equal to 0, whatever the tolerance: what is possible stays so."""
+
+
+MAX_COMPARED_NUMBERS = 4_000_000
+"""How many pairs of numbers are compared at once."""
 
 
 def words_of(alphabet: Alphabet, words: Sequence[Codes]) -> Words:
@@ -61,6 +69,8 @@ class RowEquality:
         Or: the numbers from 0 to 1 are cut into so many parts, and equal rows have all their
         numbers in the same parts. Then ``tolerance`` does not count.
 
+    Rows are never equal where a symbol is impossible after one and possible after the other.
+
     Examples
     --------
     >>> near = RowEquality(0.01)
@@ -84,34 +94,45 @@ class RowEquality:
     def same(self, rows: FloatArray, others: FloatArray) -> BoolArray:
         """Return whether rows count as equal, row by row."""
         if self.partitions is None:
-            return np.asarray(self.distance(rows, others) <= self.tolerance)
-        return np.asarray((self._parts(rows) == self._parts(others)).all(axis=-1))
+            is_near = self.distance(rows, others) <= self.tolerance
+        else:
+            is_near = (self._parts(rows) == self._parts(others)).all(axis=-1)
+        return np.asarray(is_near & ~self._one_sided(rows, others))
 
     def match(self, rows: FloatArray, others: FloatArray) -> IntArray:
-        """Return the nearest of the others that each row is equal to, or -1."""
-        nearest, equal = self.nearest(rows, others), np.full(len(rows), -1)
-        if len(others):
-            is_same = self.same(rows, others[nearest])
-            equal[is_same] = nearest[is_same]
+        """Return the first of the others that each row is equal to, or -1.
+
+        The first and not the nearest: a row that has a match keeps it when others are added.
+        """
+        equal = np.full(len(rows), -1)
+        for which in _pieces(rows, others):
+            is_same = self.same(rows[which, None], others)
+            equal[which] = np.where(is_same.any(axis=1), is_same.argmax(axis=1), -1)
         return equal
 
     def nearest(self, rows: FloatArray, others: FloatArray) -> IntArray:
-        """Return which of the others is nearest to each row; of equal parts, where there are."""
-        result = np.full(len(rows), -1)
-        if not len(others):
-            return result
-        step = max(1, 4_000_000 // others.size)
-        for begin in range(0, len(rows), step):
-            some = rows[begin : begin + step, None]
-            distances = self.distance(some, others)
-            if self.partitions is not None:
-                distances[self.same(some, others)] = -1
-            result[begin : begin + step] = distances.argmin(axis=1)
-        return result
+        """Return which of the others is nearest to each row."""
+        nearest = np.full(len(rows), -1)
+        for which in _pieces(rows, others):
+            nearest[which] = self.distance(rows[which, None], others).argmin(axis=1)
+        return nearest
+
+    @staticmethod
+    def _one_sided(rows: FloatArray, others: FloatArray) -> BoolArray:
+        """Return where a number is 0 in one row and clearly above 0 in the other."""
+        low, high = np.minimum(rows, others), np.maximum(rows, others)
+        return np.asarray(((low <= 0) & (high > MIN_POSSIBLE)).any(axis=-1))
 
     def _parts(self, rows: FloatArray) -> FloatArray:
         assert self.partitions is not None
         return np.asarray(np.minimum(np.floor(rows * self.partitions), self.partitions - 1))
+
+
+def _pieces(rows: FloatArray, others: FloatArray) -> Iterator[slice]:
+    """Yield parts of the rows that are compared with all others at once; none if there are none."""
+    if others.size:
+        step = max(1, MAX_COMPARED_NUMBERS // others.size)
+        yield from (slice(begin, begin + step) for begin in range(0, len(rows), step))
 
 
 class KnownRows:
@@ -149,6 +170,7 @@ class KnownRows:
         self.alphabet, self._query, self.min_probability = alphabet, query, min_probability
         self._place: dict[Codes, int] = {}
         self._rows = np.empty((0, 0))
+        self._batches = [words_of(alphabet, [])]
         self._has_zeros = False
 
     def __len__(self) -> int:
@@ -158,6 +180,11 @@ class KnownRows:
     def words(self) -> list[Codes]:
         """All words that were queried."""
         return list(self._place)
+
+    def everything(self) -> tuple[Words, FloatArray]:
+        """Return all words that were queried, in the same order, and their rows."""
+        self._batches = [Words.concatenate(self._batches)]
+        return self._batches[0], self._rows[: len(self)]
 
     def __contains__(self, word: Codes) -> bool:
         return word in self._place
@@ -170,7 +197,8 @@ class KnownRows:
         return np.asarray(self._rows[[self._place[word] for word in words]])
 
     def _add(self, words: list[Codes]) -> None:
-        answers = self._query(words_of(self.alphabet, words))
+        batch = words_of(self.alphabet, words)
+        answers = self._query(batch)
         n_known, n_all = len(self._place), len(self._place) + len(words)
         if n_all > len(self._rows):
             grown = np.empty((max(2 * n_all, 64), answers.shape[1]))
@@ -178,6 +206,7 @@ class KnownRows:
                 grown[:n_known] = self._rows[:n_known]
             self._rows = grown
         self._rows[n_known:n_all] = answers
+        self._batches.append(batch)
         self._place.update(zip(words, range(n_known, n_all), strict=True))
         self._has_zeros = self._has_zeros or not self.possible(answers).all()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Unpack
 
 import numpy as np
@@ -17,7 +17,7 @@ from seqray.blackbox.native.clipped import clipped
 from seqray.blackbox.protocol import BlackBox, allowed_length, name_of
 from seqray.blackbox.queries.oracle import Oracle, direct_oracle
 from seqray.learning.growth import GrowthWatch
-from seqray.learning.known_rows import KnownRows, RowEquality, words_of
+from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
 from seqray.learning.search_words import prefixes_of, walks
 from seqray.learning.session import LearningLimits, max_states_of, opened_session
@@ -25,6 +25,9 @@ from seqray.learning.tree_learner import TreeLearner
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.random import random_generator
+
+FIRST_DRAW = 5
+"""Words that are drawn first in each search; then twice as many, and so on."""
 
 MAX_DRAWN_LENGTH = 100
 """The longest word that is drawn from the box, in symbols."""
@@ -37,7 +40,7 @@ def learn_pdfa(
     partitions: int | None = None,
     min_probability: float = 0.0,
     words: Words | Iterable[Word] = (),
-    n_words: int = 100,
+    n_words: int = 50,
     **limits: Unpack[LearningLimits],
 ) -> Learned[StructuredAutomaton]:
     """Learn a deterministic probabilistic automaton from a box that predicts next symbols.
@@ -167,7 +170,6 @@ class PredictionRun:
                 self.learner.refine()
                 n_before = self.learner.n_states
                 self._search(rng)
-                self.learner.refine()
         except Stopped as stopped:
             if not len(self.learner.rows):  # nothing is known yet
                 raise
@@ -175,16 +177,31 @@ class PredictionRun:
         return LearningEnd.MAX_STATES if self.learner.tree.is_capped else LearningEnd.COMPLETE
 
     def _search(self, rng: np.random.Generator) -> None:
-        """Query words in which counterexamples may be."""
+        """Search for counterexamples, and learn from those of the first piece that has any."""
+        self.n_searches += 1
+        n_before = self.learner.n_states
+        for words in self._pieces(rng):
+            with self.oracle.meter.validating():
+                self.learner.rows.query(words)
+            self.learner.refine()
+            if self.learner.n_states > n_before:
+                return
+
+    def _pieces(self, rng: np.random.Generator) -> Iterator[list[Codes]]:
+        """Yield words in which counterexamples may be, a few first."""
+        if self.n_searches == 1 and len(self.given):
+            yield prefixes_of(self.given)
+        n_drawn, n_more = 0, FIRST_DRAW
+        while n_drawn < self.n_words:
+            n_more = min(n_more, self.n_words - n_drawn)
+            yield prefixes_of(self._draw(n_more, rng))
+            n_drawn, n_more = n_drawn + n_more, 2 * n_more
+        yield walks(self.learner, rng)
+
+    def _draw(self, n_words: int, rng: np.random.Generator) -> Words:
+        """Draw words from the box, which are searched for counterexamples."""
         with self.oracle.meter.validating():
-            if not self.n_searches and len(self.given):
-                self.learner.rows.query(prefixes_of(self.given))
-            self.n_searches += 1
-            drawn = sample(
-                self.oracle.predictor, self.n_words, seed=rng, max_length=self.longest
-            ).words
-            self.learner.rows.query(prefixes_of(drawn))
-            self.learner.rows.query(walks(self.learner, rng))
+            return sample(self.oracle.predictor, n_words, seed=rng, max_length=self.longest).words
 
 
 def _learned(

@@ -15,7 +15,7 @@ import numpy as np
 
 from seqray.automata.tree import PrefixTree
 from seqray.learning.discrimination_tree import DiscriminationTree, TreeNode
-from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
+from seqray.learning.known_rows import Codes, KnownRows, RowEquality
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
 BATCH_TRANSITIONS = 256
@@ -165,32 +165,33 @@ class TreeLearner:
 
     def counterexamples(self) -> list[Codes]:
         """Return the known words whose row is not that of the hypothesis, short ones first."""
+        rows, expected = self._both_rows()
         words = self.rows.words
-        rows, expected = self._both_rows(words)
         wrong = np.flatnonzero(~self.equality.same(rows, expected)).tolist()
         resolvable = (words[i] for i in wrong if words[i] not in self.unresolved)
         return sorted(resolvable, key=len)
 
     def largest_distance(self) -> float:
         """Return the largest distance of the hypothesis from a row that is known."""
-        rows, expected = self._both_rows(self.rows.words)
+        rows, expected = self._both_rows()
         return float(self.equality.distance(rows, expected).max())
 
-    def _both_rows(self, words: list[Codes]) -> tuple[FloatArray, FloatArray]:
-        """Return the known row of each word, and that of the hypothesis.
+    def _both_rows(self) -> tuple[FloatArray, FloatArray]:
+        """Return the row of each known word, and that of the hypothesis.
 
         Where the hypothesis takes the word as impossible, both are the same: a shorter word shows
         what is wrong, if it is.
         """
         hypothesis = self.hypothesis()
-        tree = PrefixTree.of(words_of(self.rows.alphabet, words))
+        words, rows = self.rows.everything()
+        tree = PrefixTree.of(words)
         states, valid = np.zeros(len(tree), np.int64), np.ones(len(tree), bool)
         for start, stop in pairwise(tree.levels[1:].tolist()):
             level = slice(start, stop)
             origin, code = states[tree.parent[level]], tree.symbol[level]
             states[level] = hypothesis.next_state[origin, code]
             valid[level] = valid[tree.parent[level]] & hypothesis.possible[origin, code]
-        nodes, rows = tree.node_of_word, self.rows.query(words)
+        nodes = tree.node_of_word
         return rows, np.where(valid[nodes, None], hypothesis.rows[states[nodes]], rows)
 
     def _learn_from(self, word: Codes) -> None:
