@@ -69,7 +69,9 @@ def random_pdfa(
         row[n_symbols - 1] = left
     if zeros:
         rows = rng.random(rows.shape)
-        rows[:, :-1][rng.random((len(rows), n_symbols)) < zeros] = 0  # every state can end a word
+        is_zero = rng.random((len(rows), n_symbols)) < zeros  # every state can end a word
+        is_zero[np.arange(len(rows)), rng.integers(0, n_symbols, len(rows))] = False  # or go on
+        rows[:, :-1][is_zero] = 0
         rows /= rows.sum(axis=1, keepdims=True)
     rows = rows.round(5)  # as there: what is less is impossible
     rows[np.arange(len(rows)), rows.argmax(axis=1)] += 1 - rows.sum(axis=1)

@@ -46,7 +46,7 @@ def test_a_pdfa_is_learnt_where_the_box_predicts(folder, run):
     out = run("pdfa-box.json", "-o", "pdfa.json", "--tolerance", "0.001")
     learned = WeightedAutomaton.load("pdfa.json")
     assert f"pdfa.json: {learned.n_states} states, learnt from" in out
-    assert "Complete: the last search found no counterexample." in out
+    assert "Complete: the last search found no word that splits another state." in out
     words = machine.sample(100, seed=0).words
     assert np.allclose(learned.next_symbol(words), machine.next_symbol(words))
 

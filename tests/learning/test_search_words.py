@@ -6,7 +6,7 @@ from deterministic_cases import random_pdfa
 from seqray import Alphabet
 from seqray.learning import search_words
 from seqray.learning.known_rows import KnownRows, RowEquality
-from seqray.learning.search_words import prefixes_of, walks
+from seqray.learning.search_words import Walks, prefixes_of
 from seqray.learning.tree_learner import TreeLearner
 
 
@@ -19,7 +19,8 @@ def test_walks_go_along_every_transition_and_no_further_than_possible(monkeypatc
     machine = random_pdfa(20, 3, 0, zeros=0.3)
     learner = TreeLearner(KnownRows(machine.alphabet, machine.next_symbol), RowEquality(0.001))
     learner.close()
-    words = walks(learner, np.random.default_rng(0))
+    walks = Walks(learner)
+    words = walks.draw(np.random.default_rng(0))
     possible = [each.word for each in learner.transitions()]
     ends = {tuple(state) for state in np.argwhere(machine.emission[:, :-1] > 0)}
     assert len(possible) == len(ends)
@@ -36,4 +37,22 @@ def test_walks_are_no_longer_than_the_box_reads():
     rows = KnownRows(machine.alphabet, machine.next_symbol)
     learner = TreeLearner(rows, RowEquality(0.001), max_length=4)
     learner.close()
-    assert max(map(len, walks(learner, np.random.default_rng(0)))) <= 4
+    assert max(map(len, Walks(learner).draw(np.random.default_rng(0)))) <= 4
+
+
+def test_a_transition_is_walked_again_only_to_fill_up(monkeypatch):
+    machine = random_pdfa(50, 2, 0)
+    learner = TreeLearner(KnownRows(machine.alphabet, machine.next_symbol), RowEquality(0.001))
+    learner.close()
+    walks = Walks(learner)
+    monkeypatch.setattr(search_words, "MIN_WALKS", 3)
+    first, second = (walks.draw(np.random.default_rng(0)) for _ in range(2))
+    assert len(first) >= len(learner.transitions())
+    assert 3 <= len(second) < 30
+
+
+def test_a_learner_without_transitions_has_no_walks():
+    rows = KnownRows(Alphabet("a"), lambda words: np.tile([0.0, 1.0], (len(words), 1)))
+    learner = TreeLearner(rows, RowEquality(0.1))
+    learner.close()
+    assert Walks(learner).draw(np.random.default_rng(0)) == []

@@ -55,7 +55,7 @@ BOX is one of:
 
 \b
 Examples:
-  seqray learn demo -o pdfa.json --tolerance 0.1 --max-states 50
+  seqray learn demo -o pdfa.json --tolerance 0.05 --min-probability 0.01
   seqray learn wa:run -o pdfa.json --tolerance 0.05
   seqray learn python:module:box -o dfa.json --kind dfa --guide run
   seqray learn http://localhost:8000 -o dfa.dot --kind dfa --words data.txt --budget 10000
@@ -264,5 +264,11 @@ def _show(
     )
     prefix = "Complete" if learned.is_complete else "Not complete"
     click.echo(f"{prefix}: {learned.end.value}.")
+    is_quantised = is_deciding or options.partitions is not None
+    if learned.is_complete and not is_quantised and learned.largest_distance > options.tolerance:
+        click.echo(
+            "The largest difference is above the tolerance: it builds up in small steps, so that "
+            "no state can be split. A smaller tolerance makes more states."
+        )
     if not learned.is_complete:
         click.echo("The automaton is what is known so far; raise the limit to learn more.")

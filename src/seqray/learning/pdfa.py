@@ -19,7 +19,7 @@ from seqray.blackbox.queries.oracle import Oracle, direct_oracle
 from seqray.learning.growth import GrowthWatch
 from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
-from seqray.learning.search_words import prefixes_of, walks
+from seqray.learning.search_words import Walks, prefixes_of
 from seqray.learning.session import LearningLimits, max_states_of, opened_session
 from seqray.learning.tree_learner import TreeLearner
 from seqray.util.arrays import whole_number
@@ -60,8 +60,8 @@ def learn_pdfa(
         Quantise instead: rows are equal if all their probabilities lie in the same of so many equal
         parts of 0 … 1.
     min_probability
-        Symbols that are not more probable than this are not followed. By default those of
-        probability 0.
+        Symbols that are not more probable than this are not followed: they lead where the longest
+        known ending of the prefix leads. By default only those of probability 0.
     words
         Words of your own to search for counterexamples, such as data.
     n_words
@@ -159,7 +159,7 @@ class PredictionRun:
     ) -> None:
         self.oracle, self.learner, self.given = oracle, learner, given
         self.n_words, self.longest = n_words, longest
-        self.n_searches = 0
+        self.n_searches, self.walks = 0, Walks(learner)
 
     def run(self, rng: np.random.Generator) -> LearningEnd:
         """Learn to the end, or until a limit is reached; return which end it was."""
@@ -196,7 +196,7 @@ class PredictionRun:
             n_more = min(n_more, self.n_words - n_drawn)
             yield prefixes_of(self._draw(n_more, rng))
             n_drawn, n_more = n_drawn + n_more, 2 * n_more
-        yield walks(self.learner, rng)
+        yield self.walks.draw(rng)
 
     def _draw(self, n_words: int, rng: np.random.Generator) -> Words:
         """Draw words from the box, which are searched for counterexamples."""
@@ -209,11 +209,8 @@ def _learned(
 ) -> Learned[StructuredAutomaton]:
     """Return the hypothesis as an automaton, with what it cost."""
     hypothesis, alphabet = learner.hypothesis(), learner.rows.alphabet
-    rows = hypothesis.rows.copy()
-    rows[:, :-1][~hypothesis.possible] = 0
-    rows *= (hypothesis.rows.sum(axis=1) / rows.sum(axis=1))[:, None]
     return Learned(
-        automaton=deterministic_pfa(alphabet, hypothesis.next_state, rows),
+        automaton=deterministic_pfa(alphabet, hypothesis.next_state, hypothesis.rows),
         end=end,
         n_queries=search.oracle.meter.n_queries,
         n_search_queries=search.oracle.meter.n_validation,

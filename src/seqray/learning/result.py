@@ -15,7 +15,7 @@ from seqray.util.errors import StopReason
 class LearningEnd(enum.Enum):
     """Why learning ended. At any end there is an automaton."""
 
-    COMPLETE = "the last search found no counterexample"
+    COMPLETE = "the last search found no word that splits another state"
     MAX_STATES = "there are as many states as there may be"
     BUDGET = "the budget of queries is used up"
     TIME = "the time is over"

@@ -132,18 +132,19 @@ class TreeLearner:
     def hypothesis(self) -> Hypothesis:
         """Return the hypothesis of what is known so far.
 
-        A transition that was not queried yet leads where the longest known ending of its word
-        leads; one that is impossible stays where it is.
+        A transition that was not queried leads where the longest known ending of its word leads;
+        one that is impossible stays where it is.
         """
         self._open_states()
         rows = self.rows.query(self.tree.access)
         possible = self.rows.possible(rows)
         table = np.array(self._next)
         missing = table < 0
-        table = np.where(missing & ~possible, np.arange(len(table))[:, None], table)
+        never = missing & ~possible & (rows[:, : table.shape[1]] <= 0)
+        table = np.where(never, np.arange(len(table))[:, None], table)
         known = {each.word: target for target, into in enumerate(self._into) for each in into}
         known[()] = 0
-        for state, code in np.argwhere(missing & possible).tolist():
+        for state, code in np.argwhere(missing & ~never).tolist():
             word = (*self.tree.access[state], code)
             while word not in known:
                 word = word[1:]
