@@ -87,6 +87,20 @@ def test_a_classifier_has_classes_and_others_have_none(boxes, fails):
     assert "does not predict next symbols" in message
 
 
+def test_a_dfa_is_learnt_of_a_dfa(folder, run):
+    DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [1, 0, 0]).save("box.json")
+    for kind in ("auto", "dfa"):
+        assert "3 states" in run("box.json", "-o", "dfa.dot", "--kind", kind)
+
+
+def test_a_difference_above_the_tolerance_is_explained(folder, run):
+    out = run("demo", "-o", "a.json", "--tolerance", "0.02", "--min-probability", "0.01")
+    assert ("builds up in small steps" in out) == (
+        float(out.split("largest difference ")[1].split()[0].rstrip(".")) > 0.02
+    )
+    assert "small steps" not in run("demo", "-o", "a.json", "--partitions", "1")
+
+
 def test_an_unknown_ending_is_refused(folder, fails):
     assert "ends in none of" in fails(2, "demo", "-o", "a.txt")
 

@@ -3,9 +3,10 @@
 import logging
 
 import numpy as np
+import pytest
 
 import seqray
-from deterministic_cases import random_pdfa
+from deterministic_cases import decider, random_pdfa
 from seqray.learning.growth import n_distinct
 
 
@@ -56,3 +57,15 @@ def test_nothing_is_said_of_a_small_automaton(caplog):
     seqray.learn_pdfa(box)
     seqray.learn_pdfa(random_pdfa(20, 26, 0))
     assert not caplog.records
+
+
+@pytest.mark.parametrize("method", ["kv", "tree"])
+def test_a_dfa_of_many_states_is_reported(method, caplog):
+    box = decider(lambda word: len(word) % 150 == 0, "a")
+    with caplog.at_level(logging.WARNING):
+        learned = seqray.learn_dfa(
+            box, method=method, max_length=400, n_words=300, words=["a" * 150, "a" * 300]
+        )
+    assert learned.automaton.n_states == 150
+    (record,) = caplog.records
+    assert "a small deterministic automaton may not exist" in record.getMessage()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import seqray
-from seqray.automata.deterministic import DeterministicAutomaton
+from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton
 from seqray.automata.stepper import predicts
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Words
@@ -175,8 +175,9 @@ class LearnOptions:
 
     def chosen_kind(self, box: BlackBox) -> str:
         """Return the kind of automaton, and refuse one that the box cannot have."""
-        is_classifier = decisions_of(box).threshold is None
-        natural = "moore" if is_classifier else "pdfa" if predicts(box) else "dfa"
+        decisions = decisions_of(box)
+        is_moore = decisions.threshold is None and decisions.names != DECISIONS
+        natural = "moore" if is_moore else "pdfa" if predicts(box) else "dfa"
         if self.kind == "auto":
             return natural
         if "moore" in (self.kind, natural) and self.kind != natural:

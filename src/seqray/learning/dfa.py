@@ -18,6 +18,7 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.learning.aalpy_learner import AalpyRun, EquivalenceOracle
 from seqray.learning.decision_search import DecisionSearch, access_words
 from seqray.learning.decisions import Decisions, decisions_of
+from seqray.learning.growth import warn_of_size
 from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
 from seqray.learning.session import LearningLimits, max_states_of, opened_session
@@ -165,11 +166,12 @@ class DecisionRun:
     ) -> None:
         self.oracle, self.decisions, self.search, self.rng = oracle, decisions, search, rng
         self.automaton: DeterministicAutomaton | None = None
-        self.n_searches = 0
+        self.n_searches, self.has_warned = 0, False
 
     def find(self, automaton: DeterministicAutomaton) -> Codes | None:
         """Return a word on which box and automaton decide otherwise; None: none was found."""
         self.automaton = automaton
+        self.has_warned = self.has_warned or warn_of_size(automaton.n_states, self.n_searches)
         self.n_searches += 1
         with self.oracle.meter.validating():
             return self.search.counterexample(automaton, self.rng)

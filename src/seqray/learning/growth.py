@@ -18,6 +18,9 @@ MIN_TRANSITIONS = 200
 GROWING_SHARE = 0.5
 """The states keep growing while more than this share of the transitions leads to new ones."""
 
+MANY_STATES = 100
+"""So many states of an automaton that decides are reported."""
+
 TOLERANCES = 0.01, 0.02, 0.05, 0.1, 0.2
 """Other tolerances for which the states are counted."""
 
@@ -34,6 +37,19 @@ def n_distinct(rows: FloatArray, tolerance: float) -> int:
         if not len(kept) or equality.match(row, kept)[0] < 0:
             kept = np.concatenate([kept, row])
     return len(kept)
+
+
+def warn_of_size(n_states: int, n_searches: int) -> bool:
+    """Warn that an automaton that decides has many states; return whether it has."""
+    if n_states < MANY_STATES:
+        return False
+    logger.warning(
+        "the automaton has %s states after %s searches, and each still found a counterexample: a "
+        "small deterministic automaton may not exist. Stop at a number of states (--max-states), "
+        "look at shorter words (--max-length), or extract a weighted automaton (seqray extract)",
+        *(f"{n_states:,}", f"{n_searches:,}"),
+    )
+    return True
 
 
 class GrowthWatch:
