@@ -80,8 +80,8 @@ class Network(torch.nn.Module):
         return self.head(self.gru(self.embedding(ids))[0])[..., 0]
 
 
-def trained(dfa, seed=0):
-    """Train a network until it decides a large batch of new words as the DFA does."""
+def trained(dfa, seed=0, max_steps=MAX_STEPS):
+    """Train a network until it decides a large batch of words as the DFA does, or so many steps."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     network, n_symbols = Network(len(dfa.alphabet)), len(dfa.alphabet)
@@ -89,7 +89,7 @@ def trained(dfa, seed=0):
     pool = words_for(dfa, 4000, rng)
     targets, ids = labels_of(dfa, pool), np.insert(pool, 0, n_symbols, axis=1)
     right_before = False
-    for step in range(MAX_STEPS):
+    for step in range(max_steps):
         chosen = rng.integers(0, len(pool), BATCH_SIZE)
         logits = network(torch.from_numpy(ids[chosen]))
         target = torch.from_numpy(targets[chosen]).float()

@@ -46,6 +46,15 @@ def test_a_classifier_gives_a_moore_machine_of_its_classes(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_there_may_be_more_symbols_than_decisions(method):
+    box = decider(lambda word: word.count("a") % 3 == word.count("b") % 2, "abcd")
+    learned = learn_dfa(box, method=method)
+    assert learned.automaton.n_states == 6
+    words = all_words("abcd", 5)
+    assert learned.automaton.weights(words).tolist() == box.weights(words).tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_all_methods_learn_the_same_automaton(method):
     def accepts(word):
         return int(word or "0", 2) % 7 == 3

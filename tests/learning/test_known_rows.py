@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seqray import Alphabet, ArgumentError
+from seqray import Alphabet, ArgumentError, Stopped, StopReason
 from seqray.learning import known_rows
 from seqray.learning.known_rows import IMPOSSIBLE, KnownRows, RowEquality, codes_of, words_of
 
@@ -39,6 +39,22 @@ def test_no_word_is_queried_twice(monkeypatch):
     assert (1, 1) not in rows
 
 
+def test_what_is_allowed_is_known_before_the_rest_fails():
+    n_left = 3
+
+    def query(words):
+        nonlocal n_left
+        if len(words) > n_left:
+            raise Stopped(StopReason.BUDGET, "enough")
+        n_left -= len(words)
+        return np.zeros((len(words), 3))
+
+    rows = KnownRows(AB, query, None, lambda: n_left)
+    with pytest.raises(Stopped):
+        rows.query([(0,) * n for n in range(5)])
+    assert rows.words == [(), (0,), (0, 0)]
+
+
 def test_more_rows_than_expected_are_stored():
     rows = KnownRows(AB, Box())
     words = [(0,) * n for n in range(200)]
@@ -61,6 +77,7 @@ def test_what_cannot_follow_is_not_queried():
 def test_rows_that_say_nothing_of_next_symbols_make_every_symbol_possible():
     rows = KnownRows(AB, lambda words: np.zeros((len(words), 3)), None)
     assert rows.possible(rows.query([()])).all()
+    assert not rows.impossible(rows.query([()])).any()
 
 
 def test_rows_are_equal_within_a_tolerance():

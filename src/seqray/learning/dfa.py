@@ -111,7 +111,12 @@ def learn_dfa(
     if wa is not None and wa.alphabet != alphabet:
         raise ArgumentError(f"guide: expected an automaton over {alphabet}, got {wa.alphabet}")
     with opened_session(decisions.box, **limits) as oracle:
-        known = KnownRows(alphabet, lambda some: _one_hot(oracle, decisions, some), None)
+        known = KnownRows(
+            alphabet,
+            lambda some: _one_hot(oracle, decisions, some),
+            None,
+            lambda: oracle.meter.left,
+        )
         search = DecisionSearch(
             known,
             alphabet.words(words),

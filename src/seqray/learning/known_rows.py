@@ -6,6 +6,7 @@ decides). A learner compares words by their rows after suffixes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -147,6 +148,8 @@ class KnownRows:
     min_probability
         Symbols that are not more probable than this are taken as impossible; None: rows say
         nothing about the next symbol.
+    allowed
+        Returns how many words may still be queried: these are queried before the others fail.
 
     Examples
     --------
@@ -166,8 +169,10 @@ class KnownRows:
         alphabet: Alphabet,
         query: Callable[[Words], FloatArray],
         min_probability: float | None = 0.0,
+        allowed: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self.alphabet, self._query, self.min_probability = alphabet, query, min_probability
+        self.alphabet, self._query, self._allowed = alphabet, query, allowed
+        self.min_probability = min_probability
         self._place: dict[Codes, int] = {}
         self._rows = np.empty((0, 0))
         self._batches = [words_of(alphabet, [])]
@@ -192,8 +197,10 @@ class KnownRows:
     def query(self, words: Sequence[Codes]) -> FloatArray:
         """Return the rows of words; those that are not known are queried."""
         missing = [word for word in dict.fromkeys(words) if word not in self._place]
-        for begin in range(0, len(missing), WORDS_PER_BATCH):
-            self._add(missing[begin : begin + WORDS_PER_BATCH])
+        while missing:
+            n_words = int(max(1, min(WORDS_PER_BATCH, self._allowed())))
+            self._add(missing[:n_words])
+            missing = missing[n_words:]
         return np.asarray(self._rows[[self._place[word] for word in words]])
 
     def _add(self, words: list[Codes]) -> None:
@@ -216,6 +223,13 @@ class KnownRows:
         if self.min_probability is None:
             return np.ones((len(rows), n_symbols), bool)
         return np.asarray(rows[:, :n_symbols] > self.min_probability)
+
+    def impossible(self, rows: FloatArray) -> BoolArray:
+        """Return which symbols have probability 0, shape ``(n_rows, n_symbols)``."""
+        n_symbols = len(self.alphabet)
+        if self.min_probability is None:
+            return np.zeros((len(rows), n_symbols), bool)
+        return np.asarray(rows[:, :n_symbols] <= 0)
 
     def after(self, words: Sequence[Codes], suffix: Codes) -> FloatArray:
         """Return the rows of words followed by a suffix, `IMPOSSIBLE` where that cannot follow."""

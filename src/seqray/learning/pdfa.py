@@ -105,7 +105,7 @@ def learn_pdfa(
     with opened_session(box, **limits) as oracle:
         watch = GrowthWatch(tolerance)
         learner = TreeLearner(
-            KnownRows(box.alphabet, oracle.next_symbol, min_probability),
+            KnownRows(box.alphabet, oracle.next_symbol, min_probability, lambda: oracle.meter.left),
             equality,
             max_states_of(limits),
             oracle.max_length,

@@ -140,7 +140,7 @@ class TreeLearner:
         possible = self.rows.possible(rows)
         table = np.array(self._next)
         missing = table < 0
-        never = missing & ~possible & (rows[:, : table.shape[1]] <= 0)
+        never = missing & self.rows.impossible(rows)
         table = np.where(never, np.arange(len(table))[:, None], table)
         known = {each.word: target for target, into in enumerate(self._into) for each in into}
         known[()] = 0
