@@ -101,6 +101,13 @@ def test_a_difference_above_the_tolerance_is_explained(folder, run):
     assert "small steps" not in run("demo", "-o", "a.json", "--partitions", "1")
 
 
+def test_a_format_that_cannot_hold_the_automaton_is_refused_before_any_query(boxes, fails, run):
+    message = fails(2, "python:deciding:threes", "-o", "dfa.prism")
+    assert ".prism is only for probabilistic automata, and a dfa is none" in message
+    run("demo", "-o", "pdfa.prism", "--tolerance", "0.05", "--min-probability", "0.01")
+    assert (boxes / "pdfa.prism").read_text().startswith("dtmc")
+
+
 def test_an_unknown_ending_is_refused(folder, fails):
     assert "ends in none of" in fails(2, "demo", "-o", "a.txt")
 

@@ -36,6 +36,9 @@ from seqray.util.formatting import counted, significant
 DEFAULT_WORDS = {"pdfa": 50, "dfa": 1000, "moore": 1000}
 """Words to draw in each search, by kind of automaton."""
 
+PROBABILISTIC_FORMATS = ".prism", ".pautomac"
+"""Endings of files that cannot hold an automaton that decides."""
+
 HELP = """Learn a deterministic automaton from a black box.
 
 After every word it is in one state, so it is easy to read. There are three kinds:
@@ -193,6 +196,12 @@ def _learn(options: LearnOptions) -> None:
     check_output(options.output, EXPORTS, "--output")
     box = open_box(options.box, options.options)
     kind = options.chosen_kind(box)
+    if kind != "pdfa" and options.output.suffix in PROBABILISTIC_FORMATS:
+        raise click.BadParameter(
+            f"{options.output.suffix} is only for probabilistic automata, and a {kind} is none: "
+            "choose .json or .dot",
+            param_hint="--output",
+        )
     answers = store_path(options.box, box, options.store)
     learned = _learned(options, box, kind, answers)
     EXPORTS[options.output.suffix].write(learned.automaton, options.output)
