@@ -49,6 +49,9 @@ SLOW = {
     "draw/test_canvas.py": "draws with matplotlib",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
     "experiments/test_boxes.py": "runs a sweep",
+    "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
+        "trains two networks"
+    ),
     "experiments/test_catalogue.py": "reads large data sets",
     "experiments/test_cells.py": "extracts automata of every rank from generated problems",
     "experiments/test_distillation.py": "runs a sweep",

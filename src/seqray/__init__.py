@@ -11,6 +11,11 @@ from seqray.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
+    from seqray.automata.deterministic import (
+        DeterministicAutomaton,
+        deterministic_pfa,
+        separating_word,
+    )
     from seqray.automata.grouping import Grouping, PairMatrices
     from seqray.automata.sampling import Sample
     from seqray.automata.stepper import PredictingStepper, Stepper
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
     from seqray.fidelity.disagreements import disagreements
     from seqray.fidelity.reference import Reference
     from seqray.fidelity.table import Fidelity, FidelityTable
+    from seqray.formats.aalpy_models import from_aalpy, to_aalpy
     from seqray.formats.automaton_arguments import (
         add,
         approximate,
@@ -68,6 +74,10 @@ if TYPE_CHECKING:
         singular_values,
     )
     from seqray.formats.words_file import read_words, write_words
+    from seqray.learning.determinise import Determinised, determinise
+    from seqray.learning.dfa import learn_dfa
+    from seqray.learning.pdfa import learn_pdfa
+    from seqray.learning.result import Learned, LearningEnd
     from seqray.training.loop import train
     from seqray.util.errors import (
         ArgumentError,
@@ -96,12 +106,16 @@ _ROOMS = {
     "BlackBox": "blackbox.protocol",
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
+    "Determinised": "learning.determinise",
+    "DeterministicAutomaton": "automata.deterministic",
     "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
     "FileError": "util.errors",
     "Grouping": "automata.grouping",
     "HankelBlocks": "extraction.hankel.blocks",
+    "Learned": "learning.result",
+    "LearningEnd": "learning.result",
     "MissingExtraError": "util.errors",
     "MissingFileError": "util.errors",
     "MissingMetricError": "util.errors",
@@ -130,6 +144,8 @@ _ROOMS = {
     "compare": "fidelity.compare",
     "data_basis": "extraction.basis",
     "decompose": "extraction.hankel.decomposition",
+    "determinise": "learning.determinise",
+    "deterministic_pfa": "automata.deterministic",
     "disagreements": "fidelity.disagreements",
     "distance": "formats.automaton_arguments",
     "equivalent": "formats.automaton_arguments",
@@ -137,12 +153,15 @@ _ROOMS = {
     "extract": "extraction.extract",
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
+    "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
     "inner_product": "formats.automaton_arguments",
     "keras_box": "blackbox.frameworks.keras",
     "language_model": "blackbox.native.function",
+    "learn_dfa": "learning.dfa",
+    "learn_pdfa": "learning.pdfa",
     "minimise": "formats.automaton_arguments",
     "multiply": "formats.automaton_arguments",
     "name_states": "explain.naming",
@@ -157,8 +176,10 @@ _ROOMS = {
     "save_drawing": "draw.saving",
     "save_run": "extraction.run_folder",
     "scale": "formats.automaton_arguments",
+    "separating_word": "automata.deterministic",
     "shapley_values": "explain.shapley",
     "singular_values": "formats.automaton_arguments",
+    "to_aalpy": "formats.aalpy_models",
     "to_dot": "draw.dot",
     "to_html": "explore.page",
     "to_svg": "draw.svg",
@@ -179,12 +200,16 @@ __all__ = [
     "BlackBox",
     "BlackBoxError",
     "Card",
+    "Determinised",
+    "DeterministicAutomaton",
     "Extraction",
     "Fidelity",
     "FidelityTable",
     "FileError",
     "Grouping",
     "HankelBlocks",
+    "Learned",
+    "LearningEnd",
     "MissingExtraError",
     "MissingFileError",
     "MissingMetricError",
@@ -213,6 +238,8 @@ __all__ = [
     "compare",
     "data_basis",
     "decompose",
+    "determinise",
+    "deterministic_pfa",
     "disagreements",
     "distance",
     "equivalent",
@@ -220,12 +247,15 @@ __all__ = [
     "extract",
     "facts",
     "fill",
+    "from_aalpy",
     "gramians",
     "hf_box",
     "http_box",
     "inner_product",
     "keras_box",
     "language_model",
+    "learn_dfa",
+    "learn_pdfa",
     "minimise",
     "multiply",
     "name_states",
@@ -240,8 +270,10 @@ __all__ = [
     "save_drawing",
     "save_run",
     "scale",
+    "separating_word",
     "shapley_values",
     "singular_values",
+    "to_aalpy",
     "to_dot",
     "to_html",
     "to_svg",

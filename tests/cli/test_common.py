@@ -126,3 +126,8 @@ def test_what_a_person_reads_is_the_chosen_rank_of_a_run_with_copies(folder, run
     assert copied().best_rank() == 2
     assert run(*command, "--rank", "2") == read
     assert copy.startswith("copy.npz: 7 states")
+
+
+def test_a_deterministic_automaton_is_described_as_one():
+    even = seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    assert common.described_size(even) == "2 deterministic states"

@@ -1,11 +1,13 @@
 """Graphs are among the formats that automata are written in."""
 
 from automata import FIGURE_1
+from seqray import DeterministicAutomaton
 from seqray.automata import structured
 from seqray.automata.generators import random_structured
 from seqray.draw.dot import to_dot
 from seqray.draw.exports import EXPORTS
 from seqray.formats import exports
+from seqray.formats.aalpy_dot import to_model_text
 
 
 def test_all_formats_are_offered_and_graphs_have_every_transition(tmp_path):
@@ -21,3 +23,9 @@ def test_the_graph_of_a_structured_automaton_needs_no_dense_matrices(tmp_path, m
     monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
     EXPORTS[".dot"].write(fresh, tmp_path / "wa.dot")
     assert (tmp_path / "wa.dot").read_text("utf-8") == expected
+
+
+def test_an_automaton_that_decides_is_written_as_aalpy_writes_it(tmp_path):
+    even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    EXPORTS[".dot"].write(even, tmp_path / "even.dot")
+    assert (tmp_path / "even.dot").read_text("utf-8") == to_model_text(even)

@@ -435,6 +435,10 @@ class WeightedAutomaton:
 
 def automaton_of(content: AutomatonContent) -> WeightedAutomaton:
     """Return the automaton of a file's content, of the class that it was."""
+    if content.has_outputs:
+        from seqray.automata.deterministic import DeterministicAutomaton  # noqa: PLC0415 - as below
+
+        return DeterministicAutomaton.from_arrays(content.alphabet, content.arrays)
     if content.is_structured:
         from seqray.automata.structured import StructuredAutomaton  # noqa: PLC0415 - it is one
 

@@ -26,6 +26,9 @@ STRUCTURED_ARRAYS = (
     *("emission", "entry", "pair_groups", "pair_symbols", "values"),
 )
 
+OPTIONAL_ARRAYS = "pair_matrices", "outputs", "output_names"
+"""Of structured automata; the outputs are those of deterministic ones."""
+
 
 class AutomatonContent(NamedTuple):
     """An alphabet, and the arrays of an automaton by name.
@@ -35,6 +38,11 @@ class AutomatonContent(NamedTuple):
 
     alphabet: Alphabet
     arrays: Mapping[str, Any]
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether these are the arrays of a deterministic automaton that decides."""
+        return self.arrays.get("outputs") is not None
 
     @property
     def is_structured(self) -> bool:
@@ -91,7 +99,8 @@ def _read(header: Any, arrays: Mapping[str, Any] | NpzArrays) -> AutomatonConten
     parts: dict[str, Any] = {name: arrays[name] for name in names}
     parts["elsewhere"] = arrays.get("elsewhere")
     if kind == STRUCTURED:
-        parts["pair_matrices"] = arrays.get("pair_matrices")
+        for name in OPTIONAL_ARRAYS:
+            parts[name] = arrays.get(name)
     return AutomatonContent(Alphabet(header["alphabet"]), parts)
 
 

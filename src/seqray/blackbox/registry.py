@@ -119,7 +119,8 @@ ADAPTERS = {
     "wa": Adapter(
         "seqray.formats.automaton_file:open_wa",
         "PATH",
-        "a weighted automaton: .json, .npz, the folder of an extraction, or a PAutomaC machine",
+        "an automaton: .json, .npz, the folder of an extraction, a PAutomaC machine, or a .dot "
+        "model of AALpy",
         is_cached=False,
     ),
 }
@@ -129,6 +130,7 @@ KIND_OF_SUFFIX = {
     ".json": "wa",
     ".npz": "wa",
     "_model.txt": "wa",
+    ".dot": "wa",
     ".keras": "keras",
     ".onnx": "onnx",
     ".pt": "torch",
@@ -143,7 +145,7 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     ----------
     spec
         ``kind:where``; `known_black_boxes` lists the kinds. The kind may be left out before a path
-        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz`` or ``_model.txt`` (wa),
+        that ends in ``.safetensors`` (rnn), ``.json``, ``.npz``, ``.dot`` or ``_model.txt`` (wa),
         ``.keras``, ``.onnx`` or ``.pt`` (torch), and before the folder of an extraction (wa).
     options
         Options of its kind, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for each.

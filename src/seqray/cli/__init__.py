@@ -18,6 +18,7 @@ COMMANDS = {
     "train": "Train the paper's recurrent network on a file of words.",
     "check": "Check that a black box fulfils what extraction needs.",
     "extract": "Extract weighted automata from a black box into a run folder.",
+    "learn": "Learn a deterministic automaton (PDFA, DFA, Moore machine) from a black box.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
     "draw": "Draw an automaton as SVG, PNG, PDF or Graphviz dot.",
     "explain": "Explain a word, or say what an automaton does as a whole.",

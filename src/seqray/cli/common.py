@@ -15,6 +15,7 @@ import numpy as np
 from rich.table import Table
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.deterministic import is_deterministic
 from seqray.automata.purpose import Purpose
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Words
@@ -86,6 +87,8 @@ def at_rank(
 
 def described_size(automaton: WeightedAutomaton) -> str:
     """Say how large an automaton is; a structured one is a copy, and its cost is said, too."""
+    if is_deterministic(automaton):
+        return counted(automaton.n_states, "deterministic state")
     states = counted(automaton.n_states, "state")
     if not isinstance(automaton, StructuredAutomaton):
         return states

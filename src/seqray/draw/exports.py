@@ -5,14 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.draw.dot import dot_lines
 from seqray.formats import exports
+from seqray.formats.aalpy_dot import write_model
 from seqray.formats.exports import Export
 from seqray.util.files import writing
 
 
 def write_dot(automaton: WeightedAutomaton, path: Path) -> None:
-    """Write an automaton as Graphviz text, with every transition."""
+    """Write an automaton as Graphviz text, with every transition.
+
+    One that decides is written as the package AALpy writes it; `seqray.open_black_box` reads that.
+    """
+    if isinstance(automaton, DeterministicAutomaton):
+        write_model(automaton, path)
+        return
     with writing(path) as fresh, fresh.open("w", encoding="utf-8") as file:
         file.writelines(dot_lines(automaton, threshold=0))
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
+from seqray.formats.aalpy_dot import read_model
 from seqray.formats.pautomac import read_machine
 from seqray.formats.run_files import COPY_FILES, RunFiles, opened_run
 from seqray.util.errors import ArgumentError, MissingFileError
@@ -19,7 +20,8 @@ def open_wa(path: str | os.PathLike[str], *, purpose: str = Purpose.COPYING) -> 
     Parameters
     ----------
     path
-        A ``.json`` or ``.npz`` file, a run folder, or a machine of PAutomaC.
+        A ``.json`` or ``.npz`` file, a run folder, a machine of PAutomaC, or a ``.dot`` file of the
+        package AALpy (DFA, Moore machine, or stochastic Mealy machine with one input).
     purpose
         Which automaton of a run folder: for ``"copying"`` its largest copy, if it has copies; else,
         and for ``"reading"``, that of the rank chosen there.
@@ -38,6 +40,8 @@ def open_wa(path: str | os.PathLike[str], *, purpose: str = Purpose.COPYING) -> 
     if file.is_dir():
         with opened_run(file) as run:
             return _of_run(run, wanted)
+    if file.suffix == ".dot":
+        return read_model(file)
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.formats.fst import write_fst
 from seqray.formats.pautomac import write_machine
+from seqray.formats.prism import write_prism
 
 
 class Export(NamedTuple):
@@ -27,5 +28,6 @@ EXPORTS = {
     ".json": Export(WeightedAutomaton.save, "seqray's own, exact, as text"),
     ".npz": Export(WeightedAutomaton.save, "seqray's own, exact, as NumPy arrays"),
     ".fst": Export(write_fst, "OpenFst text, with the symbols in a .syms file beside it"),
+    ".prism": Export(write_prism, "a PRISM Markov chain; only for probabilistic automata"),
     ".pautomac": Export(write_machine, "a PAutomaC machine; only for probabilistic automata"),
 }

@@ -123,9 +123,7 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
     T: (state,symbol,state)
       (0,0,0) 1.0
     """
-    moves = automaton.listed()
-    by_symbol = _leaving(automaton, moves)
-    _check_stochastic(automaton, moves, by_symbol.sum(axis=1))
+    moves, by_symbol = stochastic_moves(automaton)
     stays = np.clip(1 - automaton.final, 0, None)[:, None]
     symbols = np.divide(by_symbol, stays, out=np.zeros_like(by_symbol), where=stays > 0)
     with writing(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
@@ -138,6 +136,17 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
         shares = by_state.weights / by_symbol[by_state.origins, by_state.codes]
         keys = by_state.origins, by_state.codes, by_state.targets
         file.writelines(_section("T", *keys, shares))
+
+
+def stochastic_moves(automaton: WeightedAutomaton) -> tuple[Transitions, FloatArray]:
+    """Return the transitions of a stochastic automaton, and what leaves each state by symbol.
+
+    An automaton that is not stochastic is refused.
+    """
+    moves = automaton.listed()
+    by_symbol = _leaving(automaton, moves)
+    _check_stochastic(automaton, moves, by_symbol.sum(axis=1))
+    return moves, by_symbol
 
 
 def _leaving(automaton: WeightedAutomaton, moves: Transitions) -> FloatArray:

@@ -174,3 +174,15 @@ def test_what_a_box_with_states_can_read_is_known_of_the_oracle():
 
 def test_a_box_without_a_limit_reads_any_word():
     assert open_oracle(black_box(Count(), AB)).max_length is None
+
+
+@pytest.mark.parametrize("kind", ["automaton", "stepper"])
+def test_any_box_that_predicts_can_be_queried_by_prefixes(kind):
+    wa = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    box = wa if kind == "automaton" else seqray.clipped(wa)
+    oracle = open_oracle(box, by_words=True)
+    words = oracle.alphabet.words(["abab", "b", "b"])
+    assert oracle.next_symbol(words) == pytest.approx(np.tile([0.5, 0.25, 0.25], (3, 1)))
+    assert oracle.meter.n_queries == 2
+    stepped = open_oracle(box)
+    assert stepped.next_symbol(words) == pytest.approx(np.tile([0.5, 0.25, 0.25], (3, 1)))

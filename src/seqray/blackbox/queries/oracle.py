@@ -178,6 +178,15 @@ class Oracle:
             raise ArgumentError(f"{self.who} does not predict next symbols: use another method")
         return self.stepper
 
+    def next_symbol(self, words: Words) -> FloatArray:
+        """Return what follows each word as a prefix, the end last.
+
+        Where the box is queried about prefixes, nothing but these words is queried.
+        """
+        if isinstance(self.stepper, QueriedPrefixes):
+            return self.stepper.next_symbol(words)
+        return read_each(self.predictor, words, self.predictor.state_next_symbol)
+
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Return the weight of each word, float64, shape ``(n_words,)``; all are finite."""
         words = self.alphabet.words(words)
@@ -283,7 +292,12 @@ def direct_oracle(box: BlackBox | Oracle) -> Oracle:
 
 
 def open_oracle(
-    box: BlackBox, meter: Meter | None = None, *, cache: AnswerStore | None = None, repeat: int = 1
+    box: BlackBox,
+    meter: Meter | None = None,
+    *,
+    cache: AnswerStore | None = None,
+    repeat: int = 1,
+    by_words: bool = False,
 ) -> Oracle:
     """Return an oracle that counts, caches and averages the answers of a box.
 
@@ -298,6 +312,9 @@ def open_oracle(
         oracle is.
     repeat
         How often to send the same query, to answer with the mean.
+    by_words
+        Query any box about words, or prefixes if it predicts: each is one query, also where the
+        box has states or is an automaton. For those who query words that share few prefixes.
 
     Examples
     --------
@@ -310,12 +327,12 @@ def open_oracle(
     meter.repeat = repeat = whole_number("repeat", repeat, 1)
     if isinstance(box, WeightedAutomaton):
         meter.repeat = 1
-        return Oracle(box, meter)
+        return _cached_oracle(_by_words(box), meter, None) if by_words else Oracle(box, meter)
     if cache is not None:
         fingerprint_of(box)  # before anything is sent
     if isinstance(box, QueriedBox | QueriedModel):
         return _cached_oracle(_stoppable(box, meter), meter, cache)
-    if repeat > 1 or not isinstance(box, Stepper):
+    if by_words or repeat > 1 or not isinstance(box, Stepper):
         return _cached_oracle(_by_words(box), meter, cache)
     stepper = guarded(box)
     assert isinstance(stepper, BlackBox)

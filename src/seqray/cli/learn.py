@@ -1,0 +1,284 @@
+"""``seqray learn``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import seqray
+from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton
+from seqray.automata.stepper import predicts
+from seqray.automata.structured import StructuredAutomaton
+from seqray.automata.words import Words
+from seqray.blackbox.protocol import BlackBox
+from seqray.cli.boxes import (
+    box_list,
+    interruptible,
+    open_box,
+    option_option,
+    read_box_words,
+    store_option,
+    store_path,
+)
+from seqray.cli.common import check_output
+from seqray.cli.console import notes, progress_bar
+from seqray.cli.terminal import box_prints_to_stderr
+from seqray.draw.exports import EXPORTS
+from seqray.learning.decisions import decisions_of
+from seqray.learning.dfa import LearningMethod
+from seqray.learning.result import Learned, LearningEnd
+from seqray.learning.session import DEFAULT_MAX_STATES, LearningLimits
+from seqray.util.formatting import counted, significant
+
+DEFAULT_WORDS = {"pdfa": 50, "dfa": 1000, "moore": 1000}
+"""Words to draw in each search, by kind of automaton."""
+
+PROBABILISTIC_FORMATS = ".prism", ".pautomac"
+"""Endings of files that cannot hold an automaton that decides."""
+
+HELP = """Learn a deterministic automaton from a black box.
+
+After every word it is in one state, so it is easy to read. There are three kinds:
+
+\b
+  pdfa    each state has the probabilities of the next symbol; for boxes that predict
+  dfa     each state says yes or no; for boxes of numbers, by --threshold
+  moore   each state has a class; for classifiers
+
+States are distinguished by what follows them. Then words are searched on which box and
+automaton differ, until a search finds none. Not every box has a small deterministic automaton: if
+the states keep growing, a note says so early; `seqray extract` makes a weighted automaton then.
+
+\b
+BOX is one of:
+{boxes}
+
+\b
+Examples:
+  seqray learn demo -o pdfa.json --tolerance 0.05 --min-probability 0.01
+  seqray learn wa:run -o pdfa.json --tolerance 0.05
+  seqray learn python:module:box -o dfa.json --kind dfa --guide run
+  seqray learn http://localhost:8000 -o dfa.dot --kind dfa --words data.txt --budget 10000
+  seqray learn model.dot -o model.json
+Then:
+  seqray evaluate pdfa.json --against BOX
+  seqray draw pdfa.json -o pdfa.svg
+
+Each distinct word is one query, and is cached. At --budget, --time-limit or Ctrl-C the automaton of
+what is known so far is written; twice Ctrl-C stops at once.
+"""
+
+
+@click.command(help=HELP.format(boxes=box_list()))
+@click.argument("box")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"File to write, in the format of its ending: {' '.join(EXPORTS)}.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["auto", "pdfa", "dfa", "moore"]),
+    default="auto",
+    show_default=True,
+    help="auto: moore for a classifier, pdfa where the box predicts next symbols, else dfa.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="pdfa: prefixes are one state if no probability differs by more than this.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    help="pdfa: quantise probabilities into so many equal parts instead.",
+)
+@click.option(
+    "--min-probability",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="pdfa: symbols that are not more probable than this are not followed.",
+)
+@click.option(
+    "--threshold", default=0.5, show_default=True, help="dfa: the least weight that means yes."
+)
+@click.option(
+    "--method",
+    type=click.Choice([each.value for each in LearningMethod]),
+    default=LearningMethod.KV.value,
+    show_default=True,
+    help="dfa, moore: kv and lstar are learners of the package aalpy, one query at a time; tree is "
+    "seqray's own, in batches.",
+)
+@click.option(
+    "--guide",
+    metavar="RUN|WA",
+    help="dfa, moore: a weighted automaton near to the box; where it disagrees, the box is queried "
+    "first.",
+)
+@click.option(
+    "--words",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of words in which counterexamples are searched, too.",
+)
+@click.option(
+    "--draw",
+    "n_words",
+    type=click.IntRange(1),
+    metavar="WORDS",
+    help="Words to draw in each search for counterexamples.  [default: 50; 1000 for dfa, moore]",
+)
+@click.option("--max-states", type=click.IntRange(1), default=DEFAULT_MAX_STATES, show_default=True)
+@click.option("--max-length", type=click.IntRange(1), help="Longest word that is drawn.")
+@click.option("--budget", type=click.IntRange(1), metavar="QUERIES", help="Most words to query.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop querying after this time.",
+)
+@store_option
+@option_option
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+def command(**options: Any) -> None:
+    """Learn."""
+    _learn(LearnOptions(**options))
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """The arguments and options of the command, as click read them."""
+
+    box: str
+    output: Path
+    kind: str
+    tolerance: float
+    partitions: int | None
+    min_probability: float
+    threshold: float
+    method: str
+    guide: str | None
+    words: Path | None
+    n_words: int | None
+    max_states: int
+    max_length: int | None
+    budget: int | None
+    time_limit: float | None
+    store: str | None
+    options: tuple[str, ...]
+    seed: int
+
+    def chosen_kind(self, box: BlackBox) -> str:
+        """Return the kind of automaton, and refuse one that the box cannot have."""
+        decisions = decisions_of(box)
+        is_moore = decisions.threshold is None and decisions.names != DECISIONS
+        natural = "moore" if is_moore else "pdfa" if predicts(box) else "dfa"
+        if self.kind == "auto":
+            return natural
+        if "moore" in (self.kind, natural) and self.kind != natural:
+            raise click.BadParameter(
+                f"{self.kind} does not fit this box: expected {natural}, or leave it out",
+                param_hint="--kind",
+            )
+        return self.kind
+
+
+def _learn(options: LearnOptions) -> None:
+    """Learn, write the automaton, and print what came of it."""
+    check_output(options.output, EXPORTS, "--output")
+    box = open_box(options.box, options.options)
+    kind = options.chosen_kind(box)
+    if kind != "pdfa" and options.output.suffix in PROBABILISTIC_FORMATS:
+        raise click.BadParameter(
+            f"{options.output.suffix} is only for probabilistic automata, and a {kind} is none: "
+            "choose .json or .dot",
+            param_hint="--output",
+        )
+    answers = store_path(options.box, box, options.store)
+    learned = _learned(options, box, kind, answers)
+    EXPORTS[options.output.suffix].write(learned.automaton, options.output)
+    _show(options, learned)
+    if answers is not None:
+        click.echo(f"The answers are cached in {answers}.")
+    if learned.end is LearningEnd.INTERRUPTED:
+        click.get_current_context().exit(130)
+
+
+def _learned(
+    options: LearnOptions, box: BlackBox, kind: str, answers: Path | None
+) -> Learned[StructuredAutomaton] | Learned[DeterministicAutomaton]:
+    """Query the box, with a progress bar, until no counterexample is left, or Ctrl-C."""
+    words: Words | list[str] = []
+    if options.words is not None:
+        words = read_box_words(options.words, box, None)
+    n_words = options.n_words or DEFAULT_WORDS[kind]
+    with (
+        notes(),
+        interruptible() as stop,
+        box_prints_to_stderr(),
+        progress_bar("querying the box") as progress,
+    ):
+        limits = LearningLimits(
+            max_states=options.max_states,
+            budget=options.budget,
+            time_limit=options.time_limit,
+            stop=stop,
+            store=answers,
+            max_length=options.max_length,
+            seed=options.seed,
+            progress=progress,
+        )
+        if kind == "pdfa":
+            return seqray.learn_pdfa(
+                box,
+                tolerance=options.tolerance,
+                partitions=options.partitions,
+                min_probability=options.min_probability,
+                words=words,
+                n_words=n_words,
+                **limits,
+            )
+        return seqray.learn_dfa(
+            box,
+            threshold=options.threshold,
+            method=options.method,
+            guide=options.guide,
+            words=words,
+            n_words=n_words,
+            **limits,
+        )
+
+
+def _show(
+    options: LearnOptions, learned: Learned[StructuredAutomaton] | Learned[DeterministicAutomaton]
+) -> None:
+    """Print the size of the automaton, what it cost, and how sure it is."""
+    n_states = counted(learned.automaton.n_states, "state")
+    click.echo(
+        f"{options.output}: {n_states}, learnt from {learned.n_queries:,} queries, of which "
+        f"{learned.n_search_queries:,} searched for counterexamples "
+        f"in {counted(learned.n_searches, 'round')}."
+    )
+    is_deciding = isinstance(learned.automaton, DeterministicAutomaton)
+    what = "share of these words that is decided otherwise" if is_deciding else "largest difference"
+    click.echo(
+        f"On all words that were queried: {what} {significant(learned.largest_distance, 3)}."
+    )
+    prefix = "Complete" if learned.is_complete else "Not complete"
+    click.echo(f"{prefix}: {learned.end.value}.")
+    is_quantised = is_deciding or options.partitions is not None
+    if learned.is_complete and not is_quantised and learned.largest_distance > options.tolerance:
+        click.echo(
+            "The largest difference is above the tolerance: it builds up in small steps, so that "
+            "no state can be split. A smaller tolerance makes more states."
+        )
+    if not learned.is_complete:
+        click.echo("The automaton is what is known so far; raise the limit to learn more.")

@@ -1,0 +1,239 @@
+"""Graphviz files of the package AALpy: DFA, Moore machines, stochastic Mealy machines.
+
+They are read line by line; nothing in them is run, and AALpy is not needed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from seqray.automata.deterministic import (
+    DECISIONS,
+    DeterministicAutomaton,
+    deterministic_pfa,
+)
+from seqray.automata.structured import StructuredAutomaton
+from seqray.automata.words import Alphabet, Symbol
+from seqray.util.arrays import IntArray
+from seqray.util.errors import FileError, SymbolError
+from seqray.util.files import read_bytes, reading, writing
+
+START = "__start0"
+"""The node whose edge leads to the start state."""
+
+END = "end"
+"""The output of a stochastic Mealy machine that ends the word."""
+
+EDGE = re.compile(r'"?(\w+)"?\s*->\s*"?(\w+)"?\s*(?:\[(.*)\])?\s*;?')
+NODE = re.compile(r'"?(\w+)"?\s*\[(.*)\]\s*;?')
+ATTRIBUTE = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,\s\]]+))')
+STOCHASTIC = re.compile(r"(.+)/(.+):([-+.\deE]+)")
+
+
+def write_model(automaton: DeterministicAutomaton, path: Path) -> None:
+    """Write a DFA or Moore machine as AALpy does; symbols and outputs become text."""
+    with writing(path) as fresh:
+        fresh.write_text(to_model_text(automaton), "utf-8")
+
+
+def to_model_text(automaton: DeterministicAutomaton) -> str:
+    """Return a DFA or Moore machine as a Graphviz file of AALpy.
+
+    Examples
+    --------
+    >>> even = DeterministicAutomaton("a", [[1], [0]], [1, 0])
+    >>> print(to_model_text(even))
+    digraph automaton {
+    s0 [label="s0", shape=doublecircle];
+    s1 [label="s1"];
+    s0 -> s1 [label="a"];
+    s1 -> s0 [label="a"];
+    __start0 [label="", shape=none];
+    __start0 -> s0 [label=""];
+    }
+    """
+    symbols = [_text(symbol) for symbol in automaton.alphabet]
+    Alphabet(symbols)  # refuses symbols that become the same text
+    lines = ["digraph automaton {"]
+    for state, number in enumerate(automaton.outputs.tolist()):
+        label, style = f"s{state}", ", shape=doublecircle" if number else ""
+        if not automaton.is_dfa:
+            label += f"|{_text(automaton.output_names[number])}"
+            style = ", shape=record, style=rounded"
+        lines.append(f's{state} [label="{label}"{style}];')
+    for state, targets in enumerate(automaton.next_state.tolist()):
+        for symbol, target in zip(symbols, targets, strict=True):
+            lines.append(f's{state} -> s{target} [label="{symbol}"];')
+    lines.append(f'{START} [label="", shape=none];')
+    lines.append(f'{START} -> s{automaton.start_state} [label=""];')
+    return "\n".join([*lines, "}"])
+
+
+def _text(symbol: Symbol) -> str:
+    text = str(symbol)
+    if not text or any(sign in text for sign in '"\\|{}\n\r'):
+        raise SymbolError(
+            f"{text!r} cannot be written to a Graphviz file of AALpy: expected text without "
+            "quotes, \\, |, braces or line ends; rename it first"
+        )
+    return text
+
+
+@dataclass
+class GraphText:
+    """What the lines of a Graphviz file say."""
+
+    nodes: dict[str, dict[str, str]] = field(default_factory=dict)
+    edges: list[tuple[str, str, str]] = field(default_factory=list)  # from, to, label
+    start: str = ""
+
+
+def read_model(path: Path) -> StructuredAutomaton:
+    """Read a model from a Graphviz file that AALpy wrote.
+
+    A DFA and a Moore machine become a `DeterministicAutomaton`; a stochastic Mealy machine with one
+    input and the output ``end`` becomes a PDFA. Labels that are whole numbers become numbers, as in
+    AALpy.
+    """
+    data = read_bytes(path)
+    with reading(path, "a Graphviz file of AALpy"):
+        return from_model_text(data.decode())
+
+
+def from_model_text(text: str) -> StructuredAutomaton:
+    """Return the model of a Graphviz file's text; see `read_model`.
+
+    >>> even = DeterministicAutomaton("a", [[1], [0]], [1, 0])
+    >>> from_model_text(to_model_text(even)).allclose(even)
+    True
+    """
+    graph = _parsed(text)
+    if all(STOCHASTIC.fullmatch(label) for _, _, label in graph.edges):
+        return _stochastic(graph)
+    return _machine(graph)
+
+
+def _parsed(text: str) -> GraphText:
+    graph = GraphText()
+    for line in text.splitlines():
+        stripped = line.strip()
+        if match := EDGE.fullmatch(stripped):
+            origin, target, attributes = match[1], match[2], _attributes(match[3] or "")
+            if origin == START:
+                graph.start = target
+            else:
+                graph.edges.append((origin, target, attributes.get("label", "")))
+        elif (match := NODE.fullmatch(stripped)) and match[1] not in (
+            START,
+            "node",
+            "edge",
+            "graph",
+        ):
+            graph.nodes[match[1]] = _attributes(match[2])
+    if graph.start not in graph.nodes:
+        raise FileError(f"no start state: expected a line '{START} -> STATE', and that state")
+    for origin, target, _ in graph.edges:
+        for name in (origin, target):
+            if name not in graph.nodes:
+                raise FileError(f"state {name!r} has a transition, but no line of its own")
+    if not graph.edges:
+        raise FileError("there is no transition: expected one for each state and symbol")
+    return graph
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {match[1]: match[2] if match[2] is not None else match[3] for match in _matches(text)}
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    return ATTRIBUTE.finditer(text)
+
+
+def _number_or_text(label: str) -> Symbol:
+    return int(label) if label.isdecimal() else label
+
+
+def _machine(graph: GraphText) -> DeterministicAutomaton:
+    symbols = Alphabet(dict.fromkeys(_number_or_text(label) for _, _, label in graph.edges))
+    place = {name: at for at, name in enumerate(graph.nodes)}
+    table = np.full((len(place), len(symbols)), -1)
+    for origin, target, label in graph.edges:
+        at = place[origin], symbols.codes[_number_or_text(label)]
+        if table[at] >= 0:
+            raise FileError(f"state {origin!r} has two transitions for {label!r}: expected one")
+        table[at] = place[target]
+    _check_complete(table, graph, symbols)
+    numbers, names = _outputs(graph)
+    return DeterministicAutomaton(symbols, table, numbers, names, place[graph.start])
+
+
+def _check_complete(table: IntArray, graph: GraphText, symbols: Alphabet) -> None:
+    if (table < 0).any():
+        state, code = np.argwhere(table < 0)[0].tolist()
+        raise FileError(
+            f"state {list(graph.nodes)[state]!r} has no transition for {symbols.symbols[code]!r}: "
+            "expected one for each symbol; Mealy machines cannot be read"
+        )
+
+
+def _outputs(graph: GraphText) -> tuple[list[int], tuple[str, ...]]:
+    """Return the output of each state as a number, and the names of the outputs."""
+    labels = [attributes.get("label", "") for attributes in graph.nodes.values()]
+    if any("|" in label for label in labels):
+        texts = [label.strip("{}").partition("|")[2].strip() for label in labels]
+        names = tuple(dict.fromkeys(texts))
+        return [names.index(text) for text in texts], names
+    shapes = [attributes.get("shape", "") for attributes in graph.nodes.values()]
+    return [int(shape == "doublecircle") for shape in shapes], DECISIONS
+
+
+def _stochastic(graph: GraphText) -> StructuredAutomaton:
+    """Return a stochastic Mealy machine with one input as a PDFA."""
+    moves = [(origin, target, *_move(label)) for origin, target, label in graph.edges]
+    inputs = {each[2] for each in moves}
+    if len(inputs) > 1:
+        raise FileError(f"expected a machine with one input, got {len(inputs)}: {sorted(inputs)}")
+    sinks = {target for _, target, _, output, _ in moves if output == END}
+    if not sinks:
+        raise FileError(f"no transition has the output {END!r}: expected one where words end")
+    states = {name: at for at, name in enumerate(n for n in graph.nodes if n not in sinks)}
+    used = [each for each in moves if each[0] in states]
+    outputs = (_number_or_text(each[3]) for each in used if each[3] != END)
+    symbols = Alphabet(dict.fromkeys(outputs))
+    return _filled(used, states, symbols, graph.start)
+
+
+def _move(label: str) -> tuple[str, str, float]:
+    match = STOCHASTIC.fullmatch(label)
+    assert match is not None
+    try:
+        probability = float(match[3])
+    except ValueError:
+        probability = math.nan
+    if not 0 <= probability <= 1:
+        raise FileError(f"transition {label!r}: expected a probability after the colon")
+    return match[1], match[2], probability
+
+
+def _filled(
+    moves: list[tuple[str, str, str, str, float]],
+    states: Mapping[str, int],
+    symbols: Alphabet,
+    start: str,
+) -> StructuredAutomaton:
+    table = np.tile(np.arange(len(states))[:, None], (1, len(symbols)))
+    rows = np.zeros((len(states), len(symbols) + 1))
+    for origin, target, _, output, probability in moves:
+        code = -1 if output == END else symbols.codes[_number_or_text(output)]
+        if rows[states[origin], code]:
+            raise FileError(f"state {origin!r} has two transitions with output {output!r}")
+        rows[states[origin], code] = probability
+        if output != END:
+            table[states[origin], code] = states[target]
+    return deterministic_pfa(symbols, table, rows, states[start])

@@ -1,0 +1,1 @@
+"""Deterministic automata by active learning: from boxes that predict or decide."""

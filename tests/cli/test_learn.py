@@ -1,0 +1,128 @@
+"""``seqray learn``."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import seqray
+from deterministic_cases import random_pdfa
+from seqray import DeterministicAutomaton, WeightedAutomaton
+
+MODULE = """
+import numpy as np
+import seqray
+
+threes = seqray.black_box(lambda words: [word.count("a") % 3 == 0 for word in words], "ab")
+
+class Thirds:
+    alphabet = seqray.Alphabet("ab")
+    classes = ("x", "y", "z")
+    def weights(self, words):
+        return self.scores(words).argmax(axis=1)
+    def scores(self, words):
+        return np.eye(3)[[word.count("a") % 3 for word in words]]
+
+thirds = Thirds()
+"""
+
+
+@pytest.fixture
+def prefix():
+    return ("learn",)
+
+
+@pytest.fixture
+def boxes(folder, monkeypatch):
+    monkeypatch.delitem(sys.modules, "deciding", raising=False)
+    (folder / "deciding.py").write_text(MODULE)
+    yield folder
+    sys.modules.pop("deciding", None)
+
+
+def test_a_pdfa_is_learnt_where_the_box_predicts(folder, run):
+    machine = random_pdfa(8, 2, 0)
+    machine.save("pdfa-box.json")
+    out = run("pdfa-box.json", "-o", "pdfa.json", "--tolerance", "0.001")
+    learned = WeightedAutomaton.load("pdfa.json")
+    assert f"pdfa.json: {learned.n_states} states, learnt from" in out
+    assert "Complete: the last search found no word that splits another state." in out
+    words = machine.sample(100, seed=0).words
+    assert np.allclose(learned.next_symbol(words), machine.next_symbol(words))
+
+
+@pytest.mark.parametrize("method", ["kv", "lstar", "tree"])
+def test_a_dfa_is_learnt_of_a_box_of_numbers(boxes, run, method):
+    out = run("python:deciding:threes", "-o", "dfa.json", "--method", method)
+    assert "3 states" in out
+    assert "decided otherwise 0" in out
+    assert WeightedAutomaton.load("dfa.json").decide(["aaa", "a"]) == ["yes", "no"]
+
+
+def test_a_moore_machine_is_learnt_of_a_classifier(boxes, run):
+    run("python:deciding:thirds", "-o", "moore.dot")
+    again = seqray.open_black_box("moore.dot")
+    assert isinstance(again, DeterministicAutomaton)
+    assert again.decide(["aa"]) == ["z"]
+
+
+def test_words_and_a_guide_are_searched(boxes, run):
+    (boxes / "data.txt").write_text("a a a b\nb\n")
+    DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [1, 0, 0]).save("guide.json")
+    options = ("--words", "data.txt", "--guide", "guide.json", "--draw", "50", "--method", "tree")
+    run("python:deciding:threes", "-o", "dfa.npz", "--threshold", "0.7", *options)
+    assert WeightedAutomaton.load("dfa.npz").n_states == 3
+
+
+def test_a_limit_writes_what_is_known(folder, run):
+    out = run("demo", "-o", "pdfa.json", "--budget", "30")
+    assert "Not complete: the budget of queries is used up." in out
+    assert WeightedAutomaton.load("pdfa.json").n_states > 1
+
+
+def test_a_classifier_has_classes_and_others_have_none(boxes, fails):
+    assert "expected moore" in fails(2, "python:deciding:thirds", "-o", "a.json", "--kind", "dfa")
+    assert "expected dfa" in fails(2, "python:deciding:threes", "-o", "a.json", "--kind", "moore")
+    message = fails(2, "python:deciding:threes", "-o", "a.json", "--kind", "pdfa")
+    assert "does not predict next symbols" in message
+
+
+def test_a_dfa_is_learnt_of_a_dfa(folder, run):
+    DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [1, 0, 0]).save("box.json")
+    for kind in ("auto", "dfa"):
+        assert "3 states" in run("box.json", "-o", "dfa.dot", "--kind", kind)
+
+
+def test_a_difference_above_the_tolerance_is_explained(folder, run):
+    out = run("demo", "-o", "a.json", "--tolerance", "0.02", "--min-probability", "0.01")
+    assert ("builds up in small steps" in out) == (
+        float(out.split("largest difference ")[1].split()[0].rstrip(".")) > 0.02
+    )
+    assert "small steps" not in run("demo", "-o", "a.json", "--partitions", "1")
+
+
+def test_a_format_that_cannot_hold_the_automaton_is_refused_before_any_query(boxes, fails, run):
+    message = fails(2, "python:deciding:threes", "-o", "dfa.prism")
+    assert ".prism is only for probabilistic automata, and a dfa is none" in message
+    run("demo", "-o", "pdfa.prism", "--tolerance", "0.05", "--min-probability", "0.01")
+    assert (boxes / "pdfa.prism").read_text().startswith("dtmc")
+
+
+def test_an_unknown_ending_is_refused(folder, fails):
+    assert "ends in none of" in fails(2, "demo", "-o", "a.txt")
+
+
+def test_ctrl_c_writes_what_is_known_and_exits_with_130(folder, fails, monkeypatch):
+    monkeypatch.setattr(seqray, "learn_pdfa", interrupted(seqray.learn_pdfa))
+    fails(130, "demo", "-o", "pdfa.json")
+    assert WeightedAutomaton.load("pdfa.json").n_states >= 1
+
+
+def interrupted(learn):
+    """Return a learner that is interrupted by its progress."""
+
+    def call(box, **options):
+        options["progress"] = lambda done, total: options["stop"].set()
+        return learn(box, **options)
+
+    return call

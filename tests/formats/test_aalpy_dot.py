@@ -1,0 +1,128 @@
+"""Graphviz files of AALpy as automata and boxes."""
+
+import re
+
+import numpy as np
+import pytest
+
+import seqray
+from deterministic_cases import random_pdfa, same_predictions
+from seqray import DeterministicAutomaton, FileError, SymbolError, to_aalpy
+from seqray.formats.aalpy_dot import from_model_text, read_model, to_model_text, write_model
+
+EVEN = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+THIRDS = DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [0, 1, 2], ["x", "y", "z"])
+
+DFA = to_model_text(EVEN)
+
+
+@pytest.mark.parametrize("automaton", [EVEN, THIRDS])
+def test_what_is_written_comes_back(automaton, tmp_path):
+    write_model(automaton, tmp_path / "model.dot")
+    assert read_model(tmp_path / "model.dot").allclose(automaton)
+    assert seqray.open_black_box(tmp_path / "model.dot").allclose(automaton)
+
+
+@pytest.mark.parametrize(("automaton", "kind"), [(EVEN, "dfa"), (THIRDS, "moore")])
+def test_files_go_to_aalpy_and_back(automaton, kind, tmp_path, capsys):
+    handler = pytest.importorskip("aalpy.utils.FileHandler")
+    write_model(automaton, tmp_path / "ours.dot")
+    model = handler.load_automaton_from_file(tmp_path / "ours.dot", kind)
+    assert seqray.from_aalpy(model).allclose(automaton)
+    handler.save_automaton_to_file(model, tmp_path / "theirs")
+    capsys.readouterr()
+    assert read_model(tmp_path / "theirs.dot").allclose(automaton)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stochastic_mealy_machine_is_a_pdfa(seed, tmp_path, capsys):
+    handler = pytest.importorskip("aalpy.utils.FileHandler")
+    machine = random_pdfa(6, 2, seed)
+    handler.save_automaton_to_file(to_aalpy(machine), tmp_path / "smm")
+    capsys.readouterr()
+    again = read_model(tmp_path / "smm.dot")
+    order = [machine.alphabet.symbols.index(symbol) for symbol in again.alphabet]
+    assert order == [0, 1]
+    assert same_predictions(machine, again)
+
+
+def test_whole_numbers_become_numbers():
+    model = from_model_text(to_model_text(DeterministicAutomaton("01", [[0, 0]], [1])))
+    assert model.alphabet.symbols == (0, 1)
+
+
+def test_graphviz_lines_that_are_no_states_are_skipped():
+    text = DFA.replace("{\n", "{\n  graph [rankdir=LR];\n  node [shape=circle];\n// a comment\n", 1)
+    assert from_model_text(text).allclose(EVEN)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("__start0 -> s0", "__start0 -> s7"), "no start state"),
+        (lambda text: text.replace('s1 [label="s1"];\n', ""), "state 's1' has a transition, but"),
+        (lambda text: re.sub(r"s\d -> .*\n", "", text), "there is no transition"),
+        (lambda text: text.replace('s1 -> s1 [label="b"];\n', ""), "no transition for 'b'"),
+        (lambda text: text.replace('[label="b"]', '[label="a"]'), "two transitions for 'a'"),
+    ],
+)
+def test_damaged_models_are_refused(change, message):
+    with pytest.raises(FileError, match=message):
+        from_model_text(change(DFA))
+
+
+SMM = """digraph smm {
+s0 [label="s0"];
+end [label="end"];
+s0 -> s0 [label="next/a:0.5"];
+s0 -> end [label="next/end:0.5"];
+end -> end [label="next/end:1.0"];
+__start0 -> s0 [label=""];
+}"""
+
+
+def test_a_coin_is_read():
+    coin = from_model_text(SMM)
+    assert coin.weights(["", "a", "aa"]).tolist() == [0.5, 0.25, 0.125]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("next/a:0.5", "other/a:0.5", "expected a machine with one input, got 2"),
+        ("next/a:0.5", "next/a:1.5", "expected a probability after the colon"),
+        ("next/a:0.5", "next/a:1e", "expected a probability after the colon"),
+        ("/end:", "/stop:", "no transition has the output 'end'"),
+        (
+            's0 -> s0 [label="next/a:0.5"];',
+            's0 -> s0 [label="next/a:0.2"];\n' * 2,
+            "two transitions",
+        ),
+    ],
+)
+def test_stochastic_machines_that_are_no_pdfa_are_refused(old, new, message):
+    with pytest.raises(FileError, match=message):
+        from_model_text(SMM.replace(old, new))
+
+
+def test_a_file_with_names_the_file(tmp_path):
+    (tmp_path / "bad.dot").write_text("digraph {}")
+    with pytest.raises(FileError, match=r"bad\.dot"):
+        read_model(tmp_path / "bad.dot")
+
+
+@pytest.mark.parametrize("symbol", ['"', "a|b", "a\nb"])
+def test_symbols_that_a_file_cannot_hold_are_refused(symbol):
+    with pytest.raises(SymbolError, match="rename it first"):
+        to_model_text(DeterministicAutomaton([symbol], [[0]], [1]))
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    text = DFA.replace('"a"', "\"__import__('os')\"")
+    assert "__import__('os')" in from_model_text(text).alphabet.symbols
+
+
+def test_a_random_machine_comes_back():
+    rng = np.random.default_rng(0)
+    dfa = DeterministicAutomaton("abc", rng.integers(0, 20, (20, 3)), rng.integers(0, 2, 20))
+    assert from_model_text(to_model_text(dfa)).allclose(dfa)

@@ -1,0 +1,61 @@
+"""Automata as objects of AALpy, and back."""
+
+import pytest
+
+import seqray
+from deterministic_cases import all_words, random_pdfa
+from seqray import ArgumentError, DeterministicAutomaton, from_aalpy, to_aalpy
+from seqray.formats.aalpy_models import load_aalpy
+
+aalpy = pytest.importorskip("aalpy.automata")
+
+EVEN = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+THIRDS = DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [0, 1, 2], ["x", "y", "z"])
+
+
+@pytest.mark.parametrize("automaton", [EVEN, THIRDS])
+def test_models_decide_as_the_automaton_and_come_back(automaton):
+    model = to_aalpy(automaton)
+    for word in all_words("ab", 4)[1:]:
+        output = model.execute_sequence(model.initial_state, word)[-1]
+        expected = automaton.decide([word])[0]
+        assert output == (expected == "yes" if automaton.is_dfa else expected)
+    assert from_aalpy(model).allclose(automaton)
+    assert model.states[1].prefix == ("a",)
+
+
+def test_letters_may_be_codes_and_outputs_numbers():
+    by_code = DeterministicAutomaton([0, 1], THIRDS.next_state, THIRDS.outputs, ["0", "1", "2"])
+    model = to_aalpy(by_code)
+    assert from_aalpy(model, "ab", ["x", "y", "z"]).allclose(THIRDS)
+    assert from_aalpy(to_aalpy(EVEN), "ba").next_state.tolist() == [[0, 1], [1, 0]]
+
+
+def test_a_pdfa_is_a_stochastic_mealy_machine_with_one_input():
+    machine = random_pdfa(6, 2, 0, zeros=0.2)
+    model = to_aalpy(machine)
+    for q, state in enumerate(model.states[:-1]):
+        (moves,) = state.transitions.values()
+        emitted = {output: probability for _, output, probability in moves}
+        row = machine.emission[q].tolist()
+        assert [emitted.get(each, 0.0) for each in (0, 1, "end")] == row
+        for target, output, _ in moves:
+            if output != "end":
+                assert model.states.index(target) == machine.next_group[q, output]
+
+
+def test_what_is_not_deterministic_is_refused():
+    with pytest.raises(ArgumentError, match=r"make it one with seqray\.determinise"):
+        to_aalpy(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+
+
+def test_a_model_with_missing_transitions_is_refused():
+    model = to_aalpy(EVEN)
+    del model.states[1].transitions["b"]
+    with pytest.raises(ArgumentError, match="state 's1' has no transition for 'b'"):
+        from_aalpy(model)
+
+
+def test_a_module_that_is_not_there_is_named():
+    with pytest.raises(seqray.MissingExtraError, match="no_such"):
+        load_aalpy("aalpy.no_such")

@@ -1,0 +1,161 @@
+"""DFA and Moore machines from boxes that decide."""
+
+import builtins
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import seqray
+from deterministic_cases import TOMITA, TOMITA_SIZES, all_words, decider
+from seqray import Alphabet, ArgumentError, LearningEnd, learn_dfa, separating_word
+
+METHODS = ["kv", "lstar", "tree"]
+
+
+class Thirds:
+    """A classifier: the number of a's modulo 3."""
+
+    alphabet = Alphabet("ab")
+    classes = ("x", "y", "z")
+
+    def scores(self, words):
+        return np.eye(3)[[word.count("a") % 3 for word in words]]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("number", TOMITA)
+def test_tomita_languages_come_back_minimal(number, method):
+    accepts = TOMITA[number]
+    learned = learn_dfa(decider(accepts), method=method)
+    assert learned.end is LearningEnd.COMPLETE
+    assert learned.automaton.n_states == TOMITA_SIZES[number]
+    words = all_words("01", 10)
+    assert learned.automaton.weights(words).tolist() == [float(accepts(word)) for word in words]
+    assert learned.largest_distance == 0
+    assert 0 < learned.n_search_queries <= learned.n_queries
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_classifier_gives_a_moore_machine_of_its_classes(method):
+    learned = learn_dfa(Thirds(), method=method)
+    assert learned.automaton.output_names == ("x", "y", "z")
+    assert learned.automaton.decide(["b", "ab", "aab"]) == ["x", "y", "z"]
+    assert learned.automaton.n_states == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_there_may_be_more_symbols_than_decisions(method):
+    box = decider(lambda word: word.count("a") % 3 == word.count("b") % 2, "abcd")
+    learned = learn_dfa(box, method=method)
+    assert learned.automaton.n_states == 6
+    words = all_words("abcd", 5)
+    assert learned.automaton.weights(words).tolist() == box.weights(words).tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_learn_the_same_automaton(method):
+    def accepts(word):
+        return int(word or "0", 2) % 7 == 3
+
+    learned = learn_dfa(decider(accepts), method=method)
+    own = learn_dfa(decider(accepts), method="tree")
+    assert separating_word(learned.automaton, own.automaton) is None
+    assert learned.automaton.allclose(own.automaton)  # minimal, in the same order
+    assert [len(word) for word in learned.access_words] == sorted(map(len, own.access_words))
+
+
+def test_the_threshold_decides():
+    box = seqray.black_box(lambda words: [word.count("a") / 10 for word in words], "ab")
+    assert learn_dfa(box, method="tree").automaton.n_states == 6
+    assert learn_dfa(box, method="tree", threshold=0.2).automaton.n_states == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_guide_leads_to_rare_words(method):
+    def accepts(word):
+        return word == "0110100110"
+
+    n = 10
+    transitions = np.zeros((2, n + 1, n + 1))
+    for at, sign in enumerate("0110100110"):
+        transitions[int(sign), at, at + 1] = 1
+    guide = seqray.WeightedAutomaton("01", np.eye(n + 1)[0], transitions, np.eye(n + 1)[n])
+    without = learn_dfa(decider(accepts), method=method, n_words=50)
+    learned = learn_dfa(decider(accepts), method=method, n_words=50, guide=guide)
+    assert without.automaton.n_states == 1
+    assert learned.automaton.n_states == n + 2
+    given = learn_dfa(decider(accepts), method=method, n_words=50, words=["0110100110"])
+    assert given.automaton.n_states == n + 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", [1, 3, 30])
+def test_a_budget_leaves_an_automaton(method, budget):
+    learned = learn_dfa(decider(TOMITA[3]), method=method, budget=budget)
+    assert learned.end is LearningEnd.BUDGET
+    assert learned.n_queries <= budget
+    assert learned.automaton.decide(["0"]) in (["no"], ["yes"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupt_before_the_first_answer_leaves_nothing(method):
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(seqray.Stopped):
+        learn_dfa(decider(TOMITA[3]), method=method, stop=stop)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_most_states_end_learning(method):
+    learned = learn_dfa(decider(lambda word: len(word) % 20 == 0), method=method, max_states=5)
+    assert learned.end is LearningEnd.MAX_STATES
+    assert learned.automaton.n_states <= 5
+
+
+def test_a_box_with_short_words_is_not_queried_about_longer_ones():
+    def short(words):
+        assert max(map(len, words)) <= 6
+        return [word.count("a") % 2 for word in words]
+
+    box = seqray.black_box(short, "ab", max_length=6)
+    assert learn_dfa(box, method="tree").automaton.n_states == 2
+
+
+def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *arguments, **options):
+        if name.partition(".")[0] == "aalpy":
+            raise ImportError("no aalpy here")
+        return real(name, *arguments, **options)
+
+    for name in [each for each in sys.modules if each.partition(".")[0] == "aalpy"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(seqray.MissingExtraError, match=r"needs the package aalpy.*\[aalpy\]"):
+        learn_dfa(decider(TOMITA[1]))
+    assert learn_dfa(decider(TOMITA[1]), method="tree").automaton.n_states == 2
+
+
+def test_senseless_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="method: expected one of kv, lstar, tree, got 'x'"):
+        learn_dfa(decider(TOMITA[1]), method="x")
+    guide = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    with pytest.raises(ArgumentError, match="guide: expected an automaton over"):
+        learn_dfa(decider(TOMITA[1]), method="tree", guide=guide)
+
+
+@pytest.mark.parametrize("name", ["tomita 3", "tomita 5"])
+def test_trained_networks_come_back_as_the_minimal_dfa_of_their_language(name):
+    pytest.importorskip("torch")
+    from deciding_networks import LANGUAGES, box_of, exact_dfa, trained  # noqa: PLC0415 - torch
+
+    dfa = exact_dfa(name)
+    box = box_of(trained(dfa), LANGUAGES[name][0])
+    words = dfa.alphabet.words(all_words("01", 10))
+    assert ((box.weights(words) >= 0.5) == dfa.weights(words)).all(), "the network is not exact"
+    learned = learn_dfa(box)
+    assert separating_word(learned.automaton, dfa) is None
+    assert learned.automaton.allclose(dfa)
