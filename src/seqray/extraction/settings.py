@@ -219,7 +219,7 @@ class StructuredSettings:
     max_batches: int = 120
     min_batches: int = 8
     n_checks: int = 5
-    max_rise: float = 1.1
+    max_rise: float = 5.0
 
     def within_cost(self, max_cost: int | None) -> StructuredSettings:
         """Return the settings with the sizes of copies that read a symbol at a cost.
