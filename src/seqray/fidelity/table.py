@@ -85,9 +85,9 @@ class Fidelity(Mapping[str, float]):
     def score(self) -> float:
         """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
-        It follows the objective. ``weights``: 1 less ``relative_error``, which is the root of the
-        mean squared error, relative to the box. ``log``: ``weight_agreement``; 0.9 means that
-        weights are off by a tenth on average.
+        It follows the objective. ``decisions``, of classifiers: ``agreement``. ``weights``: 1 less
+        ``relative_error``, which is the root of the mean squared error, relative to the box.
+        ``log``: ``weight_agreement``; 0.9 means that weights are off by a tenth on average.
         ``next``, where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power
         of minus ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were
         searched for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved
@@ -98,9 +98,11 @@ class Fidelity(Mapping[str, float]):
         >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
         0.5
         >>> metrics = {"kl_per_symbol": 1.0, "relative_error": 0.25, "weight_agreement": 0.6}
-        >>> [Fidelity(metrics, 2, 9, objective=each).score for each in Objective]
+        >>> [Fidelity(metrics, 2, 9, objective=each).score for each in list(Objective)[:3]]
         [0.5, 0.75, 0.6]
         """
+        if self.chosen_by is Objective.DECISIONS:
+            return self.metrics["agreement"]
         if self.objective is Objective.WEIGHTS:
             return 1 - self.metrics["relative_error"]
         if self.chosen_by is Objective.LOG:
@@ -115,6 +117,8 @@ class Fidelity(Mapping[str, float]):
     @property
     def chosen_by(self) -> Objective:
         """The objective; where none was named, what the metrics allow."""
+        if "agreement" in self.metrics:
+            return Objective.DECISIONS
         if self.objective in (Objective.WEIGHTS, Objective.LOG):
             return self.objective
         is_next = "kl_per_symbol" in self.metrics or "ndcg5" in self.metrics
@@ -254,7 +258,7 @@ class FidelityTable(Mapping[int, Fidelity]):
         first = self.fidelities[0]
         if first.chosen_by is Objective.WEIGHTS:
             return max(SQUARED_ERROR_TOLERANCE * least_loss, EXACT_TOLERANCE - least_loss)
-        if first.chosen_by is Objective.LOG or "kl_per_symbol" not in first:
+        if first.chosen_by in (Objective.LOG, Objective.DECISIONS) or "kl_per_symbol" not in first:
             return TOLERANCE
         most = PREDICTION_TOLERANCE * min(1.0, first.get("entropy_per_symbol", 1.0))
         return min(most, max(EXACT_TOLERANCE, MAX_LOSS_FACTOR * least_loss) - least_loss)
