@@ -105,8 +105,9 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     "--objective",
     type=click.Choice([each.value for each in Objective]),
     help="What ranks are chosen by. next: the divergence of next symbols. weights: the mean "
-    "squared error of the weights of words. log: the ratio of the two weights of a word.  "
-    "[default: next where the box predicts next symbols, else log]",
+    "squared error of the weights of words. log: the ratio of the two weights of a word. "
+    "decisions: the agreement of decisions, for classifiers alone.  [default: decisions for a "
+    "classifier, next where the box predicts next symbols, else log]",
 )
 @click.option(
     "--for",

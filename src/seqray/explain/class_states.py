@@ -24,6 +24,9 @@ N_VISITED_WORDS, MAX_VISITED_LENGTH = 300, 20
 NEARLY_FARTHEST = 0.5
 """Of words this nearly as far from the states so far as the farthest, the first is taken."""
 
+ROUNDING = 1e-12
+"""Smaller numbers, relative to the largest, are rounding of 0."""
+
 MIN_DISTANCE = 1e-6
 """Words that are nearer to the states so far, relative to the first, add no state."""
 
@@ -70,7 +73,7 @@ def name_class_states(
         words = Words.concatenate([words[:1], alphabet.words(candidates)]).unique()[0]
     vectors = _vectors(automaton, words)
     chosen = _spread(vectors, automaton.n_states)
-    named = automaton.in_basis(vectors[chosen])
+    named = _without_noise(automaton.in_basis(vectors[chosen]))
     checked = uniform_words(
         alphabet, N_VISITED_WORDS, seed=np.random.default_rng(0), max_length=MAX_VISITED_LENGTH
     )
@@ -79,6 +82,16 @@ def name_class_states(
     coordinates = np.abs(_vectors(named, checked))
     shares = coordinates / np.maximum(coordinates.sum(axis=1, keepdims=True), 1e-300)
     return NamedAutomaton(named, words[chosen], np.ones(len(chosen)), shares.mean(axis=0), loss)
+
+
+def _without_noise(automaton: ClassifierAutomaton) -> ClassifierAutomaton:
+    """Return an automaton whose numbers that are 0 up to rounding are 0."""
+    arrays = (automaton.initial, automaton.transitions, automaton.outputs)
+    sizes = [max(1.0, float(np.abs(array).max())) for array in arrays]
+    clean = [
+        np.where(np.abs(a) > ROUNDING * size, a, 0.0) for a, size in zip(arrays, sizes, strict=True)
+    ]
+    return automaton.with_arrays(*clean)
 
 
 def _vectors(automaton: ClassifierAutomaton, words: Words) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import logging
 import os
@@ -17,9 +16,11 @@ from typing import Any
 
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.explore.classes_page import classes_html, is_classifier
 from seqray.explore.content import Subject, joined, page_content, with_ranks
 from seqray.explore.first_graph import FirstGraph
+from seqray.explore.policy import policy
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
 from seqray.explore.recorded import RecordedAnswers, record_answers
 from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
@@ -101,6 +102,14 @@ def to_html(
         extraction = open_run(extraction)
     if not isinstance(extraction, Extraction):
         extraction = as_automaton(extraction, "extraction", purpose=Purpose.READING)
+    if is_classifier(extraction):
+        if is_live:
+            raise ArgumentError(
+                "is_live: a page about a classifier queries no box: write it to a file instead "
+                "(-o page.html)"
+            )
+        of_box = box if isinstance(box, Classifier) else None
+        return classes_html(extraction, box=of_box, words=words, rank=rank, name=name, seed=seed)
     subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
@@ -227,34 +236,9 @@ def _missing(recorded: RecordedAnswers, less: RecordedAnswers) -> list[str]:
     return said if words else []
 
 
-def policy(scripts: Iterable[str], styles: Iterable[str], is_live: bool) -> str:
-    """Return a content security policy that allows the given inline parts, and no request.
-
-    Graphviz runs in a worker that the page makes of its own text, hence ``blob:``.
-
-    >>> policy(["run()"], [], False)[:43]
-    "default-src 'none'; script-src 'sha256-Avyu"
-    """
-    rules = {
-        "default-src": ["'none'"],
-        "script-src": [*map(_digest, scripts), "'wasm-unsafe-eval'"],
-        "style-src": list(map(_digest, styles)) or ["'none'"],
-        "worker-src": ["blob:"],
-        "img-src": ["data:"],
-        "connect-src": ["'self'" if is_live else "'none'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-    }
-    return "; ".join(" ".join([rule, *values]) for rule, values in rules.items())
-
-
 def page_policy(is_live: bool) -> str:
     """Return the policy of every page, for a server's header."""
     return policy([_script()], [_style()], is_live)
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is_live: bool) -> str:

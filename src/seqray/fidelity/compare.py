@@ -12,6 +12,7 @@ from seqray.fidelity.decisions import compare_decisions
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.errors import ArgumentError
 
 
 def compare(
@@ -55,6 +56,8 @@ def compare(
     if isinstance(box, Classifier):
         both = automaton if isinstance(automaton, BlackBox) else as_automaton(automaton)
         if isinstance(both, Classifier):
+            if target is not None:
+                raise ArgumentError("target: expected none for classifiers: leave it out")
             return compare_decisions(box, both, words)
     return Reference.query(box, words, target).compare(automaton, intervals=True)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.decisions import decide, margins
-from seqray.automata.words import Word, Words
+from seqray.automata.words import Symbol, Word, Words
 from seqray.blackbox.protocol import (
     Classifier,
     check_lengths,
@@ -37,6 +37,9 @@ BOUNDARY_SHARE = 0.1
 
 N_CONFIDENCE_GROUPS = 10
 """Groups of equal width in which confidences are compared."""
+
+MAX_DIFFERENT_WORDS = 100
+"""Words that get different classes: so many are kept."""
 
 N_LENGTH_GROUPS = 5
 """Groups of about equally many words, by length."""
@@ -102,6 +105,15 @@ class ClassShare(NamedTuple):
     """95 % interval of the automaton's share less the box's, see `paired_interval`."""
 
 
+class DifferentWord(NamedTuple):
+    """A word that both give another class; ``distance`` is that of the class probabilities."""
+
+    word: tuple[Symbol, ...]
+    box: str
+    automaton: str
+    distance: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionFidelity(Fidelity):
     """The fidelity of an automaton to a classifier; made by `compare_decisions`.
@@ -117,6 +129,8 @@ class DecisionFidelity(Fidelity):
         The agreement of words of like length, and of like margin of the box.
     shares
         For each class, the share of words that get it.
+    different
+        Some of the words that both give another class, the largest distance first.
     """
 
     classes: tuple[str, ...] = ()
@@ -124,6 +138,7 @@ class DecisionFidelity(Fidelity):
     by_length: tuple[DecisionGroup, ...] = ()
     by_margin: tuple[DecisionGroup, ...] = ()
     shares: tuple[ClassShare, ...] = ()
+    different: tuple[DifferentWord, ...] = ()
 
     def details(self) -> dict[str, Any]:
         """Return what is no single number, as JSON holds it."""
@@ -215,6 +230,21 @@ class DecisionReference:
             by_length=_by_length(self.words.lengths, alike),
             by_margin=_by_margin(margins(self.scores, self.threshold), alike),
             shares=_shares(self.classes, confusion),
+            different=self._different(scores, other),
+        )
+
+    def _different(self, scores: FloatArray, other: IntArray) -> tuple[DifferentWord, ...]:
+        distance = np.abs(scores - self.scores).sum(axis=1) / 2
+        places = np.flatnonzero(self.decisions != other)
+        places = places[np.argsort(-distance[places], kind="stable")][:MAX_DIFFERENT_WORDS]
+        return tuple(
+            DifferentWord(
+                self.words[i],
+                self.classes[self.decisions[i]],
+                self.classes[other[i]],
+                float(distance[i]),
+            )
+            for i in places.tolist()
         )
 
     def _metrics(self, scores: FloatArray, alike: BoolArray) -> dict[str, float]:
