@@ -53,10 +53,11 @@ def name_class_states(
     Parameters
     ----------
     automaton
-        The automaton; all its decisions stay, up to rounding. Directions that no candidate reaches
-        are dropped.
+        The automaton; all its decisions stay, up to rounding. Directions that no word reaches are
+        dropped.
     candidates
-        The prefixes to choose from; by default all short words.
+        The prefixes to choose from, and longer ones where these are not enough; by default all
+        short words.
 
     Examples
     --------
@@ -71,9 +72,8 @@ def name_class_states(
     words = short_words(alphabet, N_CANDIDATES)
     if candidates is not None:
         words = Words.concatenate([words[:1], alphabet.words(candidates)]).unique()[0]
-    vectors = _vectors(automaton, words)
-    chosen = _spread(vectors, automaton.n_states)
-    named = _without_noise(automaton.in_basis(vectors[chosen]))
+    words = _spanning(automaton, words)
+    named = _without_noise(automaton.in_basis(_vectors(automaton, words)))
     checked = uniform_words(
         alphabet, N_VISITED_WORDS, seed=np.random.default_rng(0), max_length=MAX_VISITED_LENGTH
     )
@@ -81,7 +81,23 @@ def name_class_states(
     loss = float(np.abs(after - before).max() / (np.abs(before).max() or 1.0))
     coordinates = np.abs(_vectors(named, checked))
     shares = coordinates / np.maximum(coordinates.sum(axis=1, keepdims=True), 1e-300)
-    return NamedAutomaton(named, words[chosen], np.ones(len(chosen)), shares.mean(axis=0), loss)
+    return NamedAutomaton(named, words, np.ones(len(words)), shares.mean(axis=0), loss)
+
+
+def _spanning(automaton: ClassifierAutomaton, words: Words) -> Words:
+    """Return words whose states span all that is reached: of those given, and of longer ones.
+
+    Where the states after some words do not span it, a symbol after one of them leads out.
+    """
+    n_symbols, n_before = len(automaton.alphabet), 0
+    while True:
+        chosen = _spread(_vectors(automaton, words), automaton.n_states)
+        if len(chosen) in (n_before, automaton.n_states):
+            return words[np.array(chosen)]
+        n_before = len(chosen)
+        some = words[np.repeat(chosen, n_symbols)]
+        longer = some.extended(np.tile(np.arange(n_symbols), len(chosen)))
+        words = Words.concatenate([words, longer]).unique()[0]
 
 
 def _without_noise(automaton: ClassifierAutomaton) -> ClassifierAutomaton:

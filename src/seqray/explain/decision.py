@@ -275,6 +275,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) >= 5e-4 else "0"
+
+
 def _summary(it: DecisionExplanation) -> Section:
     columns: tuple[str, ...] = ("class", " automaton")
     rows = [
@@ -318,7 +322,7 @@ def _steps(it: DecisionExplanation) -> Section:
     rows = []
     for n, number in enumerate(it.decisions.tolist()):
         symbol = "" if n == 0 else str(it.word[n - 1])
-        adds = ["" if n == 0 else f"{it.shapley[n - 1, c]:+.3f}" for c in shown]
+        adds = ["" if n == 0 else _signed(it.shapley[n - 1, c]) for c in shown]
         state = shortened(it.named.names[it.states[n]], 24)
         rows.append((symbol, state, classes[number], _percent(it.scores[n, number]), *adds))
     unit = it.automaton.question.value
@@ -344,6 +348,8 @@ def _flips(it: DecisionExplanation) -> Section:
         f"All {counted(search.n_searched, 'word')} with up to {counted(search.max_edits, 'edit')} "
         "were searched on the automaton."
     )
+    if any(len(flip.edits) > search.max_edits for flip in search.flips):
+        note += " With more edits its states were searched."
     if it.box_class is not None:
         note += f" The box gave {counted(search.n_refuted, 'word')} another class: left out."
     return Section("The fewest edits that change the decision", columns, tuple(rows), note)

@@ -1,8 +1,10 @@
 """The shortest edits that change a classifier's decision, searched on its automaton.
 
 All words with one edit are scored, then all with two, and so on: the first level on which a class
-appears has the fewest edits. So the search is exact on the automaton. With the box at hand, a word
-is suggested only if the box decides as the automaton does.
+appears has the fewest edits. So the search is exact on the automaton. Where there are too many
+words, it goes on over the states of the automaton (`seqray.explain.state_search`): the edited word
+is scored, and only whether fewer edits are enough depends on states that count as one. With the box
+at hand, a word is suggested only if the box decides as the automaton does.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import decide, margins
 from seqray.automata.words import Symbol, Word, Words
 from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
+from seqray.explain.class_states import name_class_states
 from seqray.explain.edits import Edit, one_edit, show_edit
+from seqray.explain.state_search import search_states
 from seqray.util.arrays import IntArray, whole_number
 
 MAX_SEARCHED_WORDS = 20_000
@@ -58,7 +62,7 @@ class FlipSearch:
     n_searched
         How many edited words the automaton scored.
     max_edits
-        All words with so many edits were searched.
+        All words with so many edits were searched; those with more edits over states.
     n_refuted
         How many words the box gave another class than the automaton; they are not suggested.
     """
@@ -83,7 +87,7 @@ def find_flips(
     *,
     box: Classifier | None = None,
     n_flips: int = 3,
-    max_edits: int = 3,
+    max_edits: int = 10,
 ) -> FlipSearch:
     """Find the fewest edits of a word that give it another class.
 
@@ -98,8 +102,8 @@ def find_flips(
     n_flips
         How many words of each other class are suggested at most.
     max_edits
-        The most edits. The search also ends where there are more words than
-        `MAX_SEARCHED_WORDS`.
+        The most edits. Where there are more words than `MAX_SEARCHED_WORDS`, states are searched
+        instead.
 
     Examples
     --------
@@ -114,40 +118,64 @@ def find_flips(
     """
     whole_number("n_flips", n_flips, 1)
     whole_number("max_edits", max_edits, 1)
-    alphabet = automaton.alphabet
-    start = alphabet.words([word])
-    (own,) = automaton.decisions(start)
-    own_box = None if box is None else int(decide(box.scores(start), threshold_of(box))[0])
-    left = set(range(automaton.n_classes)) - {int(own), int(own) if own_box is None else own_box}
+    start = automaton.alphabet.words([word])
+    search = _Search(automaton, box, n_flips, start)
     level, seen = _Level(start, [()]), {start[0]}
-    flips: list[Flip] = []
-    n_searched = n_refuted = n_done = 0
-    limit = None if box is None else max_length_of(box)
-    for _ in range(max_edits):
-        next_level = _edited(level, seen, limit, MAX_SEARCHED_WORDS - n_searched)
-        if not left or next_level is None or not len(next_level.words):
+    n_searched = n_done = 0
+    while search.left and n_done < max_edits:
+        longer = _edited(level, seen, search.limit, MAX_SEARCHED_WORDS - n_searched)
+        if longer is None or not len(longer.words):
             break
-        level = next_level
+        level = longer
         n_searched += len(level.words)
         n_done += 1
-        scores = automaton.scores(level.words)
-        decisions, margin = (
-            decide(scores, automaton.threshold),
-            margins(scores, automaton.threshold),
-        )
-        for number in sorted(left):
-            places = np.flatnonzero(decisions == number)
+        search.add(level)
+    if search.left and n_done < max_edits:
+        readable = name_class_states(automaton).automaton
+        assert isinstance(readable, ClassifierAutomaton)
+        for n_edits, words in search_states(readable, start[0], max_edits):
+            made = [each for number, each in words if number in search.left]
+            if n_edits > n_done and made:
+                steps = [each.steps for each in made]
+                search.add(_Level(start.alphabet.words([each.word for each in made]), steps))
+            if not search.left:
+                break
+    return FlipSearch(tuple(search.flips), n_searched, n_done, search.n_refuted)
+
+
+class _Search:
+    """The flips so far, and the classes that are still looked for."""
+
+    def __init__(
+        self, automaton: ClassifierAutomaton, box: Classifier | None, n_flips: int, start: Words
+    ) -> None:
+        self.automaton, self.box, self.n_flips = automaton, box, n_flips
+        own = {int(automaton.decisions(start)[0])}
+        if box is not None:
+            own.add(int(decide(box.scores(start), threshold_of(box))[0]))
+        self.left = set(range(automaton.n_classes)) - own
+        self.limit = None if box is None else max_length_of(box)
+        self.flips: list[Flip] = []
+        self.n_refuted = 0
+
+    def add(self, level: _Level) -> None:
+        """Add the words of a level that have a class which is still looked for."""
+        words, automaton = level.words, self.automaton
+        scores = automaton.scores(words)
+        decisions, margin = (each(scores, automaton.threshold) for each in (decide, margins))
+        fits = words.lengths <= (words.lengths.max() if self.limit is None else self.limit)
+        for number in sorted(self.left):
+            places = np.flatnonzero((decisions == number) & fits)
             places = places[np.argsort(-margin[places].round(3), kind="stable")]
-            confirmed, refuted = _confirmed(level.words, places, number, box, n_flips)
-            n_refuted += refuted
-            is_confirmed = None if box is None else True
+            confirmed, refuted = _confirmed(words, places, number, self.box, self.n_flips)
+            self.n_refuted += refuted
             for place in confirmed:
-                edits = tuple(show_edit(w, edit, alphabet) for w, edit in level.steps[place])
-                name, new = automaton.classes[number], level.words[place]
-                flips.append(Flip(new, name, edits, float(margin[place]), is_confirmed))
+                edits = [show_edit(w, edit, words.alphabet) for w, edit in level.steps[place]]
+                size, is_confirmed = float(margin[place]), None if self.box is None else True
+                name = automaton.classes[number]
+                self.flips.append(Flip(words[place], name, tuple(edits), size, is_confirmed))
             if confirmed:
-                left = left - {number}
-    return FlipSearch(tuple(flips), n_searched, n_done, n_refuted)
+                self.left = self.left - {number}
 
 
 def _edited(
