@@ -27,6 +27,9 @@ For a box whose entropy per symbol is below one bit, it is less by that factor.
 SQUARED_ERROR_TOLERANCE = 0.05
 """The same for the objective ``weights``, as a share of what the best rank lacks to 1."""
 
+FEWER_AGREEING_WORDS = 1.5
+"""The same for classifiers: a smaller rank may agree on this many words less, so on one."""
+
 MAX_LOSS_FACTOR = 50
 """A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
 
@@ -243,8 +246,9 @@ class FidelityTable(Mapping[int, Fidelity]):
     def best_rank(self, tolerance: float | None = None) -> int:
         """Return the smallest rank whose score is within a tolerance of the best.
 
-        Without a tolerance it is `TOLERANCE`, or for the objective ``weights`` a share of the loss,
-        `SQUARED_ERROR_TOLERANCE`. Where next symbols count, it is
+        Without a tolerance it is `TOLERANCE`, of a classifier that of one word, or for the
+        objective ``weights`` a share of the loss, `SQUARED_ERROR_TOLERANCE`. Where next symbols
+        count, it is
         `PREDICTION_TOLERANCE`, and the rank may not lose more than `MAX_LOSS_FACTOR` times as much
         as the best, unless it is exact (`EXACT_TOLERANCE`). So a box that is an automaton comes
         back with all its states, however little some of them matter.
@@ -258,7 +262,9 @@ class FidelityTable(Mapping[int, Fidelity]):
         first = self.fidelities[0]
         if first.chosen_by is Objective.WEIGHTS:
             return max(SQUARED_ERROR_TOLERANCE * least_loss, EXACT_TOLERANCE - least_loss)
-        if first.chosen_by in (Objective.LOG, Objective.DECISIONS) or "kl_per_symbol" not in first:
+        if first.chosen_by is Objective.DECISIONS:
+            return FEWER_AGREEING_WORDS / max(1, first.n_words)
+        if first.chosen_by is Objective.LOG or "kl_per_symbol" not in first:
             return TOLERANCE
         most = PREDICTION_TOLERANCE * min(1.0, first.get("entropy_per_symbol", 1.0))
         return min(most, max(EXACT_TOLERANCE, MAX_LOSS_FACTOR * least_loss) - least_loss)

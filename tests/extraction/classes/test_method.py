@@ -6,6 +6,7 @@ import pytest
 import seqray
 from classifier_boxes import THREE, all_words, doubtful_classes, remainder, three_classes
 from seqray.automata.decisions import Question
+from seqray.automata.sampling import uniform_words
 from seqray.extraction.hankel.default_cost import default_cost
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
@@ -194,3 +195,57 @@ def test_decisions_are_no_objective_of_other_boxes():
     box = seqray.black_box(len, "ab")
     with pytest.raises(ArgumentError, match="the box is no classifier"):
         seqray.extract(box, objective="decisions")
+
+
+def three_of(codes):
+    """Return the word of codes without d, which changes nothing."""
+    return ["abc"[code] for code in codes if code < 3]
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Return an LSTM with three classes over four symbols, trained for a moment."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(5, 8)
+            self.recurrent = torch.nn.LSTM(8, 16, batch_first=True)
+            self.dense = torch.nn.Linear(16, 3)
+
+        def forward(self, ids):
+            return self.dense(self.recurrent(self.embedding(ids))[0])
+
+    network = Network()
+    optimiser = torch.optim.Adam(network.parameters(), 0.02)
+    for _ in range(120):
+        codes = rng.integers(0, 4, (48, 24))
+        labels = [[remainder(three_of(row[:n])) for n in range(25)] for row in codes]
+        ids = torch.tensor(np.pad(codes, ((0, 0), (1, 0)), constant_values=4))
+        loss = torch.nn.functional.cross_entropy(
+            network(ids).flatten(0, 1), torch.tensor(labels).flatten()
+        )
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return network
+
+
+@pytest.mark.slow(reason="trains an LSTM")
+def test_an_lstm_with_three_classes_is_copied_and_its_flips_are_right(network):
+    card = seqray.Card("abcd", "classes", start=4, classes=THREE)
+    box = seqray.torch_box(network, card)
+    extraction = seqray.extract(box)
+    assert extraction.fidelity.at(extraction.best_rank())["agreement"] >= 0.995
+    automaton = extraction.best()
+    rng = np.random.default_rng(1)
+    words = uniform_words(box.alphabet, 2000, seed=rng, max_length=24)
+    assert seqray.compare(box, automaton, words)["agreement"] >= 0.99
+    for word in words[:5]:
+        flips = seqray.find_flips(automaton, word, box=box).flips
+        assert flips
+        for flip in flips:
+            assert THREE[box.scores([flip.word])[0].argmax()] == flip.name

@@ -12,12 +12,10 @@ from seqray.automata.decisions import Question
 from seqray.automata.ranks import RankedAutomata
 from seqray.extraction.classes.blocks import ClassBlocks
 from seqray.fidelity.decisions import DecisionReference
+from seqray.fidelity.table import FEWER_AGREEING_WORDS
 
 ORDER = (Question.PROBABILITY, Question.LOGIT, Question.DECISION)
 """Of questions that are equally good the first is taken: probabilities say most."""
-
-MAX_FEWER_WORDS = 1
-"""A smaller automaton is preferred if it agrees on at most this many words less."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def _candidate(
 
 def tolerance(reference: DecisionReference) -> float:
     """Return how much less a smaller automaton may agree."""
-    return (MAX_FEWER_WORDS + 0.5) / len(reference.words)
+    return FEWER_AGREEING_WORDS / len(reference.words)
 
 
 def nearest_question(
