@@ -10,8 +10,8 @@ import numpy as np
 from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Symbol
+from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.named_automaton import NamedAutomaton
-from seqray.explain.naming import name_states
 from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
@@ -59,9 +59,7 @@ class ClassFacts:
     @property
     def automaton(self) -> ClassifierAutomaton:
         """The automaton in readable coordinates."""
-        automaton = self.named.automaton
-        assert isinstance(automaton, ClassifierAutomaton)
-        return automaton
+        return classifier_of(self.named)
 
     @property
     def is_deterministic(self) -> bool:
@@ -132,9 +130,8 @@ def class_facts(automaton: AutomatonLike) -> ClassFacts:
             f"automaton: expected one that classifies, got {given!r}: facts of any other are "
             "returned by seqray.facts"
         )
-    named = name_states(given)
-    readable = named.automaton
-    assert isinstance(readable, ClassifierAutomaton)
+    named = name_class_states(given)
+    readable = classifier_of(named)
     targets = np.abs(readable.transitions).argmax(axis=2)
     unit = np.eye(readable.n_states)[targets]
     off = float(np.abs(readable.transitions - unit).sum(axis=2).max() / 2)

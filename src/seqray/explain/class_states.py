@@ -136,6 +136,12 @@ def _spread(vectors: FloatArray, n_states: int) -> list[int]:
     return chosen
 
 
+def classifier_of(named: NamedAutomaton) -> ClassifierAutomaton:
+    """Return the automaton that `name_class_states` gave names to its states."""
+    assert isinstance(named.automaton, ClassifierAutomaton)
+    return named.automaton
+
+
 def state_classes(automaton: ClassifierAutomaton) -> list[str]:
     """Return the class that each state decides for, if the automaton is in it alone."""
     return [automaton.classes[number] for number in automaton.state_decisions]

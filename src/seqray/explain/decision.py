@@ -14,9 +14,9 @@ from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
 from seqray.explain.background import Background
+from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.flips import Flip, FlipSearch, find_flips
 from seqray.explain.named_automaton import NamedAutomaton
-from seqray.explain.naming import name_states
 from seqray.explain.shapley import shapley_values
 from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
@@ -85,9 +85,7 @@ class DecisionExplanation:
     @property
     def automaton(self) -> ClassifierAutomaton:
         """The automaton in readable coordinates."""
-        automaton = self.named.automaton
-        assert isinstance(automaton, ClassifierAutomaton)
-        return automaton
+        return classifier_of(self.named)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -183,9 +181,8 @@ def explain_decision(
         )
     alphabet = given.alphabet
     symbols = alphabet.decode(alphabet.encode(word))
-    named = name_states(given)
-    readable = named.automaton
-    assert isinstance(readable, ClassifierAutomaton)
+    named = name_class_states(given)
+    readable = classifier_of(named)
     prefixes = alphabet.words([symbols[:n] for n in range(len(symbols) + 1)])
     scores = given.scores(prefixes)
     decisions = decide(scores, given.threshold)

@@ -18,7 +18,7 @@ from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import decide, margins
 from seqray.automata.words import Symbol, Word, Words
 from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
-from seqray.explain.class_states import name_class_states
+from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.state_search import search_states
 from seqray.util.arrays import IntArray, whole_number
@@ -131,8 +131,7 @@ def find_flips(
         n_done += 1
         search.add(level)
     if search.left and n_done < max_edits:
-        readable = name_class_states(automaton).automaton
-        assert isinstance(readable, ClassifierAutomaton)
+        readable = classifier_of(name_class_states(automaton))
         for n_edits, words in search_states(readable, start[0], max_edits):
             made = [each for number, each in words if number in search.left]
             if n_edits > n_done and made:

@@ -67,104 +67,87 @@ def search_states(
     >>> n_edits, words[0][0], words[0][1].word
     (1, 0, ('b', 'b'))
     """
-    codes = tuple(automaton.alphabet.encode(word).tolist())
-    scale = SAME_STATE * max(1.0, float(np.abs(automaton.initial).max()))
-    nodes: dict[Key, _Node] = {}
-    first = (0, _rounded(automaton.initial, scale))
-    level = {first: _Node(automaton.initial, None, None)}
+    search = _StateSearch(automaton, tuple(automaton.alphabet.encode(word).tolist()))
+    level = {search.key(0, automaton.initial): _Node(automaton.initial, None, None)}
     for n_edits in range(max_edits + 1):
-        level = _read_on(automaton, codes, level, nodes, scale)
-        ended = [key for key in level if key[0] == len(codes)]
-        if n_edits and ended:
-            yield n_edits, _words(automaton, codes, ended, nodes)
-        level = _edited(automaton, codes, level, nodes, scale)
-        if not level or len(nodes) > MAX_NODES:
+        level = search.read_on(level)
+        last = [key for key in level if key[0] == len(search.codes)]
+        if n_edits and last:
+            yield n_edits, search.words(last)
+        level = search.edited(level)
+        if not level or len(search.nodes) > MAX_NODES:
             return
 
 
-def _rounded(vector: FloatArray, scale: float) -> tuple[int, ...]:
-    return tuple(np.rint(vector / scale).astype(int).tolist())
+class _StateSearch:
+    """The nodes that were reached, each with the fewest edits."""
 
+    def __init__(self, automaton: ClassifierAutomaton, codes: tuple[int, ...]) -> None:
+        self.automaton, self.codes = automaton, codes
+        self.scale = SAME_STATE * max(1.0, float(np.abs(automaton.initial).max()))
+        self.nodes: dict[Key, _Node] = {}
 
-def _read_on(
-    automaton: ClassifierAutomaton,
-    codes: tuple[int, ...],
-    level: dict[Key, _Node],
-    nodes: dict[Key, _Node],
-    scale: float,
-) -> dict[Key, _Node]:
-    """Add to nodes all that follow by reading the word's own symbols."""
-    reached: dict[Key, _Node] = {}
-    for start, first in level.items():
-        key, node = start, first
-        while key not in nodes:
-            nodes[key] = reached[key] = node
-            place = key[0]
-            if place == len(codes):
-                break
-            vector = node.vector @ automaton.transitions[codes[place]]
-            key, node = (place + 1, _rounded(vector, scale)), _Node(vector, key, None)
-    return reached
+    def key(self, place: int, vector: FloatArray) -> Key:
+        """Return the node of a place and a state."""
+        return place, tuple(np.rint(vector / self.scale).astype(int).tolist())
 
+    def read_on(self, level: dict[Key, _Node]) -> dict[Key, _Node]:
+        """Add to the nodes all that follow by reading the word's own symbols; return the new."""
+        reached: dict[Key, _Node] = {}
+        for start, first in level.items():
+            key, node = start, first
+            while key not in self.nodes:
+                self.nodes[key] = reached[key] = node
+                place = key[0]
+                if place == len(self.codes):
+                    break
+                vector = node.vector @ self.automaton.transitions[self.codes[place]]
+                key, node = self.key(place + 1, vector), _Node(vector, key, None)
+        return reached
 
-def _edited(
-    automaton: ClassifierAutomaton,
-    codes: tuple[int, ...],
-    level: dict[Key, _Node],
-    nodes: dict[Key, _Node],
-    scale: float,
-) -> dict[Key, _Node]:
-    """Return the nodes that one edit leads to, and that are new."""
-    fresh: dict[Key, _Node] = {}
+    def edited(self, level: dict[Key, _Node]) -> dict[Key, _Node]:
+        """Return the nodes that one edit leads to, and that are new."""
+        fresh: dict[Key, _Node] = {}
+        for origin, node in level.items():
+            for place, vector, edit in self._edits(origin[0], node.vector):
+                key = self.key(place, vector)
+                if key not in self.nodes:
+                    fresh.setdefault(key, _Node(vector, origin, edit))
+        return fresh
 
-    def add(place: int, vector: FloatArray, origin: Key, edit: Edit) -> None:
-        key = (place, _rounded(vector, scale))
-        if key not in nodes:
-            fresh.setdefault(key, _Node(vector, origin, edit))
-
-    for key, node in level.items():
-        place = key[0]
-        after = node.vector @ automaton.transitions  # one row per symbol
-        if place < len(codes):
-            own = codes[place]
-            for code, vector in enumerate(after):
+    def _edits(self, place: int, vector: FloatArray) -> Iterator[tuple[int, FloatArray, Edit]]:
+        """Yield all edits at a place, with the place and the state after them."""
+        after = vector @ self.automaton.transitions  # one row per symbol
+        if place < len(self.codes):
+            own = self.codes[place]
+            for code, row in enumerate(after):
                 if code != own:
-                    add(place + 1, vector, key, Edit(place, own, code))
-            add(place + 1, node.vector, key, Edit(place, own, None))
-        for code, vector in enumerate(after):
-            add(place, vector, key, Edit(place, None, code))
-    return fresh
+                    yield place + 1, row, Edit(place, own, code)
+            yield place + 1, vector, Edit(place, own, None)
+        for code, row in enumerate(after):
+            yield place, row, Edit(place, None, code)
 
+    def words(self, last: list[Key]) -> list[tuple[int, EditedWord]]:
+        """Return the words that lead to nodes behind the last symbol, with their classes there."""
+        automaton = self.automaton
+        outputs = np.stack([self.nodes[key].vector for key in last]) @ automaton.outputs
+        decisions = decide(scores_of(automaton.question, outputs), automaton.threshold)
+        return [(int(d), self._word(key)) for d, key in zip(decisions, last, strict=True)]
 
-def _words(
-    automaton: ClassifierAutomaton,
-    codes: tuple[int, ...],
-    ended: list[Key],
-    nodes: dict[Key, _Node],
-) -> list[tuple[int, EditedWord]]:
-    """Return the words that lead to nodes behind the last symbol, with their classes there."""
-    outputs = np.stack([nodes[key].vector for key in ended]) @ automaton.outputs
-    decisions = decide(scores_of(automaton.question, outputs), automaton.threshold)
-    words = [_word(automaton, codes, key, nodes) for key in ended]
-    return list(zip(decisions.tolist(), words, strict=True))
-
-
-def _word(
-    automaton: ClassifierAutomaton, codes: tuple[int, ...], key: Key, nodes: dict[Key, _Node]
-) -> EditedWord:
-    """Return the word that leads to a node: its edits are made from the left to the right."""
-    edits: list[Edit] = []
-    at: Key | None = key
-    while at is not None:
-        node = nodes[at]
-        if node.edit is not None:
-            edits.append(node.edit)
-        at = node.origin
-    decode = automaton.alphabet.decode
-    current, shift, steps = codes, 0, []
-    for edit in reversed(edits):
-        moved = edit._replace(position=edit.position + shift)
-        steps.append((decode(current), moved))
-        current = edited(current, moved)
-        shift += (edit.after is not None) - (edit.before is not None)
-    return EditedWord(decode(current), tuple(steps))
+    def _word(self, key: Key) -> EditedWord:
+        """Return the word that leads to a node: its edits are made from the left to the right."""
+        edits: list[Edit] = []
+        at: Key | None = key
+        while at is not None:
+            node = self.nodes[at]
+            if node.edit is not None:
+                edits.append(node.edit)
+            at = node.origin
+        decode = self.automaton.alphabet.decode
+        current, shift, steps = self.codes, 0, []
+        for edit in reversed(edits):
+            moved = edit._replace(position=edit.position + shift)
+            steps.append((decode(current), moved))
+            current = edited(current, moved)
+            shift += (edit.after is not None) - (edit.before is not None)
+        return EditedWord(decode(current), tuple(steps))

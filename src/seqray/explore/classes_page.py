@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -23,7 +21,7 @@ from seqray.draw.svg import to_svg
 from seqray.explain.class_facts import ClassFacts, class_facts
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
-from seqray.explore.policy import policy
+from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.extraction.result import Extraction
 from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_decisions
 from seqray.fidelity.metrics import MEANINGS
@@ -109,13 +107,12 @@ def classes_html(
     parts = {
         "TITLE": escape(f"{called} in {counted(automaton.n_states, 'state')} · seqray"),
         "STYLE": _style(),
-        "POLICY": policy([_static("classes.js")], [_style()], False),
+        "POLICY": policy([static_text("classes.js")], [_style()], False),
         "BODY": "\n".join(_sections(about, box)),
-        "CONTENT": _json(_content(about)),
-        "SCRIPT": _static("classes.js"),
+        "CONTENT": script_json(_content(about)),
+        "SCRIPT": static_text("classes.js"),
     }
-    pieces = _static("classes.html").split("%%")
-    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+    return filled_frame("classes.html", parts)
 
 
 def _chosen(subject: Extraction | ClassifierAutomaton, rank: int | None) -> ClassifierAutomaton:
@@ -151,7 +148,7 @@ def _sections(about: _Subject, box: Classifier | None) -> list[str]:
         _section("states", "Which state has which class", *map(_table, about.facts.sections())),
     ]
     if _fits(about.automaton):
-        parts.append(_static("classes_word.html"))
+        parts.append(static_text("classes_word.html"))
     parts.append(_examples(about, box))
     if isinstance(about.fidelity, DecisionFidelity) and about.fidelity.classes:
         parts.append(_agreement(about, about.fidelity))
@@ -379,16 +376,6 @@ def _content(about: _Subject) -> dict[str, Any]:
     }
 
 
-def _json(document: dict[str, Any]) -> str:
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-@cache
-def _static(path: str) -> str:
-    return files("seqray.explore").joinpath("static", path).read_text("utf-8")
-
-
 @cache
 def _style() -> str:
-    return "\n".join(map(_static, STYLES))
+    return "\n".join(map(static_text, STYLES))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
 import os
 import zlib
@@ -20,7 +19,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.explore.classes_page import classes_html, is_classifier
 from seqray.explore.content import Subject, joined, page_content, with_ranks
 from seqray.explore.first_graph import FirstGraph
-from seqray.explore.policy import policy
+from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
 from seqray.explore.recorded import RecordedAnswers, record_answers
 from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
@@ -251,36 +250,23 @@ def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is
         "STATUS": "" if first is None else escape(first.caption()),
         "POLICY": page_policy(is_live),
         "STYLE": _style(),
-        "CONTENT": _json(document | {"first": None if first is None else first.to_json()}),
+        "CONTENT": script_json(document | {"first": None if first is None else first.to_json()}),
         "GRAPHVIZ": _graphviz(),
-        "LICENCES": _static("vendor/LICENSES.txt"),
+        "LICENCES": static_text("vendor/LICENSES.txt"),
         "SCRIPT": _script(),
     }
-    pieces = _static("page.html").split("%%")
-    # Every second piece is the name of a part: what is filled in is not looked at again.
-    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
-
-
-def _json(document: dict[str, Any]) -> str:
-    """Return JSON that a script element can hold: no ``<`` of it can end the element."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-@cache
-def _static(path: str) -> str:
-    return files("seqray.explore").joinpath("static", path).read_text("utf-8")
+    return filled_frame("page.html", parts)
 
 
 @cache
 def _style() -> str:
-    return "\n".join(map(_static, STYLES))
+    return "\n".join(map(static_text, STYLES))
 
 
 @cache
 def _script() -> str:
-    own = "\n".join(map(_static, SCRIPTS))
-    return f'{_static("vendor/uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();\n'
+    own = "\n".join(map(static_text, SCRIPTS))
+    return f'{static_text("vendor/uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();\n'
 
 
 @cache

@@ -44,9 +44,6 @@ from seqray.util.errors import Stopped
 
 logger = logging.getLogger(__name__)
 
-N_POOL_WORDS = 1000
-"""Words that counterexamples are searched among, in each round."""
-
 DEFAULT_LENGTH = 30
 """The longest word that is drawn, unless the caller says otherwise."""
 
@@ -84,10 +81,9 @@ def class_method(job: Job) -> Extraction:
     longest = allowed_length(job.oracle, job.request.max_length, DEFAULT_LENGTH)
     sizes = _sizes(job)
     n_words = sum(block_words(size, len(box.alphabet)) for size in sizes)
-    log_estimate(
-        *(job, n_words + N_HELD_OUT + len(sizes) * N_POOL_WORDS, "words", None),
-        "they come in rounds, which end where nothing is left to learn",
-    )
+    n_words += (1 + len(sizes)) * N_HELD_OUT
+    note = "they come in rounds, which end where nothing is left to learn"
+    log_estimate(job, n_words, "words", None, note)
     data = _data(job)
     n_each = N_HELD_OUT
     if job.meter.allowance is not None:
