@@ -1,4 +1,5 @@
 import logging
+import threading
 
 import numpy as np
 import pytest
@@ -93,6 +94,20 @@ def test_a_box_that_stops_later_leaves_what_was_learnt(caplog):
     assert "the automaton is that of the rounds before" in caplog.text
 
 
+def test_ctrl_c_leaves_what_was_learnt():
+    stop, n_words = threading.Event(), []
+
+    def scores(words):
+        n_words.extend(words)
+        if len(n_words) > 4000:
+            stop.set()
+        return [w.count("a") > w.count("b") for w in words]
+
+    extraction = seqray.extract(seqray.classifier(scores, "abc"), stop=stop)
+    assert extraction.stop_reason is StopReason.INTERRUPTED
+    assert len(extraction.settings.rounds) >= 1
+
+
 def test_a_target_ends_the_rounds():
     box = seqray.classifier(lambda words: [w.count("a") > w.count("b") for w in words], "abc")
     extraction = seqray.extract(box, target=0.9)
@@ -145,7 +160,7 @@ def test_progress_is_reported_and_an_estimate_logged(caplog):
         seqray.extract(three_classes(), progress=lambda done, total: seen.append((done, total)))
     assert seen
     assert all(done <= total for done, total in seen)
-    assert "words are queried (3 symbols)" in caplog.text
+    assert "words are queried (3 symbols), which takes about" in caplog.text
 
 
 def test_a_run_folder_keeps_classes_and_question(tmp_path, extraction):
