@@ -59,6 +59,11 @@ def test_words_to_compare_on_may_be_given():
     assert "Words that both give another class" in page
 
 
+def test_random_words_are_no_longer_than_asked(extraction):
+    page = seqray.to_html(extraction, box=three_classes(), max_length=5)
+    assert "Measured on 2,000 random words of up to 5 symbols." in page
+
+
 def test_a_rank_that_is_not_there_is_refused():
     with pytest.raises(RankError, match="expected 3"):
         classes_html(remainder_automaton(), rank=2)

@@ -76,6 +76,7 @@ def classes_html(
     words: Words | Iterable[Word] | None = None,
     rank: int | None = None,
     name: str | None = None,
+    max_length: int | None = None,
     seed: int = 0,
 ) -> str:
     """Return a page about an automaton that classifies, as one HTML file that needs nothing else.
@@ -97,7 +98,7 @@ def classes_html(
     fidelity: Fidelity | None = None
     source = ""
     if box is not None:
-        compared, source = _words(box, words, seed)
+        compared, source = _words(box, words, max_length, seed)
         fidelity = compare_decisions(box, automaton, compared)
     elif extraction is not None:
         fidelity = extraction.fidelity.at(automaton.n_states)
@@ -126,12 +127,14 @@ def _chosen(subject: Extraction | ClassifierAutomaton, rank: int | None) -> Clas
     return automaton
 
 
-def _words(box: Classifier, words: Words | Iterable[Word] | None, seed: int) -> tuple[Words, str]:
+def _words(
+    box: Classifier, words: Words | Iterable[Word] | None, max_length: int | None, seed: int
+) -> tuple[Words, str]:
     """Return the words to compare on, and where they are from."""
     if words is not None:
         given = box.alphabet.words(words)
         return given, counted(len(given), "word")
-    longest = allowed_length(box, None, MAX_COMPARED_LENGTH)
+    longest = allowed_length(box, max_length, MAX_COMPARED_LENGTH)
     rng = np.random.default_rng(seed)
     drawn = uniform_words(box.alphabet, N_COMPARED_WORDS, seed=rng, max_length=max(1, longest))
     return drawn.cut(longest), f"{len(drawn):,} random words of up to {longest} symbols"

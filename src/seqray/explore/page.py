@@ -108,7 +108,15 @@ def to_html(
                 "(-o page.html)"
             )
         of_box = box if isinstance(box, Classifier) else None
-        return classes_html(extraction, box=of_box, words=words, rank=rank, name=name, seed=seed)
+        return classes_html(
+            extraction,
+            box=of_box,
+            words=words,
+            rank=rank,
+            name=name,
+            max_length=max_length,
+            seed=seed,
+        )
     subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
