@@ -49,6 +49,7 @@ EXTRA_TESTS = {
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
     "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",
+    "examples/test_classifier.py": "examples/classifier.py",
     "examples/test_export.py": "examples/export.py, which newcomers copy",
     "blackbox/test_contract.py": "what every kind of box has in common",
     "blackbox/frameworks/test_same_network.py": "one network in every framework",

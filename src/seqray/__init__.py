@@ -11,6 +11,7 @@ from seqray.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from seqray.automata.automaton import WeightedAutomaton
+    from seqray.automata.classifier import ClassifierAutomaton
     from seqray.automata.deterministic import (
         DeterministicAutomaton,
         deterministic_pfa,
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from seqray.blackbox.frameworks.keras import keras_box
     from seqray.blackbox.frameworks.onnx import onnx_box
     from seqray.blackbox.frameworks.torch import torch_box
+    from seqray.blackbox.native.classifier import classifier
     from seqray.blackbox.native.clipped import clipped
     from seqray.blackbox.native.function import black_box, language_model
-    from seqray.blackbox.protocol import BlackBox
+    from seqray.blackbox.protocol import BlackBox, Classifier
     from seqray.blackbox.queries.answer_cache import AnswerStore
     from seqray.blackbox.registry import open_black_box
     from seqray.blackbox.remote.cmd import cmd_box
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from seqray.draw.svg import to_svg
     from seqray.explain.background import Background
     from seqray.explain.changes import what_changes
+    from seqray.explain.decision import explain_decision
     from seqray.explain.facts import facts
+    from seqray.explain.flips import find_flips
     from seqray.explain.named_automaton import NamedAutomaton
     from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
@@ -106,6 +110,8 @@ _ROOMS = {
     "BlackBox": "blackbox.protocol",
     "BlackBoxError": "util.errors",
     "Card": "blackbox.card",
+    "Classifier": "blackbox.protocol",
+    "ClassifierAutomaton": "automata.classifier",
     "Determinised": "learning.determinise",
     "DeterministicAutomaton": "automata.deterministic",
     "Extraction": "extraction.result",
@@ -139,6 +145,7 @@ _ROOMS = {
     "black_box": "blackbox.native.function",
     "change_basis": "formats.automaton_arguments",
     "check": "extraction.self_check",
+    "classifier": "blackbox.native.classifier",
     "clipped": "blackbox.native.clipped",
     "cmd_box": "blackbox.remote.cmd",
     "compare": "fidelity.compare",
@@ -149,10 +156,12 @@ _ROOMS = {
     "disagreements": "fidelity.disagreements",
     "distance": "formats.automaton_arguments",
     "equivalent": "formats.automaton_arguments",
+    "explain_decision": "explain.decision",
     "explain_word": "explain.word",
     "extract": "extraction.extract",
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
+    "find_flips": "explain.flips",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "hf_box": "blackbox.frameworks.hf",
@@ -200,6 +209,8 @@ __all__ = [
     "BlackBox",
     "BlackBoxError",
     "Card",
+    "Classifier",
+    "ClassifierAutomaton",
     "Determinised",
     "DeterministicAutomaton",
     "Extraction",
@@ -233,6 +244,7 @@ __all__ = [
     "black_box",
     "change_basis",
     "check",
+    "classifier",
     "clipped",
     "cmd_box",
     "compare",
@@ -243,10 +255,12 @@ __all__ = [
     "disagreements",
     "distance",
     "equivalent",
+    "explain_decision",
     "explain_word",
     "extract",
     "facts",
     "fill",
+    "find_flips",
     "from_aalpy",
     "gramians",
     "hf_box",

@@ -232,7 +232,10 @@ def test_a_file_says_which_kind_of_automaton_it_holds(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "other"}, "expected an automaton of kind 'structured' or none, got 'other'"),
+        (
+            {"kind": "other"},
+            "expected an automaton of kind 'structured', 'classifier' or none, got 'other'",
+        ),
         ({"version": 3}, "written by a newer seqray"),
         ({"next_group": ...}, "it has no 'next_group'"),
         ({"values": ...}, "it has no 'values'"),

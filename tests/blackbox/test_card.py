@@ -118,7 +118,7 @@ def test_scores_without_the_outputs_of_the_card_are_refused(scores):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"answers": "both"}, "answers: expected one of next, value, got 'both'"),
+        ({"answers": "both"}, "answers: expected one of next, value, classes, got 'both'"),
         ({"scores": "odds"}, "scores: expected one of logits, "),
         ({"answers": "next", "scores": "values"}, 'has no "values"'),
         ({"answers": "next", "stop": 3}, "stop: a network that predicts the next symbol reads no"),
@@ -229,6 +229,7 @@ def test_a_missing_model_is_reported_before_its_missing_card(tmp_path):
 @pytest.mark.parametrize("document", json_of("cards.md"))
 def test_every_card_on_the_page_is_one(document):
     written = json.loads(json.dumps(Card.from_json(document).to_json()))
+    document = {name: value for name, value in document.items() if name != "task"}
     assert {**written, **document} == written
 
 
@@ -277,3 +278,112 @@ def test_a_card_takes_symbols_as_they_are():
 def test_a_dictionary_is_no_alphabet_of_a_card():
     with pytest.raises(ArgumentError, match=r"got a dictionary: .*Card\.from_json"):
         Card({"alphabet": "ab", "answers": "value"}, "value")
+
+
+# Classes --------------------------------------------------------------------------------------
+
+
+def classes_card(n=3, **options):
+    return Card(AB, "classes", classes=[f"c{i}" for i in range(n)], **options)
+
+
+def test_a_task_says_what_the_answers_are():
+    document = {"alphabet": ["a", "b"], "task": "classification", "classes": ["no", "yes"]}
+    card = Card.from_json(document)
+    assert (card.answers, card.scores, card.classes) == ("classes", "logits", ("no", "yes"))
+    assert Card.from_json(card.to_json()) == card
+
+
+def test_class_scores_are_a_softmax_over_the_classes():
+    np.testing.assert_allclose(classes_card(4).class_scores(LOGITS), softmax(LOGITS))
+    chosen = classes_card(2, columns=[3, 1]).class_scores(LOGITS)
+    np.testing.assert_allclose(chosen, softmax(LOGITS[:, [3, 1]]))
+
+
+@pytest.mark.parametrize("scores", ["logits", "log-probabilities", "probabilities"])
+def test_the_three_kinds_of_class_scores_say_the_same(scores):
+    probabilities = softmax(LOGITS)
+    given = {
+        "logits": LOGITS,
+        "log-probabilities": np.log(probabilities),
+        "probabilities": probabilities,
+    }
+    card = classes_card(4, scores=scores)
+    np.testing.assert_allclose(card.class_scores(given[scores]), probabilities)
+
+
+@pytest.mark.parametrize("scores", ["logits", "log-probabilities", "probabilities"])
+def test_a_single_output_is_that_of_the_second_of_two_classes(scores):
+    output = {"logits": np.log(4.0), "log-probabilities": np.log(0.8), "probabilities": 0.8}
+    rows = classes_card(2, scores=scores).class_scores(np.array([[output[scores]]]))
+    np.testing.assert_allclose(rows, [[0.2, 0.8]])
+
+
+def test_classes_without_names_are_numbered():
+    assert Card(AB, "classes").with_classes(1).classes == ("0", "1")
+    assert classes_card(3).with_classes(9).classes == ("c0", "c1", "c2")
+
+
+def test_more_classes_than_outputs_are_refused():
+    with pytest.raises(ArgumentError, match="which has no output 4"):
+        classes_card(5).class_scores(LOGITS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answers": "value", "classes": ["no", "yes"]}, 'say "task": "classification"'),
+        ({"answers": "next", "threshold": 0.5}, "threshold: only a classifier has it"),
+        ({"task": "classification", "answers": "next"}, "leave out answers"),
+        ({"task": "regression"}, "task: expected one of classification"),
+        ({"task": "classification", "scores": "values"}, "a network that classifies has no"),
+        ({"task": "classification", "classes": ["x"]}, "at least two names"),
+        ({"task": "classification", "classes": ["x", "y"], "threshold": 2}, "between 0 and 1"),
+        (
+            {"task": "classification", "classes": ["x", "y"], "columns": [1]},
+            "one for each of the 2 classes",
+        ),
+    ],
+)
+def test_a_classifier_s_field_that_cannot_be_used_is_refused(fields, message):
+    with pytest.raises(ArgumentError, match=message):
+        Card.from_json({"alphabet": ["a", "b"], **fields})
+
+
+def test_whole_sequences_are_classified():
+    def forward(ids, lengths):
+        return np.stack([np.full(len(ids), 0.0), ids.sum(axis=1) * 1.0, lengths * 0.0], axis=1)
+
+    box = sequence_box(forward, Card(AB, "classes", empty=[0.5, 0.25, 0.25]), who="the network")
+    assert box.classes == ("0", "1", "2")
+    assert box.scores([""]).tolist() == [[0.5, 0.25, 0.25]]
+    np.testing.assert_allclose(box.scores(["abb"]), softmax(np.array([[0.0, 2, 0]])))
+
+
+def test_the_empty_word_of_two_classes_needs_one_number():
+    forward = lambda ids, lengths: ids.sum(axis=1) * 1.0  # noqa: E731
+    box = sequence_box(forward, Card(AB, "classes", empty=0.25), who="the network")
+    assert box.scores([""]).tolist() == [[0.75, 0.25]]
+    assert box.weights(["b"]).tolist() == [pytest.approx(1 / (1 + np.exp(-1)))]
+
+
+class CountingStepper:
+    """Counts b; the scores are of two classes, or of as many as it is told."""
+
+    def begin(self):
+        return None, np.zeros(1)
+
+    def advance(self, state, parents, ids):
+        counts = state[parents] + ids
+        return np.stack([np.zeros(len(ids)), counts, -counts], axis=1), counts
+
+
+def test_a_network_with_states_is_classified():
+    card = Card(AB, "classes", empty=[1, 0, 0])
+    box = stepped_box(CountingStepper(), card, who="the network", fingerprint="it 1")
+    assert box.classes == ("0", "1", "2")
+    assert box.threshold is None
+    np.testing.assert_allclose(box.scores(["bb"]), softmax(np.array([[0.0, 2, -2]])))
+    assert box.weights(["bb"])[0] == box.scores(["bb"])[0, -1]
+    named = stepped_box(CountingStepper(), classes_card(3, empty=[1, 0, 0]), who="the network")
+    assert named.classes == ("c0", "c1", "c2")

@@ -36,6 +36,10 @@ def share_of_a(words):
     return np.stack([(word.count("a") - 1) / (len(word) + 1) for word in words])
 
 
+def share_of_classes(words):
+    return [[0.5, 0.25 + (w.count("a") % 3) / 12, 0.25 - (w.count("a") % 3) / 12] for w in words]
+
+
 def after_its_last_letter(prefixes):
     probabilities = {"": [0.5, 0.25, 0.25], "a": [0.125, 0.5, 0.375], "b": [0.75, 0.0, 0.25]}
     return np.stack([probabilities[prefix[-1:]] for prefix in prefixes])
@@ -67,6 +71,7 @@ def from_run(folder):
 BOXES = {
     "function": lambda _: seqray.black_box(share_of_a, "ab"),
     "predicting function": lambda _: seqray.language_model(after_its_last_letter, "ab"),
+    "classifying function": lambda _: seqray.classifier(share_of_classes, "ab", ["x", "y", "z"]),
     "automaton": lambda _: MACHINE,
     "automaton in json": lambda folder: reopened("wa", MACHINE, folder / "machine.json"),
     "automaton of a run": lambda folder: from_run(folder / "run"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqray
+from classifier_boxes import three_classes
 from copied import copied
 from explore.subjects import (
     NASTY,
@@ -478,3 +479,43 @@ def test_a_browser_that_is_too_old_is_told_so(visit, page_of_probabilities):
     assert "needs a browser from 2023" in opened.text("#failure")
     assert len(opened.complaints) == 1
     opened.complaints.clear()
+
+
+# Classifiers --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def classifier_page(visit):
+    box = three_classes()
+    return visit(to_html(seqray.extract(box), box=box, name="rests"))
+
+
+def test_a_page_about_a_classifier_says_nothing_of_perplexity_language_or_ends(classifier_page):
+    classifier_page.page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = 1)")
+    words = set(re.findall(r"[a-z]+", classifier_page.text("body").lower()))
+    assert {"classes", "states", "agreement"} <= words
+    assert not {"perplexity", "language", "end", "ends", "ended", "kl", "ndcg", "wer"} & words
+    assert n_of(classifier_page, "#graph .state") == 3
+
+
+@pytest.mark.parametrize("word", ["", "a", "abcb", "bbbacab"])
+def test_the_class_of_a_typed_word_is_that_of_the_box(classifier_page, word):
+    classifier_page.type_word(word)
+    (expected,) = three_classes().classify([word])
+    assert classifier_page.text("#verdict .chip") == expected
+    rows = classifier_page.page.locator("#path tbody tr .chip").all_text_contents()
+    assert rows == three_classes().classify([word[:n] for n in range(len(word) + 1)])
+
+
+def test_every_flip_on_the_page_has_the_class_of_the_box(classifier_page):
+    classifier_page.type_word("abc")
+    items = classifier_page.page.locator("#flips li").all_text_contents()
+    assert items
+    for item in items:
+        word, _, name = item.partition(" ")
+        assert three_classes().classify([word.replace("λ", "")]) == [name]
+
+
+def test_a_symbol_that_is_none_is_named(classifier_page):
+    classifier_page.type_word("abx")
+    assert "x is no symbol: expected a, b, c." in classifier_page.text("#word-problem")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import seqray
 from automata import markov_chain
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.tree import PrefixTree
@@ -192,6 +193,23 @@ def test_an_automaton_that_is_no_distribution_is_still_compared_by_its_next_symb
     assert set(fidelity) >= MEASURED
     assert fidelity["kl_per_symbol"] == pytest.approx(0, abs=1e-12)
     assert fidelity["relative_error"] == pytest.approx(1)
+
+
+def test_a_box_whose_answers_sum_to_more_than_1_has_no_perplexity():
+    box = seqray.black_box(lambda words: [float("a" in w) for w in words], "ab")
+    fidelity = compare(box, box, ["a", "b", "ab", "ba"])
+    assert not {*PERPLEXITIES, "log_error"} & set(fidelity)
+
+
+def test_words_that_occur_twice_count_once_for_that_sum():
+    box = seqray.black_box(lambda words: [0.5 * (len(w) == 1) for w in words], "ab")
+    assert "perplexity" in compare(box, box, ["a", "b", "a", "a"])
+
+
+def test_no_target_is_for_classifiers():
+    box = seqray.classifier(lambda words: [0.5] * len(words), "ab")
+    with pytest.raises(ArgumentError, match="target: expected none for classifiers"):
+        compare(box, box, ["a"], target=box)
 
 
 def test_a_box_with_negative_answers_has_no_perplexity(words):

@@ -6,13 +6,14 @@ from seqray.util.errors import ArgumentError
 
 
 def test_every_objective_has_a_name_and_says_what_it_measures():
-    assert [named_objective(name) for name in ("next", "weights", "log", None)] == [
+    names = ("next", "weights", "log", "decisions", None)
+    assert [named_objective(name) for name in names] == [
         *Objective,
         None,
     ]
     assert list(OBJECTIVES) == list(Objective)
     assert Objective.WEIGHTS.measured == "the mean squared error of the weights of words"
-    with pytest.raises(ArgumentError, match="objective: expected one of next, weights, log, got"):
+    with pytest.raises(ArgumentError, match="objective: expected one of next, weights, log, dec"):
         named_objective("mse")
 
 

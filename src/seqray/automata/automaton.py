@@ -384,10 +384,7 @@ class WeightedAutomaton:
     # Other automata -----------------------------------------------------------------------------
 
     def truncate(self, n_states: int) -> WeightedAutomaton:
-        """Return the automaton of the first ``n_states`` states.
-
-        For an automaton that came from an SVD this is the extraction at that rank.
-        """
+        """Return the automaton of the first ``n_states`` states: of an SVD, that of this rank."""
         if not 1 <= n_states <= self.n_states:
             raise RankError(f"rank {n_states} is outside 1 … {self.n_states}")
         n, leak = n_states, None if self.elsewhere is None else self.elsewhere[:n_states]
@@ -414,11 +411,16 @@ class WeightedAutomaton:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.json`` or ``.npz`` file; both hold every number exactly."""
-        write_automaton(path, AutomatonContent(self.alphabet, self.arrays))
+        write_automaton(path, self.content)
+
+    @property
+    def content(self) -> AutomatonContent:
+        """What a file holds of it."""
+        return AutomatonContent(self.alphabet, self.arrays)
 
     def to_npz(self) -> bytes:
         """Return what a ``.npz`` file holds."""
-        return to_npz(AutomatonContent(self.alphabet, self.arrays))
+        return to_npz(self.content)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> WeightedAutomaton:
@@ -443,4 +445,8 @@ def automaton_of(content: AutomatonContent) -> WeightedAutomaton:
         from seqray.automata.structured import StructuredAutomaton  # noqa: PLC0415 - it is one
 
         return StructuredAutomaton.from_arrays(content.alphabet, content.arrays)
+    if content.is_classifier:
+        from seqray.automata.classifier import ClassifierAutomaton  # noqa: PLC0415 - it is one
+
+        return ClassifierAutomaton.from_content(content)
     return WeightedAutomaton(content.alphabet, **content.arrays)

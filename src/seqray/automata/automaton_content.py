@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,9 @@ from seqray.util.npz import NpzArrays, npz_bytes
 FORMAT, VERSION = "seqray.automaton", 2
 DENSE_VERSION = 1  # of files that every seqray reads
 
-STRUCTURED = "structured"
+STRUCTURED, CLASSIFIER = "structured", "classifier"
 
+CLASSIFIER_ARRAYS = "initial", "transitions", "outputs"
 DENSE_ARRAYS = "initial", "transitions", "final"
 STRUCTURED_ARRAYS = (
     *("next_group", "group_sizes", "start_group", "initial_vector"),
@@ -33,11 +35,13 @@ OPTIONAL_ARRAYS = "pair_matrices", "outputs", "output_names"
 class AutomatonContent(NamedTuple):
     """An alphabet, and the arrays of an automaton by name.
 
-    They are what `WeightedAutomaton` takes, or what `StructuredAutomaton.from_arrays` takes.
+    They are what `WeightedAutomaton` takes, or what `StructuredAutomaton.from_arrays` takes. What
+    is ``about`` an automaton that classifies are its classes, its question and its threshold.
     """
 
     alphabet: Alphabet
     arrays: Mapping[str, Any]
+    about: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def has_outputs(self) -> bool:
@@ -48,6 +52,11 @@ class AutomatonContent(NamedTuple):
     def is_structured(self) -> bool:
         """Whether these are the arrays of a structured automaton."""
         return "next_group" in self.arrays
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether these are the arrays of an automaton that classifies."""
+        return "outputs" in self.arrays
 
 
 def write_automaton(path: str | os.PathLike[str], content: AutomatonContent) -> None:
@@ -87,14 +96,23 @@ def _header(content: AutomatonContent) -> dict[str, object]:
     alphabet = content.alphabet.to_json()
     if content.is_structured:
         return {"format": FORMAT, "version": VERSION, "kind": STRUCTURED, "alphabet": alphabet}
+    if content.is_classifier:
+        header = {"format": FORMAT, "version": VERSION, "kind": CLASSIFIER, "alphabet": alphabet}
+        return {**header, **content.about}
     return {"format": FORMAT, "version": DENSE_VERSION, "alphabet": alphabet}
 
 
 def _read(header: Any, arrays: Mapping[str, Any] | NpzArrays) -> AutomatonContent:
     check_header(header, FORMAT, VERSION)
     kind = header.get("kind")
-    if kind not in (None, STRUCTURED):
-        raise FileError(f"expected an automaton of kind {STRUCTURED!r} or none, got {kind!r}")
+    if kind not in (None, STRUCTURED, CLASSIFIER):
+        raise FileError(
+            f"expected an automaton of kind {STRUCTURED!r}, {CLASSIFIER!r} or none, got {kind!r}"
+        )
+    if kind == CLASSIFIER:
+        about = {name: header[name] for name in ("classes", "question", "threshold")}
+        read = {name: arrays[name] for name in CLASSIFIER_ARRAYS}
+        return AutomatonContent(Alphabet(header["alphabet"]), read, about)
     names = DENSE_ARRAYS if kind is None else STRUCTURED_ARRAYS
     parts: dict[str, Any] = {name: arrays[name] for name in names}
     parts["elsewhere"] = arrays.get("elsewhere")

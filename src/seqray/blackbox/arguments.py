@@ -3,7 +3,8 @@
 import os
 
 from seqray.automata.words import Alphabet
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.classifier_box import queried_classifier
+from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.formats.automaton_file import HasBest, HasNames, as_automaton
 from seqray.util.errors import ArgumentError
 
@@ -14,8 +15,8 @@ def as_box(given: object) -> BlackBox:
     Parameters
     ----------
     given
-        A black box; or an extraction, a named automaton or a `pathlib.Path` of one, whose automaton
-        is the box. A string is refused: it may name a box or a folder.
+        A black box or a classifier; or an extraction, a named automaton or a `pathlib.Path` of one,
+        whose automaton is the box. A string is refused: it may name a box or a folder.
 
     Examples
     --------
@@ -31,6 +32,8 @@ def as_box(given: object) -> BlackBox:
     if not isinstance(given, BlackBox):
         if isinstance(given, HasNames | HasBest | os.PathLike):
             return as_automaton(given, "box")
+        if isinstance(given, Classifier):
+            return queried_classifier(given)
         hint = ": make it one with black_box(function, alphabet)" if callable(given) else ""
         raise ArgumentError(f"box: expected `alphabet` and `weights(words)`, got {given!r}{hint}")
     if not isinstance(given.alphabet, Alphabet):

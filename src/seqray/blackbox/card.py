@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from seqray.automata.decisions import check_classes, check_threshold
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
 from seqray.util.files import read_text, reading, writing
 
-ANSWERS = ("next", "value")
+ANSWERS = ("next", "value", "classes")
 SCORES = ("logits", "log-probabilities", "probabilities", "values")
 
 
@@ -35,19 +36,21 @@ class Card:
         The symbols of the words.
     answers
         ``"next"``: the network scores every next symbol; ``"value"``: it gives one number to the
-        whole word.
+        whole word; ``"classes"``: it scores every class of the whole word. In a file
+        ``"task": "classification"`` says the same as the last.
     scores
         What its outputs are. ``"logits"`` go through a softmax over all outputs,
         ``"log-probabilities"`` through an exponential, ``"probabilities"`` and ``"values"`` are
         taken as they are. A single logit goes through the logistic function. By default logits
-        for ``"next"``, values for ``"value"``.
+        for ``"next"`` and ``"classes"``, values for ``"value"``.
     ids
         The input id of each symbol; None: its place in the alphabet.
     start, stop
         The input id that is read before, and after, every word, or a list of them; None: nothing
         is.
     columns
-        The output of each next symbol; None: its place in the alphabet.
+        The output of each next symbol, or of each class; None: its place in the alphabet, or
+        among the classes.
     end
         The output of the end of the word; None: the one after the last symbol's place, with a
         warning where the network has further outputs.
@@ -60,11 +63,18 @@ class Card:
         The input id that pads short words, for a network that ignores it. None: words of
         different lengths are never in one batch.
     empty
-        The value of the empty word, for a network that needs at least one id.
+        The value of the empty word, for a network that needs at least one id; of a classifier
+        the probability of each class.
     limit
         The most ids that the network can read at once.
     network
         What the layers are, where the file holds nothing but arrays (`torch`).
+    classes
+        The names of the classes. None: the numbers of the network's outputs. A network with one
+        output has two classes, and the output is that of the second.
+    threshold
+        The probability at which the second of two classes is decided for. None: the class of the
+        largest probability is.
 
     Examples
     --------
@@ -84,9 +94,11 @@ class Card:
     renormalise: bool = True
     column: int = 0
     pad: int | None = None
-    empty: float | None = None
+    empty: float | Sequence[float] | None = None
     limit: int | None = None
     network: Mapping[str, Any] | None = None
+    classes: Sequence[str] | None = None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.alphabet, Mapping):
@@ -97,12 +109,12 @@ class Card:
         object.__setattr__(self, "alphabet", Alphabet.of(self.alphabet))
         _check_choice("answers", self.answers, ANSWERS)
         if not self.scores:
-            object.__setattr__(self, "scores", "logits" if self.answers == "next" else "values")
+            object.__setattr__(self, "scores", "values" if self.answers == "value" else "logits")
         _check_choice("scores", self.scores, SCORES)
-        if self.answers == "next" and self.scores == "values":
-            raise ArgumentError(
-                'scores: a network that predicts the next symbol has no "values": expected logits'
-            )
+        if self.answers != "value" and self.scores == "values":
+            kind = "predicts the next symbol" if self.answers == "next" else "classifies"
+            raise ArgumentError(f'scores: a network that {kind} has no "values": expected logits')
+        self._check_classes()
         if self.answers == "next" and self.stop is not None:
             raise ArgumentError("stop: a network that predicts the next symbol reads no end")
         if self.answers == "next" and self.empty is not None:
@@ -124,6 +136,19 @@ class Card:
         if not is_incomplete:
             self.check_outputs()
 
+    def _check_classes(self) -> None:
+        """Refuse classes, or a threshold, of a network that does not classify."""
+        if self.answers != "classes":
+            for name in ("classes", "threshold"):
+                if getattr(self, name) is not None:
+                    raise ArgumentError(
+                        f'{name}: only a classifier has it: say "task": "classification" in the '
+                        "card, or leave it out"
+                    )
+        elif self.classes is not None:
+            object.__setattr__(self, "classes", check_classes(self.classes))
+            check_threshold(self.threshold, len(self.classes or ()))
+
     def check_outputs(self) -> None:
         """Refuse a card that uses one output twice."""
         if len(set(self.outputs)) < len(self.outputs):
@@ -141,14 +166,19 @@ class Card:
     def _check_others(self) -> None:
         if not isinstance(self.renormalise, bool):
             raise ArgumentError(f"renormalise: expected true or false, got {self.renormalise!r}")
-        if self.empty is not None:
+        if self.empty is not None and not isinstance(self.empty, list | tuple):
             object.__setattr__(self, "empty", _finite_number("empty", self.empty))
+        elif self.empty is not None:
+            numbers = tuple(_finite_number("empty", each) for each in self.empty)
+            object.__setattr__(self, "empty", numbers)
         if self.network is not None and not isinstance(self.network, Mapping):
             raise ArgumentError(f"network: expected an object, got {self.network!r}")
 
     def _numbers(self, name: str) -> tuple[int, ...]:
         """Return a field's number for each symbol: by default its place in the alphabet."""
-        numbers, n = getattr(self, name), len(self.alphabet)
+        numbers, n, owner = getattr(self, name), len(self.alphabet), "symbols"
+        if self.answers == "classes" and name == "columns":
+            n, owner = len(self.classes or ()), "classes"
         if numbers is None:
             return tuple(range(n))
         if isinstance(numbers, str) or not isinstance(numbers, Iterable):
@@ -156,15 +186,21 @@ class Card:
         numbers = tuple(numbers)
         if len(numbers) != n:
             raise ArgumentError(
-                f"{name}: expected one for each of the {n} symbols, got {len(numbers)}"
+                f"{name}: expected one for each of the {n} {owner}, got {len(numbers)}"
             )
         return tuple(_whole_number(name, number) for number in numbers)
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The outputs in use: of each next symbol, and last of the end; or of the value."""
+        """The outputs in use: of each next symbol, and last of the end; of the value; of classes.
+
+        Two classes may have a single output, see `class_scores`.
+        """
         if self.answers == "value":
             return (self.column,)
+        if self.answers == "classes":
+            columns = tuple(self.columns or ())
+            return (0,) if columns in ((), (0, 1)) else columns
         end = len(self.alphabet) if self.end is None else self.end
         return (*(self.columns or ()), end)
 
@@ -206,6 +242,47 @@ class Card:
             scores = np.pad(scores, ((0, 0), (0, 1)))
         return np.exp(self._logs(scores)[:, self.column])
 
+    def class_scores(self, scores: FloatArray) -> FloatArray:
+        """Return the probability of each class of each word, ``(n, n_classes)``.
+
+        A single output is that of the second of two classes.
+
+        >>> Card(Alphabet("ab"), "classes", classes=["no", "yes"]).class_scores(np.zeros((1, 1)))
+        array([[0.5, 0.5]])
+        """
+        scores, columns = self._checked(scores), list(self.columns or ())
+        if scores.shape[1] == 1 and len(columns) == 2:
+            second = scores
+            if self.scores == "logits":
+                second = np.exp(_minus_log_sum(np.pad(scores, ((0, 0), (0, 1)))))[:, :1]
+            elif self.scores == "log-probabilities":
+                second = np.exp(scores)
+            return np.concatenate([1 - second, second], axis=1)
+        if self.scores == "logits":
+            return np.exp(_minus_log_sum(scores[:, columns]))
+        chosen = (np.exp(scores) if self.scores == "log-probabilities" else scores)[:, columns]
+        total = chosen.sum(axis=1, keepdims=True)
+        even = np.full_like(chosen, 1 / len(columns))
+        return np.asarray(np.divide(chosen, total, where=total > 0, out=even))
+
+    def with_classes(self, n_outputs: int) -> Card:
+        """Return the card with names for classes that have none: the numbers of the outputs.
+
+        >>> Card(Alphabet("ab"), "classes").with_classes(3).classes
+        ('0', '1', '2')
+        """
+        if self.answers != "classes" or self.classes is not None:
+            return self
+        return replace(self, classes=[str(i) for i in range(max(2, n_outputs))], columns=None)
+
+    @property
+    def empty_answer(self) -> FloatArray:
+        """The answer to the empty word, where the card has it: a number, or one per class."""
+        value = np.asarray(self.empty, np.float64)
+        if self.answers == "classes" and value.ndim == 0:
+            return np.stack([1 - value, value])
+        return value
+
     def _logs(self, scores: FloatArray) -> FloatArray:
         if self.scores == "logits":
             return _minus_log_sum(scores)
@@ -246,6 +323,7 @@ class Card:
     def from_json(cls, document: Mapping[str, Any]) -> Card:
         """Read a card from the contents of its file; errors name unknown fields."""
         known = [field.name for field in fields(cls)]
+        document = _with_answers(document)
         for name in document:
             if name not in known:
                 near = get_close_matches(name, known, n=1) or known
@@ -263,6 +341,21 @@ class Card:
         text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         with writing(path) as fresh:
             fresh.write_text(text + "\n", "utf-8")
+
+
+def _with_answers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of a card without a task, which says what the answers are."""
+    document = dict(document)
+    task = document.pop("task", None)
+    if task is None:
+        return document
+    _check_choice("task", task, ("classification",))
+    if document.setdefault("answers", "classes") != "classes":
+        raise ArgumentError(
+            f'answers: a card of the task classification answers "classes", got '
+            f"{document['answers']!r}: leave out answers"
+        )
+    return document
 
 
 def card_path(model: str | os.PathLike[str]) -> Path:

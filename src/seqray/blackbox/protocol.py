@@ -35,6 +35,42 @@ class PredictingBox(BlackBox, PredictingStepper, Protocol):
     """A black box with states that also predicts the next symbol."""
 
 
+@runtime_checkable
+class Classifier(Protocol):
+    """Anything that gives a word one probability for each of several classes.
+
+    It decides for the class of the largest probability. One with two classes may have an attribute
+    ``threshold``: then it decides for the second class where its probability reaches that.
+    A `seqray.ClassifierAutomaton` is one.
+    """
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words that the classifier takes."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+
+    def scores(self, words: Words, /) -> FloatArray:
+        """Return the probability of each class for each word, ``(n_words, n_classes)``."""
+
+
+def threshold_of(classifier: Classifier) -> float | None:
+    """Return the probability at which the second of two classes is decided for.
+
+    None: the largest probability decides.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> threshold_of(seqray.classifier(lambda words: [0.2] * len(words), "ab", threshold=0.1))
+    0.1
+    """
+    threshold: float | None = getattr(classifier, "threshold", None)
+    return threshold
+
+
 class Backend(Protocol):
     """What queries a model: takes words as they are, and hands on its answers as they come.
 

@@ -47,6 +47,11 @@ class QueriedBox:
         """The length of the longest word that the box can read; None: it can read any word."""
         return max_length_of(self.backend)
 
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of the answer to one word: a number."""
+        return ()
+
     def weights(self, words: Words | Iterable[Word]) -> FloatArray:
         """Query the weight of each word, float64, shape ``(n_words,)``."""
         words = self.alphabet.words(words)
@@ -54,7 +59,7 @@ class QueriedBox:
 
     def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield which words are answered, and what, as it comes; each answer has been checked."""
-        for which, answers in _pieces(self.backend, words):
+        for which, answers in answered_pieces(self.backend, words):
             yield which, checked_answers(answers, words[which], (len(which),), self.backend.who)
 
 
@@ -128,6 +133,11 @@ class QueriedModel(PrefixReader):
         """The length of the longest prefix that the model can read; None: it can read any."""
         return max_length_of(self.backend)
 
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of the answer to one prefix: a number for each symbol and the end."""
+        return (len(self.alphabet) + 1,)
+
     def next_symbol(self, words: Words | Iterable[Word]) -> FloatArray:
         """Query what follows each word as a prefix, the end last, ``(n_words, n_symbols + 1)``."""
         words = self.alphabet.words(words)
@@ -136,7 +146,7 @@ class QueriedModel(PrefixReader):
 
     def answers(self, words: Words) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield which prefixes are answered, and what, as it comes; each has been checked."""
-        for which, answers in _pieces(self.backend, words):
+        for which, answers in answered_pieces(self.backend, words):
             shape = (len(which), len(self.alphabet) + 1)
             yield (
                 which,
@@ -160,7 +170,8 @@ class QueriedModel(PrefixReader):
         return probabilities
 
 
-def _pieces(backend: Backend, words: Words) -> Iterator[tuple[IntArray, object]]:
+def answered_pieces(backend: Backend, words: Words) -> Iterator[tuple[IntArray, object]]:
+    """Yield what a backend answers, as it comes; refuse words that it cannot read."""
     check_lengths(words, max_length_of(backend), backend.who)
     if len(words):  # many boxes fail on an empty query
         yield from backend.query(words)

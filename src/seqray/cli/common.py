@@ -194,6 +194,9 @@ def show_copies(copies: Sequence[Copy], source: str) -> None:
 
 def _rank_columns(fidelity: Fidelity) -> list[str]:
     """Return the metrics to show of each rank: first what ranks are chosen by."""
+    if fidelity.chosen_by is Objective.DECISIONS:
+        wanted = ("agreement", "balanced_agreement", "boundary_agreement", "score_distance")
+        return [name for name in wanted if name in fidelity]
     names = ["kl_per_symbol", "ndcg5", "total_variation", "kl_per_word", "elsewhere"]
     if "ndcg5" not in fidelity:
         names.append("weight_agreement")

@@ -34,7 +34,9 @@ from seqray.cli.common import (
     titled,
 )
 from seqray.cli.console import console
+from seqray.cli.decisions import show_decisions
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
@@ -114,7 +116,8 @@ def _evaluate(options: EvaluateOptions) -> None:
         words, source = _words(options, box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
-        if options.worst:
+        decides = isinstance(fidelity, DecisionFidelity)
+        if options.worst and not decides:
             worst = seqray.disagreements(
                 box, automaton, n_words=options.worst, max_length=options.max_length
             )
@@ -128,13 +131,18 @@ def _evaluate(options: EvaluateOptions) -> None:
             "source": source,
             "intervals": dict(fidelity.intervals),
         }
-        if options.worst:
+        if isinstance(fidelity, DecisionFidelity):
+            extra |= fidelity.details()
+            extra["worst"] = [each._asdict() for each in fidelity.different[: options.worst or 0]]
+        elif options.worst:
             extra["worst"] = [each._asdict() for each in worst]
         click.echo(json_line({**fidelity.as_dict(), **extra}))
         return
     size = described_size(automaton)
     show_fidelity(fidelity, f"{options.automaton} ({size}) against {shown_box}", source)
-    if options.worst:
+    if isinstance(fidelity, DecisionFidelity):
+        show_decisions(fidelity, opened.alphabet, options.worst or 0)
+    elif options.worst:
         _show_worst(worst, opened.alphabet, by_next=by_next)
 
 

@@ -12,7 +12,9 @@ from rich.table import Table
 
 import seqray
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.words import Alphabet, Symbol
+from seqray.blackbox.protocol import Classifier
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import open_box, option_option, store_option, store_path
@@ -21,6 +23,8 @@ from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.explain.background import Background
 from seqray.explain.changes import what_changes
+from seqray.explain.class_facts import class_facts
+from seqray.explain.decision import DecisionExplanation, explain_decision
 from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
@@ -117,7 +121,9 @@ def _explain(options: ExplainOptions) -> None:
         show_sections(sections)
 
 
-def _explanation(options: ExplainOptions, automaton: WeightedAutomaton) -> WordExplanation:
+def _explanation(
+    options: ExplainOptions, automaton: WeightedAutomaton
+) -> WordExplanation | DecisionExplanation:
     """Explain a word, with the box's answers if there is one."""
     alphabet = automaton.alphabet
     word = read_word(alphabet, options.word)
@@ -126,15 +132,23 @@ def _explanation(options: ExplainOptions, automaton: WeightedAutomaton) -> WordE
     )
     background = BACKGROUNDS[options.background](counted)
     n_neighbours = options.neighbours
+    decides = isinstance(automaton, ClassifierAutomaton)
+    if decides and options.words is None:
+        background = Background.uniform(alphabet)
     if options.box is None:
+        if decides:
+            return explain_decision(automaton, word, background=background)
         return explain_word(automaton, word, background=background, n_neighbours=n_neighbours)
     opened = open_box(options.box, options.options)
     path = store_path(options.box, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
+        box = open_oracle(opened, cache=cache).reader
+        if decides and isinstance(box, Classifier):
+            return explain_decision(automaton, word, box=box, background=background)
         return explain_word(
             automaton,
             word,
-            box=open_oracle(opened, cache=cache).reader,
+            box=box,
             background=background,
             n_neighbours=n_neighbours,
         )
@@ -144,6 +158,9 @@ def _whole(
     source: Extraction | WeightedAutomaton, automaton: WeightedAutomaton
 ) -> tuple[dict[str, Any], tuple[Section, ...]]:
     """Return facts about an automaton, and for a run what changes from rank to rank."""
+    if isinstance(automaton, ClassifierAutomaton):
+        decisions = class_facts(automaton)
+        return {**decisions.as_dict(), "changes": None}, decisions.sections()
     known = facts(automaton)
     if not isinstance(source, Extraction):
         return {**known.as_dict(), "changes": None}, known.sections()

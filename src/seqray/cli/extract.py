@@ -106,8 +106,9 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     type=click.Choice([each.value for each in Objective]),
     help="What ranks are chosen by. next: the divergence of next symbols. weights: the mean "
     "squared error of the weights of words; the default method is then weighted, of raw blocks "
-    "over words that weigh much. log: the ratio of the two weights of a word.  "
-    "[default: next where the box predicts next symbols, else log]",
+    "over words that weigh much. log: the ratio of the two weights of a word. decisions: the "
+    "agreement of decisions, for classifiers alone.  [default: decisions for a classifier, next "
+    "where the box predicts next symbols, else log]",
 )
 @click.option(
     "--for",

@@ -117,9 +117,11 @@ def _named_states(automaton: WeightedAutomaton, facts: StateFacts) -> list[str]:
     lines = []
     for q, (name, final) in enumerate(zip(facts.names, automaton.final.tolist(), strict=True)):
         rims = ", peripheries=2" if final >= facts.often else ""
+        second = f"ends {facts.share(final)}"
+        if facts.decided is not None:
+            second = _quoted(facts.decided.label(q))
         lines.append(
-            f'    {q} [label="{_quoted(name)}\\nends {facts.share(final)}", '
-            f'fillcolor="{tint(facts, q)}"{rims}];'
+            f'    {q} [label="{_quoted(name)}\\n{second}", fillcolor="{tint(facts, q)}"{rims}];'
         )
     for q in sorted(facts.begins):
         weight = float(automaton.initial[q])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.draw.decided import Decided, class_colour
 from seqray.draw.geometry import Curve, Rims, half_size, head_corners
 from seqray.draw.graph import (
     ISOLATE,
@@ -17,6 +18,7 @@ from seqray.draw.graph import (
     distinct,
     drawn_edges,
     hidden_caption,
+    short,
     shown_name,
 )
 from seqray.draw.labels import Arrangement, arrange
@@ -79,6 +81,8 @@ class StateFacts:
         The probability to end from which on a state has a double rim, inf if none has.
     begins
         Where an arrow comes in, the strongest last.
+    decided
+        Of an automaton that classifies, what it decides in each state; None of any other.
     """
 
     names: Sequence[str]
@@ -86,6 +90,7 @@ class StateFacts:
     probabilities: bool
     often: float
     begins: Sequence[int]
+    decided: Decided | None = None
 
     @staticmethod
     def of(
@@ -95,6 +100,11 @@ class StateFacts:
         largest = float(automaton.final.max())
         sizes = np.abs(automaton.initial)
         begins = np.flatnonzero(sizes >= max(MIN_ENTRY_SHARE * sizes.max(), np.finfo(float).tiny))
+        decided = Decided.of(automaton)
+        if decided is not None:
+            order = begins[np.argsort(sizes[begins], kind="stable")].tolist()
+            shown = [shown_name(name) for name in names]
+            return StateFacts(shown, mass, False, np.inf, order, decided)
         return StateFacts(
             names=[shown_name(name) for name in names],
             mass=mass,
@@ -227,7 +237,9 @@ def _drawn(shown: Shown, arrangement: Arrangement) -> list[Group]:
 
 
 def _state_lines(automaton: WeightedAutomaton, facts: StateFacts) -> list[list[str]]:
-    """Return what stands in each state: its name, and how often words end there."""
+    """Return what stands in each state: its name, and its class or how often words end there."""
+    if (decided := facts.decided) is not None:
+        return [[*lines, decided.label(q)] for q, lines in enumerate(name_lines(facts.names))]
     return [
         [*lines, f"ends {facts.share(final)}"]
         for lines, final in zip(name_lines(facts.names), automaton.final.tolist(), strict=True)
@@ -295,8 +307,11 @@ def _state(shown: Shown, state: int, arrangement: Arrangement) -> Group:
     half = float(arrangement.rims.width[state]), float(arrangement.rims.height[state])
     shapes = _rims(centre, half, tint(facts, state), automaton.final[state] >= facts.often)
     text = [(line, INK, at < len(lines) - 1) for at, line in enumerate(lines)]
-    tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
-    tip += typeset(float(automaton.final[state]))
+    if facts.decided is None:
+        tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
+        tip += typeset(float(automaton.final[state]))
+    else:
+        tip = f"{facts.names[state]}: {facts.decided.tip(state)}"
     if facts.mass is not None:
         tip += f"; {short_percent(float(facts.mass[state]))} of all steps are spent here"
     return Group("state", [*shapes, *text_block(centre, text)], {"state": state}, tip)
@@ -314,6 +329,8 @@ def _rims(centre: complex, half: tuple[float, float], fill: str, double: bool) -
 
 def tint(facts: StateFacts, state: int | None) -> str:
     """Return the inside of a state, darker where more time is spent; None is where most is."""
+    if facts.decided is not None and state is not None:
+        return facts.decided.colour(state)
     if facts.mass is None:
         return PAPER
     largest = float(np.max(facts.mass)) or 1.0
@@ -346,6 +363,12 @@ def _kind(facts: StateFacts) -> str:
 
 
 def _reading(facts: StateFacts) -> str:
+    if facts.decided is not None:
+        return (
+            "States carry their name and the class that is decided for there, with its "
+            "probability; edges are as wide as their heaviest weight, and dashed where it is "
+            "negative."
+        )
     return (
         f"States carry their name and the {_kind(facts)} with which words end there; edges are as "
         "wide as their heaviest weight, and dashed where it is negative."
@@ -361,6 +384,11 @@ def _legend(
     ]
     entries = [LegendEntry(arrow, 28, "words begin here")]
     half = (15.0, 9.0)
+    if (decided := facts.decided) is not None:
+        for number in sorted(set(decided.numbers)):
+            box = [Box(0j, half, CORNER - RING, class_colour(number), INK)]
+            entries.append(LegendEntry(box, 30, short(decided.classes[number])))
+        return entries + line_entries(edges)
     if (automaton.final >= facts.often).any():
         text = f"words end here most ({facts.share(facts.often)} or more)"
         entries.append(LegendEntry(_rims(0j, half, PAPER, double=True), 30, text))

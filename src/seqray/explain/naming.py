@@ -21,11 +21,13 @@ from itertools import product
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states
 from seqray.automata.purpose import Purpose
 from seqray.automata.span import perpendicular, pivoted_rows
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Word, Words
+from seqray.explain.class_states import name_class_states
 from seqray.explain.loss import Checked
 from seqray.explain.named_automaton import NamedAutomaton, rescaled
 from seqray.explain.probabilistic_naming import named_probabilistic, used_states
@@ -84,7 +86,8 @@ def name_states(
         weight is negative, its states are kept, most visited first; those
         that no word passes through are dropped. In any other case states become prefixes, the
         empty one first and the others by how much of the automaton's time is spent near them;
-        directions that no word reaches are dropped.
+        directions that no word reaches are dropped. The states of an automaton that classifies are
+        always prefixes, see `name_class_states`.
     candidates
         The prefixes to choose names from. By default the most probable ones, or all short ones
         where weights are not probabilities.
@@ -109,6 +112,8 @@ def name_states(
     if isinstance(automaton, NamedAutomaton) and candidates is None:
         return automaton
     a = as_automaton(automaton, purpose=Purpose.READING)
+    if isinstance(a, ClassifierAutomaton):
+        return name_class_states(a, candidates=candidates)
     if a.n_states > MAX_NAMED_STATES:
         raise ArgumentError(
             f"automaton: expected at most {MAX_NAMED_STATES:,} states to name, got {a.n_states:,}: "

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import logging
 import os
 import zlib
@@ -17,9 +15,11 @@ from typing import Any
 
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.explore.classes_page import classes_html, is_classifier
 from seqray.explore.content import Subject, joined, page_content, with_ranks
 from seqray.explore.first_graph import FirstGraph
+from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
 from seqray.explore.recorded import RecordedAnswers, record_answers
 from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
@@ -101,6 +101,22 @@ def to_html(
         extraction = open_run(extraction)
     if not isinstance(extraction, Extraction):
         extraction = as_automaton(extraction, "extraction", purpose=Purpose.READING)
+    if is_classifier(extraction):
+        if is_live:
+            raise ArgumentError(
+                "is_live: a page about a classifier queries no box: write it to a file instead "
+                "(-o page.html)"
+            )
+        of_box = box if isinstance(box, Classifier) else None
+        return classes_html(
+            extraction,
+            box=of_box,
+            words=words,
+            rank=rank,
+            name=name,
+            max_length=max_length,
+            seed=seed,
+        )
     subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
     shown = show_ranks(subject.automata, subject.ranks, chosen)
@@ -227,34 +243,9 @@ def _missing(recorded: RecordedAnswers, less: RecordedAnswers) -> list[str]:
     return said if words else []
 
 
-def policy(scripts: Iterable[str], styles: Iterable[str], is_live: bool) -> str:
-    """Return a content security policy that allows the given inline parts, and no request.
-
-    Graphviz runs in a worker that the page makes of its own text, hence ``blob:``.
-
-    >>> policy(["run()"], [], False)[:43]
-    "default-src 'none'; script-src 'sha256-Avyu"
-    """
-    rules = {
-        "default-src": ["'none'"],
-        "script-src": [*map(_digest, scripts), "'wasm-unsafe-eval'"],
-        "style-src": list(map(_digest, styles)) or ["'none'"],
-        "worker-src": ["blob:"],
-        "img-src": ["data:"],
-        "connect-src": ["'self'" if is_live else "'none'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-    }
-    return "; ".join(" ".join([rule, *values]) for rule, values in rules.items())
-
-
 def page_policy(is_live: bool) -> str:
     """Return the policy of every page, for a server's header."""
     return policy([_script()], [_style()], is_live)
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is_live: bool) -> str:
@@ -267,36 +258,23 @@ def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is
         "STATUS": "" if first is None else escape(first.caption()),
         "POLICY": page_policy(is_live),
         "STYLE": _style(),
-        "CONTENT": _json(document | {"first": None if first is None else first.to_json()}),
+        "CONTENT": script_json(document | {"first": None if first is None else first.to_json()}),
         "GRAPHVIZ": _graphviz(),
-        "LICENCES": _static("vendor/LICENSES.txt"),
+        "LICENCES": static_text("vendor/LICENSES.txt"),
         "SCRIPT": _script(),
     }
-    pieces = _static("page.html").split("%%")
-    # Every second piece is the name of a part: what is filled in is not looked at again.
-    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
-
-
-def _json(document: dict[str, Any]) -> str:
-    """Return JSON that a script element can hold: no ``<`` of it can end the element."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-@cache
-def _static(path: str) -> str:
-    return files("seqray.explore").joinpath("static", path).read_text("utf-8")
+    return filled_frame("page.html", parts)
 
 
 @cache
 def _style() -> str:
-    return "\n".join(map(_static, STYLES))
+    return "\n".join(map(static_text, STYLES))
 
 
 @cache
 def _script() -> str:
-    own = "\n".join(map(_static, SCRIPTS))
-    return f'{_static("vendor/uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();\n'
+    own = "\n".join(map(static_text, SCRIPTS))
+    return f'{static_text("vendor/uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();\n'
 
 
 @cache

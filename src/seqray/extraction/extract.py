@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
@@ -18,6 +18,7 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
+from seqray.extraction.classes.method import class_method
 from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import hankel_method
 from seqray.extraction.job import Job
@@ -71,8 +72,9 @@ def extract(
     Parameters
     ----------
     box
-        Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.open_black_box`, a
-        `WeightedAutomaton`, or an object of your own that follows the protocol.
+        Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.classifier`,
+        `seqray.open_black_box`, a `WeightedAutomaton`, or an object of your own that follows one of
+        the protocols. Automata of a classifier are of the class `ClassifierAutomaton`.
     n_prefixes, n_suffixes
         How many of each to query: by default up to 800 of each, in rounds that end where nothing is
         left to learn. With the method ``"conditional"`` how many contexts, and columns of their
@@ -169,8 +171,7 @@ def extract(
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
         job = Job(oracle, request, progress)
         try:
-            is_conditional = request.method is Method.CONDITIONAL
-            extraction = (conditional_method if is_conditional else hankel_method)(job)
+            extraction = _method(request)(job)
         except MemoryError as error:
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and "
@@ -181,6 +182,13 @@ def extract(
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
         _warn_of_low_score(extraction)
     return _with_settings(extraction, job)
+
+
+def _method(request: Request) -> Callable[[Job], Extraction]:
+    """Return the function that extracts as a request says."""
+    if request.objective is Objective.DECISIONS:
+        return class_method
+    return conditional_method if request.method is Method.CONDITIONAL else hankel_method
 
 
 def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,6 +249,14 @@ def _warn_of_low_score(extraction: Extraction) -> None:
     if max([score, *(copy.fidelity.score for copy in extraction.copies)]) >= LOW_SCORE:
         return
     best = fidelity.at(rank)
+    if best.chosen_by is Objective.DECISIONS:
+        logger.warning(
+            "the best automaton, of %d states, agrees with the box on %.1f %% of the validation "
+            "words. Query more prefixes and suffixes (--prefixes, --suffixes), allow more states "
+            "(--max-rank), or give words like those that matter (--basis FILE)",
+            *(rank, 100 * score),
+        )
+        return
     predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
         "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "

@@ -23,6 +23,9 @@ MIN_SHARE_OF_COST = 0.5
 
 def remarks(extraction: Extraction) -> tuple[str, ...]:
     """Return what ranks were chosen by, what smaller automata lose, and which limits may bind."""
+    if extraction.classifies:
+        loss = _loss_of_smaller_rank(extraction)
+        return (*_question(extraction), *loss, *_limit_of_ranks(extraction))
     chosen_by = _chosen_by(extraction)
     if extraction.copies:
         some = *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction)
@@ -37,6 +40,23 @@ def _chosen_by(extraction: Extraction) -> Iterator[str]:
     default = Objective.NEXT if extraction.predicts else Objective.LOG
     if objective is not None and objective is not default:
         yield f"Ranks are chosen by {objective.measured} (objective {objective})."
+
+
+def _question(extraction: Extraction) -> Iterator[str]:
+    """Say what the automata of a classifier compute, and why."""
+    settings = extraction.settings
+    scores = {each.question: each for each in settings.question_scores or ()}
+    if settings.question is None or settings.question not in scores:
+        return
+    texts = {
+        name: f"{name} {significant(100 * one.agreement, 4)} % with {counted(one.states, 'state')}"
+        for name, one in scores.items()
+    }
+    others = "; ".join(text for name, text in texts.items() if name != settings.question)
+    yield (
+        f"The automaton computes the {settings.question} of each class, because its automata agree "
+        f"most with the box, or have fewest states: {texts[settings.question]}; {others}."
+    )
 
 
 def _bits(fidelity: Fidelity) -> float:

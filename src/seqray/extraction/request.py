@@ -11,7 +11,7 @@ from typing import TypeAlias
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox, allowed_length
+from seqray.blackbox.protocol import BlackBox, Classifier, allowed_length
 from seqray.extraction.basis import Basis
 from seqray.fidelity.objective import Objective
 from seqray.util.arrays import whole_number
@@ -101,11 +101,37 @@ class Request:
         <Method.WEIGHTED: 'weighted'>
         """
         allowed_length(box, self.max_length, 1)  # an error where the box cannot read such words
+        if isinstance(box, Classifier):
+            return self._for_classifier()
+        if self.objective is Objective.DECISIONS:
+            raise ArgumentError(
+                "objective: expected next, weights or log, got decisions, and the box is no "
+                "classifier: make it one with seqray.classifier, or with the task classification "
+                "in its card"
+            )
         objective = _chosen_objective(self.objective, predicts(box))
         request = replace(self, objective=objective)
         request = replace(request, method=_chosen_method(request, predicts(box)))
         _check_method(request, predicts(box))
         return request
+
+    def _for_classifier(self) -> Request:
+        """Return the request for a classifier: one method is for all of them."""
+        if self.objective not in (None, Objective.DECISIONS):
+            raise ArgumentError(
+                f"objective: expected decisions, got {self.objective}, and the box is a "
+                "classifier: leave it out"
+            )
+        if self.method not in (Method.AUTO, Method.WEIGHTED) or self.counterexamples:
+            raise ArgumentError(
+                f"method: expected weighted or auto for a classifier, got {self.method}, and no "
+                "counterexamples: they are searched for in every round"
+            )
+        if isinstance(self.basis, str | Basis) and self.basis != "grown":
+            raise ArgumentError(
+                "basis: expected grown, or words to draw from, for a classifier: leave it out"
+            )
+        return replace(self, objective=Objective.DECISIONS, method=Method.WEIGHTED)
 
     @property
     def has_fixed_basis(self) -> bool:

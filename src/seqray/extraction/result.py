@@ -10,11 +10,13 @@ from functools import cached_property
 from typing import Any
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.decisions import Question
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.basis import Basis
+from seqray.extraction.classes.candidates import QuestionScore
 from seqray.extraction.conditional.parts import (
     ConditionalRound,
     CounterexampleSearch,
@@ -73,6 +75,12 @@ class ExtractionSettings(Mapping[str, Any]):
         How many of them the answer cache did not answer.
     steps
         How many symbols a box with states read.
+    classes, threshold
+        Those of a classifier.
+    question
+        What its automata compute: decisions, probabilities or logits.
+    question_scores
+        How well the best automata of each question agree with it.
     rounds
         What each round of queries had cost, and how near to the box its automata were.
     counterexamples
@@ -123,6 +131,10 @@ class ExtractionSettings(Mapping[str, Any]):
     validation_questions: int | None = None
     queries_sent: int | None = None
     steps: int | None = None
+    classes: Sequence[str] | None = None
+    threshold: float | None = None
+    question: Question | None = None
+    question_scores: Sequence[QuestionScore] | None = None
     rounds: Sequence[HankelRound | ConditionalRound] | None = None
     counterexamples: Sequence[CounterexampleSearch] | None = None
     stopped: str = ""
@@ -216,6 +228,8 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "stop_reason": StopReason,
     "query_mode": QueryMode,
     "objective": Objective,
+    "question": Question,
+    "question_scores": lambda scores: tuple(QuestionScore(**each) for each in scores),
 }
 """How fields that are no plain values are read from ``config.json``."""
 
@@ -352,6 +366,11 @@ class Extraction:
         return "ndcg5" in self.fidelity.fidelities[0]
 
     @property
+    def classifies(self) -> bool:
+        """Whether the box is a classifier: automata have one output per class."""
+        return self.settings.classes is not None
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences for people: what smaller automata lose, and which limit may be too small."""
         return remarks(self)
@@ -359,6 +378,8 @@ class Extraction:
     @property
     def compared_on(self) -> str:
         """Which words the ranks were compared on, for people."""
+        if self.classifies:
+            return "held-out words, half of them near to rare classes"
         is_drawn = self.settings.method == Method.CONDITIONAL
         return "held-out words drawn from the box" if is_drawn else "held-out words"
 

@@ -16,9 +16,16 @@ from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guarded import blamed
-from seqray.blackbox.protocol import BlackBox, allowed_length, checked_answers, name_of
+from seqray.blackbox.protocol import (
+    BlackBox,
+    Classifier,
+    allowed_length,
+    checked_answers,
+    name_of,
+)
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import QueryMode, query_mode
+from seqray.extraction.classes.default_cost import default_cost as class_cost
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
 from seqray.extraction.hankel.default_cost import default_cost as hankel_cost
 from seqray.util.arrays import FloatArray
@@ -144,6 +151,9 @@ def _abilities(box: BlackBox) -> CheckResult:
     if not predicts(box):
         basis = "the basis grows from words that weigh much"
     observed = f"{query_mode(box).value}; {len(box.alphabet)} symbols"
+    if isinstance(box, Classifier):
+        basis = "the basis grows from words that are decided wrongly"
+        observed += f"; {len(box.classes)} classes: {', '.join(box.classes)}"
     return CheckResult("can be queried for", None, observed, f"{advice}; {basis}")
 
 
@@ -255,6 +265,8 @@ def _speed(box: BlackBox, words: Words) -> CheckResult:
         )
         is_cheap = query_mode(box) in (QueryMode.STATES, QueryMode.AUTOMATON)
         cost = conditional_cost(1 + float(words.lengths.mean()), with_copies=is_cheap)
+    elif isinstance(box, Classifier):
+        cost = class_cost(len(box.alphabet))
     else:
         cost = hankel_cost(len(box.alphabet))
     by_steps = isinstance(box, Stepper) or predicts(box)

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import Stepper
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.fidelity.decisions import compare_decisions
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity, FidelityTable
-from seqray.formats.automaton_file import AutomatonLike
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.errors import ArgumentError
 
 
 def compare(
@@ -40,7 +42,8 @@ def compare(
     Fidelity
         Every metric that makes sense here: the perplexities, ``kl`` and ``zeros`` only where the
         weights of the box (and of the target) are not negative and not all 0, the next-symbol
-        metrics only where both sides predict next symbols.
+        metrics only where both sides predict next symbols. Of two classifiers it is a
+        `seqray.fidelity.decisions.DecisionFidelity`, of their decisions alone.
 
     Examples
     --------
@@ -50,6 +53,12 @@ def compare(
     >>> fidelity["ndcg5"], fidelity["wer"], round(fidelity["relative_error"], 3)
     (1.0, 0.75, 0.123)
     """
+    if isinstance(box, Classifier):
+        both = automaton if isinstance(automaton, BlackBox) else as_automaton(automaton)
+        if isinstance(both, Classifier):
+            if target is not None:
+                raise ArgumentError("target: expected none for classifiers: leave it out")
+            return compare_decisions(box, both, words)
     return Reference.query(box, words, target).compare(automaton, intervals=True)
 
 

@@ -248,6 +248,15 @@ METRICS = (
         _of_next_symbols(next_symbol_metrics.elsewhere),
         IntervalKind.PERCENTILE,
     ),
+    # Of classifiers, measured by `seqray.fidelity.decisions`.
+    Metric("agreement", "share of words that both give the same class"),
+    Metric("balanced_agreement", "the same share for each class of the box, mean over classes"),
+    Metric("boundary_agreement", "the same share of the tenth nearest to another decision"),
+    Metric("score_distance", "total variation distance of the class probabilities, mean"),
+    Metric(
+        "calibration_difference",
+        "difference of both confidences in the box's class, over ten groups of confidence",
+    ),
     # Measured by extractions that search for counterexamples, on the words of that search.
     Metric("total_variation", "total variation distance, after words on which both disagreed"),
     Metric(

@@ -16,6 +16,8 @@ class Objective(enum.StrEnum):
     """Weights of words: the mean squared error."""
     LOG = "log"
     """Logarithms of the weights of words: the ratio of the two weights."""
+    DECISIONS = "decisions"
+    """Decisions of a classifier: the share of words that get the same class."""
 
     @property
     def measured(self) -> str:
@@ -27,6 +29,7 @@ OBJECTIVES = {
     Objective.NEXT: "the divergence of next symbols",
     Objective.WEIGHTS: "the mean squared error of the weights of words",
     Objective.LOG: "the ratio of the weights of a word",
+    Objective.DECISIONS: "the agreement of decisions",
 }
 """The objectives, and what is measured."""
 

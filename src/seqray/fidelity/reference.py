@@ -43,6 +43,10 @@ MAX_RANDOM_LENGTH = 12
 """The longest word that `drawn_words` draws at random, for a box that cannot be sampled."""
 
 
+MAX_TOTAL = 1.01
+"""Above this sum the weights of distinct words are no probabilities of words."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Reference:
     """A box's answers on a set of words, queried once, to compare any number of automata with.
@@ -211,8 +215,9 @@ class Reference:
     def _distribution(self) -> FloatArray | None:
         """What perplexities are measured against; None where they make no sense."""
         reference = self.weights if self.target is None else self.target
-        fits = _can_be_distribution(self.weights) and _can_be_distribution(reference)
-        return reference if fits else None
+        nodes = self.tree.node_of_word
+        is_box, is_reference = (_can_be_distribution(f, nodes) for f in (self.weights, reference))
+        return reference if is_box and is_reference else None
 
 
 def drawn_words(box: BlackBox, *, seed: Seed, max_length: int | None = None) -> tuple[Words, str]:
@@ -264,5 +269,11 @@ class _Recorder:
         return np.concatenate(self._weights), probabilities
 
 
-def _can_be_distribution(weights: FloatArray) -> bool:
-    return bool(weights.min() >= 0 and weights.max() > 0)
+def _can_be_distribution(weights: FloatArray, nodes: IntArray) -> bool:
+    """Whether no weight is negative, and those of distinct words sum to at most about 1.
+
+    ``nodes`` says which words are equal.
+    """
+    if weights.min() < 0 or not weights.max() > 0:
+        return False
+    return bool(weights[np.unique(nodes, return_index=True)[1]].sum() <= MAX_TOTAL)

@@ -27,6 +27,9 @@ For a box whose entropy per symbol is below one bit, it is less by that factor.
 SQUARED_ERROR_TOLERANCE = 0.05
 """The same for the objective ``weights``, as a share of what the best rank lacks to 1."""
 
+FEWER_AGREEING_WORDS = 1.5
+"""The same for classifiers: a smaller rank may agree on this many words less, so on one."""
+
 MAX_LOSS_FACTOR = 50
 """A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
 
@@ -85,9 +88,9 @@ class Fidelity(Mapping[str, float]):
     def score(self) -> float:
         """The fidelity score: one number to choose a rank and to stop by; 1 is the best.
 
-        It follows the objective. ``weights``: 1 less ``relative_error``, which is the root of the
-        mean squared error, relative to the box. ``log``: ``weight_agreement``; 0.9 means that
-        weights are off by a tenth on average.
+        It follows the objective. ``decisions``, of classifiers: ``agreement``. ``weights``: 1 less
+        ``relative_error``, which is the root of the mean squared error, relative to the box.
+        ``log``: ``weight_agreement``; 0.9 means that weights are off by a tenth on average.
         ``next``, where the box predicts next symbols: ``ratio_per_symbol``, which is 2 to the power
         of minus ``kl_per_symbol``, less a tenth of ``total_variation`` where counterexamples were
         searched for, less a tenth of ``elsewhere`` where the box leaks. Of runs that were saved
@@ -98,9 +101,11 @@ class Fidelity(Mapping[str, float]):
         >>> Fidelity({"relative_error": 0.2, "weight_agreement": 0.5}, 2, 9).score
         0.5
         >>> metrics = {"kl_per_symbol": 1.0, "relative_error": 0.25, "weight_agreement": 0.6}
-        >>> [Fidelity(metrics, 2, 9, objective=each).score for each in Objective]
+        >>> [Fidelity(metrics, 2, 9, objective=each).score for each in list(Objective)[:3]]
         [0.5, 0.75, 0.6]
         """
+        if self.chosen_by is Objective.DECISIONS:
+            return self.metrics["agreement"]
         if self.objective is Objective.WEIGHTS:
             return 1 - self.metrics["relative_error"]
         if self.chosen_by is Objective.LOG:
@@ -115,6 +120,8 @@ class Fidelity(Mapping[str, float]):
     @property
     def chosen_by(self) -> Objective:
         """The objective; where none was named, what the metrics allow."""
+        if "agreement" in self.metrics:
+            return Objective.DECISIONS
         if self.objective in (Objective.WEIGHTS, Objective.LOG):
             return self.objective
         is_next = "kl_per_symbol" in self.metrics or "ndcg5" in self.metrics
@@ -239,8 +246,9 @@ class FidelityTable(Mapping[int, Fidelity]):
     def best_rank(self, tolerance: float | None = None) -> int:
         """Return the smallest rank whose score is within a tolerance of the best.
 
-        Without a tolerance it is `TOLERANCE`, or for the objective ``weights`` a share of the loss,
-        `SQUARED_ERROR_TOLERANCE`. Where next symbols count, it is
+        Without a tolerance it is `TOLERANCE`, of a classifier that of one word, or for the
+        objective ``weights`` a share of the loss, `SQUARED_ERROR_TOLERANCE`. Where next symbols
+        count, it is
         `PREDICTION_TOLERANCE`, and the rank may not lose more than `MAX_LOSS_FACTOR` times as much
         as the best, unless it is exact (`EXACT_TOLERANCE`). So a box that is an automaton comes
         back with all its states, however little some of them matter.
@@ -254,6 +262,8 @@ class FidelityTable(Mapping[int, Fidelity]):
         first = self.fidelities[0]
         if first.chosen_by is Objective.WEIGHTS:
             return max(SQUARED_ERROR_TOLERANCE * least_loss, EXACT_TOLERANCE - least_loss)
+        if first.chosen_by is Objective.DECISIONS:
+            return FEWER_AGREEING_WORDS / max(1, first.n_words)
         if first.chosen_by is Objective.LOG or "kl_per_symbol" not in first:
             return TOLERANCE
         most = PREDICTION_TOLERANCE * min(1.0, first.get("entropy_per_symbol", 1.0))

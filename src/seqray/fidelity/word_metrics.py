@@ -179,17 +179,24 @@ def correlation(reference: FloatArray, weights: FloatArray) -> float:
     return float(f @ g / (_norm(f) * _norm(g)))
 
 
+PRACTICALLY_ZERO = 1e-9
+"""Weights up to this share of the box's largest count as 0 where signs are compared."""
+
+
 def sign_agreement(reference: FloatArray, weights: FloatArray) -> float:
-    """Return the share of words where both weights are positive, both negative or both 0.
+    """Return the share of words where both weights are positive or both negative.
 
-    Where the reference is 0, what is within rounding of 0 counts as 0.
+    Words that both give practically 0 do not count (`PRACTICALLY_ZERO`); 1 where no others are.
 
-    >>> sign_agreement(np.array([1.0, -1.0, 0.0]), np.array([0.5, 1.0, 0.0])).__round__(3)
-    0.667
+    >>> sign_agreement(np.array([1.0, -1.0, 0.0]), np.array([0.5, 1.0, 0.0]))
+    0.5
     """
     check_shapes(reference, weights)
-    nothing = np.abs(weights) <= 1e-12 * np.abs(reference).max()
-    return float(np.mean((np.sign(reference) == np.sign(weights)) | ((reference == 0) & nothing)))
+    largest = np.abs(reference).max()
+    both = (np.where(np.abs(f) <= PRACTICALLY_ZERO * largest, 0, f) for f in (reference, weights))
+    first, second = map(np.sign, both)
+    counts = (first != 0) | (second != 0)
+    return float(np.mean(first[counts] == second[counts])) if counts.any() else 1.0
 
 
 def _norm(values: FloatArray) -> float:

@@ -142,7 +142,29 @@ def test_a_card_s_start_is_not_needed_beside_an_alphabet(classifier):
     np.testing.assert_array_equal(box.weights(WORDS), open_hf(classifier).weights(WORDS))
 
 
-@pytest.mark.parametrize("label", [None, "POSITIVE", 3, True])
+def test_a_classifier_without_a_label_has_the_classes_of_its_configuration(classifier):
+    box = open_hf(classifier, alphabet="abc")
+    assert box.classes == ("LABEL_0", "LABEL_1", "LABEL_2")
+    of_class = open_hf(classifier, alphabet="abc", label="LABEL_1", output="probability")
+    np.testing.assert_allclose(box.scores(WORDS)[:, 1], of_class.weights(WORDS))
+
+
+def test_a_card_may_name_the_classes_of_a_classifier(classifier):
+    names = ["x", "y", "z"]
+    card = replace(VALUE, answers="classes", scores="logits", column=0, columns=None, classes=names)
+    replace(card, start=8, stop=5).save(card_path(classifier))
+    box = open_hf(classifier)
+    assert box.classes == ("x", "y", "z")
+    logit = open_hf(classifier, label=1)
+    assert not hasattr(logit, "classes")
+    expected = box.scores(WORDS)
+    np.testing.assert_allclose(
+        logit.weights(WORDS), open_hf(classifier, alphabet="abc", label=1).weights(WORDS)
+    )
+    assert expected.shape == (len(WORDS), 3)
+
+
+@pytest.mark.parametrize("label", ["POSITIVE", 3, True])
 def test_a_classifier_s_labels_are_listed(classifier, label):
     with pytest.raises(ArgumentError, match=r"label: expected one of 0 \(LABEL_0\), 1 \(LABEL_1\)"):
         open_hf(classifier, alphabet="abc", label=label)

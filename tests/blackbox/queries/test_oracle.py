@@ -186,3 +186,68 @@ def test_any_box_that_predicts_can_be_queried_by_prefixes(kind):
     assert oracle.meter.n_queries == 2
     stepped = open_oracle(box)
     assert stepped.next_symbol(words) == pytest.approx(np.tile([0.5, 0.25, 0.25], (3, 1)))
+
+
+# Classifiers --------------------------------------------------------------------------------------
+
+
+class OwnScores:
+    """A classifier of somebody's own, with a name for its answers."""
+
+    alphabet, classes, fingerprint = seqray.Alphabet("ab"), ("no", "yes"), "own 1"
+    deterministic = True
+
+    def __init__(self):
+        self.n_words = 0
+
+    def scores(self, words):
+        self.n_words += len(words)
+        return np.array([[1 - len(w) / 10, len(w) / 10] for w in words])
+
+    def weights(self, words):
+        return self.scores(words)[:, -1]
+
+
+def test_a_classifier_is_queried_once_per_word_for_all_classes():
+    box = OwnScores()
+    oracle = open_oracle(box)
+    assert oracle.reader is oracle.classifier
+    np.testing.assert_allclose(oracle.classifier.scores(["a", "ab", "a"])[:, 1], [0.1, 0.2, 0.1])
+    assert (box.n_words, oracle.meter.n_queries) == (2, 2)
+    np.testing.assert_allclose(oracle.weights(["a", "ab"]), [0.1, 0.2])
+    np.testing.assert_allclose(oracle.classifier.weights(["ab"]), [0.2])
+    assert box.n_words == 2
+    assert oracle.classifier.who == "the OwnScores"
+    assert oracle.classifier.max_length is None
+    assert oracle.is_deterministic
+    np.testing.assert_allclose(oracle.uncached_weights(box.alphabet.words(["a"])), [0.1])
+    assert box.n_words == 3
+
+
+def test_rows_of_a_classifier_are_cached_in_a_file(tmp_path):
+    first, again = OwnScores(), OwnScores()
+    for box in (first, again):
+        with seqray.AnswerStore(tmp_path / "answers.sqlite") as store:
+            scores = open_oracle(box, cache=store).classifier.scores(["a", "ab"])
+        np.testing.assert_allclose(scores, [[0.9, 0.1], [0.8, 0.2]])
+    assert first.n_words == 2
+    assert again.n_words <= 4  # cached ones are checked, no more
+
+
+def test_a_noisy_classifier_is_averaged():
+    rng = np.random.default_rng(0)
+    box = seqray.classifier(lambda words: 0.5 + rng.uniform(-0.3, 0.3, len(words)), "ab")
+    oracle = open_oracle(box, repeat=200)
+    assert abs(oracle.classifier.scores(["a"])[0, 1] - 0.5) < 0.06
+    assert oracle.meter.n_queries == 200
+
+
+def test_other_boxes_are_no_classifiers():
+    assert open_oracle(seqray.black_box(len, "ab")).classifier is None
+
+
+def test_an_automaton_that_classifies_is_read_as_it_is():
+    automaton = seqray.ClassifierAutomaton("a", [1], [[[1]]], [[0.25, 0.75]], classes=["x", "y"])
+    oracle = open_oracle(automaton)
+    assert oracle.is_free
+    assert oracle.classifier.scores(["aa"]).tolist() == [[0.25, 0.75]]

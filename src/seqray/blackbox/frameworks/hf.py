@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.card import Card, card_path
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import load_extra
 from seqray.blackbox.frameworks.hf_cache import MAX_CACHE_BYTES, CannotShareError, cached_stepper
 from seqray.blackbox.frameworks.hf_card import (
@@ -34,12 +35,13 @@ from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.torch import inference, usable_device
 from seqray.blackbox.frameworks.trial import tried
+from seqray.blackbox.native.classifier import TWO_CLASSES
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.files import fingerprint
 
-HfBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
+HfBox: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier | SteppedBox
 
 MAX_IDS_PER_BATCH = 2**13
 """How many ids one batch of whole sequences may have: the layers need many times that memory."""
@@ -137,9 +139,10 @@ def open_hf(
         Whether probabilities are divided by their sum over the symbols and the end (True, unless
         the card says otherwise), or stay as they are among all tokens.
     label
-        A classifier's class, by name or number.
+        A classifier's class, by name or number: the box then gives one number, of that class. By
+        default it classifies, with the class names of the configuration.
     output
-        ``"logit"`` (by default) or ``"probability"`` of that class.
+        With a label: ``"logit"`` (by default) or ``"probability"`` of that class.
     run
         How the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and ``batch_size``,
         see `RunOptions`.
@@ -162,10 +165,9 @@ def open_hf(
         card = replace(card, renormalise=renormalise)
     device = usable_device(load_extra("torch", "hf"), options["device"])
     model = load_model(folder, answers, device, options["dtype"])
-    if answers == "value" and (alphabet is not None or label is not None):
-        card = replace(card, column=_column(model.config, label))
-    if output is not None:
-        card = replace(card, scores=SCORES_OF_OUTPUT[output])
+    if answers == "value":
+        is_open = alphabet is not None or label is not None
+        card = _with_label(card, model.config, label, output, is_open=is_open)
     document = json.dumps([fingerprint(folder), card.to_json(), options["dtype"]])
     digest = f"hf {folder.name} {hashlib.sha256(document.encode()).hexdigest()}"
     who = f"the {type(model).__name__} in {folder}"
@@ -177,7 +179,7 @@ def open_hf(
 def _card_in(folder: Path, config: Mapping[str, Any], answers: str) -> Card:
     """Return the card in a folder, if it fits the configuration."""
     card = folder_card(folder, config)
-    if card.answers != answers:
+    if card.answers != answers and (card.answers, answers) != ("classes", "value"):
         raise ArgumentError(
             f"{folder}: its card answers {card.answers!r}, and {config['architectures'][0]} "
             f"answers {answers!r}"
@@ -205,6 +207,34 @@ def _check_options(answers: str, **options: Any) -> None:
         raise ArgumentError(
             f"output: expected {' or '.join(SCORES_OF_OUTPUT)}, got {options['output']!r}"
         )
+
+
+def _with_label(
+    card: Card, config: Any, label: str | int | None, output: str | None, *, is_open: bool
+) -> Card:
+    """Return the card of a classifier: of all its classes, or of the one that has a label.
+
+    ``is_open`` says that the card leaves open which class it is.
+    """
+    if label is None and output is None and (card.answers == "classes" or is_open):
+        names = [name for _, name in sorted((int(i), n) for i, n in config.id2label.items())]
+        if card.answers == "classes" or _has_classes(config, len(names)):
+            names = list(card.classes or (names if len(names) > 1 else TWO_CLASSES))
+            scores = card.scores if card.answers == "classes" else "logits"
+            columns = card.columns if card.classes else None
+            return replace(card, answers="classes", scores=scores, classes=names, columns=columns)
+    if card.answers == "classes":
+        card = replace(card, threshold=None)
+        card = replace(card, answers="value", scores="values", classes=None, columns=None)
+    if is_open:
+        card = replace(card, column=_column(config, label))
+    return card if output is None else replace(card, scores=SCORES_OF_OUTPUT[output])
+
+
+def _has_classes(config: Any, n_labels: int) -> bool:
+    """Whether the labels of a model are classes of which each word has one."""
+    others = ("regression", "multi_label_classification")
+    return n_labels > 1 and config.problem_type not in others
 
 
 def _column(config: Any, label: str | int | None) -> int:
@@ -239,7 +269,7 @@ def _box(
     card = replace(card, pad=None, limit=_smallest(card.limit, _limit(model)))
     _check_ids(model, card, who)
     options: dict[str, Any] = {"who": who, "fingerprint": name}
-    if card.answers == "value":
+    if card.answers != "next":
         forward, card = _classifier(model, card, who, threads)
         return tried(sequence_box(forward, card, **options, batch_size=batch_size), card)
     forward, card = _language_model(model, card, who, threads)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.blackbox.card import Card, card_path, load_card
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import check_safe, is_absent, load_extra
 from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
@@ -27,7 +28,7 @@ from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, FileError, MissingExtraError
 from seqray.util.files import DAMAGE, fingerprint
 
-KerasBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
+KerasBox: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier | SteppedBox
 
 RECURRENT_LAYERS = ("RNN", "SimpleRNN", "GRU", "LSTM")
 POINTWISE_LAYERS = (

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.blackbox.card import Card, card_path, load_card, read_card
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import load_extra
 from seqray.blackbox.frameworks.onnx_graph import ARRAY_TYPES, OnnxGraph, read_graph
 from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, Forward, filled_up, sequence_box
@@ -24,7 +25,7 @@ from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import FileError
 from seqray.util.files import fingerprint, read_bytes
 
-OnnxBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
+OnnxBox: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier | SteppedBox
 
 
 def onnx_box(

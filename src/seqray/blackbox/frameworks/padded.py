@@ -10,7 +10,9 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.card import Card
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.scores import checked_scores
+from seqray.blackbox.guarded import blamed
 from seqray.blackbox.queried import QueriedBox, QueriedModel, halving
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
@@ -29,7 +31,7 @@ def sequence_box(
     who: str,
     fingerprint: str | None = None,
     batch_size: int = MAX_IDS_PER_BATCH,
-) -> QueriedBox | QueriedModel:
+) -> QueriedBox | QueriedModel | QueriedClassifier:
     """Make a black box of a network that reads whole sequences.
 
     Parameters
@@ -52,10 +54,25 @@ def sequence_box(
         )
     card.check_outputs()
     batch_size = whole_number("batch_size", batch_size, 1)
+    if card.answers == "classes":
+        card = _with_classes(forward, card, who)
+        backend = SequenceBackend(forward, card, who, fingerprint, batch_size)
+        classes = tuple(card.classes or ())
+        return QueriedClassifier(backend, card.alphabet, classes, card.threshold)
     backend = SequenceBackend(forward, card, who, fingerprint, batch_size)
     if card.answers == "value":
         return QueriedBox(backend, card.alphabet)
     return QueriedModel(backend, card.alphabet, card.leaks)
+
+
+def _with_classes(forward: Forward, card: Card, who: str) -> Card:
+    """Return a classifier's card with its classes; those without names are counted in a trial."""
+    if card.classes is not None:
+        return card
+    ids = card.of_words(card.alphabet.words([card.alphabet.symbols[:1]]))
+    with blamed(who, f" on the ids {ids[0].tolist()}"):
+        scores = np.asarray(forward(ids, np.array([ids.shape[1]])))
+    return card.with_classes(scores.shape[-1] if scores.ndim > 1 else 1)
 
 
 def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forward, Card]:
@@ -100,7 +117,8 @@ class SequenceBackend:
         more = len(self.card.start_ids) + len(self.card.stop_ids)
         n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
         if n_empty:
-            yield order[:n_empty], np.full(n_empty, self._value_of_empty_word())
+            answer = self._answer_to_empty_word()
+            yield order[:n_empty], np.broadcast_to(answer, (n_empty, *answer.shape))
         begin = n_empty
         while begin < len(order):
             stop = len(order)
@@ -112,13 +130,13 @@ class SequenceBackend:
             yield from halving(lambda some: self._answer(words[some]), words, which, self.who)
             begin = stop
 
-    def _value_of_empty_word(self) -> float:
+    def _answer_to_empty_word(self) -> FloatArray:
         if self.card.empty is None:
             raise BlackBoxError(
                 f"{self.who} cannot read the empty word, and its card has neither start nor stop: "
                 'give it one of them, or the value of the empty word as "empty"'
             )
-        return self.card.empty
+        return self.card.empty_answer
 
     def _answer(self, words: Words) -> FloatArray:
         ids, lengths = self._ids(words)
@@ -141,6 +159,8 @@ class SequenceBackend:
         )
         if self.card.answers == "value":
             return self.card.values(scores)
+        if self.card.answers == "classes":
+            return self.card.class_scores(scores)
         return np.exp(self.card.log_next(scores))
 
     def _ids(self, words: Words) -> tuple[IntArray, IntArray]:

@@ -5,6 +5,7 @@ An adapter brings an `IdStepper`; the rest is the same for every framework.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from seqray.automata.reading import ReadsPredictions, ReadsWords
 from seqray.automata.tree import States
-from seqray.automata.words import Alphabet
+from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.scores import checked_scores
 from seqray.blackbox.guarded import blamed
@@ -68,8 +69,21 @@ def stepped_box(
         The key of its cached answers.
     """
     card.check_outputs()
+    if card.answers == "classes":
+        return SteppedClassifier(stepper, _with_classes(stepper, card, who), who, fingerprint)
     kind = SteppedBox if card.answers == "value" else SteppedModel
     return kind(stepper, card, who, fingerprint)
+
+
+def _with_classes(stepper: IdStepper, card: Card, who: str) -> Card:
+    """Return a classifier's card with its classes; those without names are counted in a trial."""
+    if card.classes is not None:
+        return card
+    first = (*card.start_ids, *(card.ids or ()))[:1]
+    with blamed(who, f" on the id {first[0]}"):
+        scores = stepper.advance(stepper.begin()[1], np.zeros(1, np.int64), np.array(first))[0]
+    shape = np.shape(scores)
+    return card.with_classes(shape[-1] if len(shape) > 1 else 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,16 +119,18 @@ class SteppedBox(ReadsWords):
         """Return a batch of one: the state before the first symbol."""
         scores, inner = self._begin()
         if self.card.empty is not None:
-            return SteppedStates(inner, np.full(1, self.card.empty))
-        return SteppedStates(
-            inner, self.card.values(self._checked(self._at_stop(scores, inner, 1)))
-        )
+            return SteppedStates(inner, self.card.empty_answer[None])
+        return SteppedStates(inner, self._answers(self._checked(self._at_stop(scores, inner, 1))))
 
     def step(self, states: States, parents: IntArray, symbols: IntArray) -> States:
         """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         scores, inner = self._advance(states.inner, parents, symbols)
         scores = self._at_stop(scores, inner, len(symbols))
-        return SteppedStates(inner, self.card.values(self._checked(scores, symbols)))
+        return SteppedStates(inner, self._answers(self._checked(scores, symbols)))
+
+    def _answers(self, scores: FloatArray) -> FloatArray:
+        """Return what scores stand for: one value per word."""
+        return self.card.values(scores)
 
     def _at_stop(self, scores: Any, inner: Any, n: int) -> Any:
         """Return the scores after the stop; the states of the words stay before it."""
@@ -133,7 +149,7 @@ class SteppedBox(ReadsWords):
         if scores is None and self.card.empty is None and self.card.stop is None:
             hint = (
                 'or the value of the empty word as "empty"'
-                if self.card.answers == "value"
+                if self.card.answers != "next"
                 else "the id that it was trained to read first"
             )
             raise ArgumentError(
@@ -154,6 +170,36 @@ class SteppedBox(ReadsWords):
 
         n = 1 if symbols is None else len(symbols)
         return checked_scores(scores, self.card, n, self.who, place)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SteppedClassifier(SteppedBox):
+    """A network with states that classifies whole words; see `stepped_box`.
+
+    As a box of numbers its weights are the probabilities of the last class.
+    """
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return tuple(self.card.classes or ())
+
+    @property
+    def threshold(self) -> float | None:
+        """The probability at which the second of two classes is decided for."""
+        return self.card.threshold
+
+    def _answers(self, scores: FloatArray) -> FloatArray:
+        """Return what scores stand for: one probability per class."""
+        return self.card.class_scores(scores)
+
+    def scores(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the probability of each class for each word, ``(n_words, n_classes)``."""
+        return self._read(words, lambda states: np.asarray(states.value))
+
+    def state_weights(self, states: SteppedStates) -> FloatArray:
+        """Return the probability of the last class of the word that leads to each state."""
+        return states.value[:, -1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

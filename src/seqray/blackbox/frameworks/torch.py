@@ -15,6 +15,7 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.card import Card
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import load_extra
 from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
@@ -23,7 +24,7 @@ from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
 
-TorchBox: TypeAlias = QueriedBox | QueriedModel | SteppedBox
+TorchBox: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier | SteppedBox
 
 
 def torch_box(

@@ -7,11 +7,12 @@ from typing import TypeVar
 import numpy as np
 
 from seqray.blackbox.card import Card
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.stepped import SteppedBox
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.errors import BlackBoxError
 
-Box = TypeVar("Box", bound=QueriedBox | QueriedModel | SteppedBox)
+Box = TypeVar("Box", bound=QueriedBox | QueriedModel | QueriedClassifier | SteppedBox)
 
 
 def tried(box: Box, card: Card) -> Box:

@@ -7,10 +7,12 @@ killed loses nothing that it has written.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 
 from seqray.automata.words import Words
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.protocol import check_lengths, name_of
 from seqray.blackbox.queried import QueriedBox, QueriedModel, gathered
 from seqray.blackbox.queries.answer_cache import word_keys
@@ -19,6 +21,9 @@ from seqray.blackbox.queries.cache_check import CacheCheck
 from seqray.blackbox.queries.limits import Meter
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
+
+Queried: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier
+"""A box without states."""
 
 Pieces = Iterator[tuple[IntArray, FloatArray]]
 """Which words are answered, and their answers, as they come."""
@@ -40,10 +45,10 @@ class RepeatedQueries:
         How often to send the same.
     """
 
-    def __init__(self, box: QueriedBox | QueriedModel, meter: Meter, repeat: int) -> None:
+    def __init__(self, box: Queried, meter: Meter, repeat: int) -> None:
         self.box, self.meter, self.repeat = box, meter, repeat
         self.who = name_of(box)
-        self.row_shape = () if isinstance(box, QueriedBox) else (len(box.alphabet) + 1,)
+        self.row_shape = box.row_shape
 
     def once(self, words: Words) -> Pieces:
         """Yield single answers: here queries leave the library."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,20 +22,23 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.stepper import Stepper, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
+from seqray.blackbox.classifier_box import QueriedClassifier, queried_classifier
 from seqray.blackbox.guarded import guarded
 from seqray.blackbox.protocol import (
     BlackBox,
+    Classifier,
     PredictingBox,
     checked_answers,
     in_batches,
     max_length_of,
     name_of,
+    threshold_of,
 )
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.answer_memory import BoxAnswers, MemoryAnswers, StoredAnswers
 from seqray.blackbox.queries.cache_check import CacheCheck, check_cached
-from seqray.blackbox.queries.cached_queries import CachedQueries, RepeatedQueries
+from seqray.blackbox.queries.cached_queries import CachedQueries, Queried, RepeatedQueries
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.steppers import QueriedPrefixes, WholeWords, counted
 from seqray.blackbox.remote.waiting import WaitingBackend
@@ -168,8 +171,21 @@ class Oracle:
 
     @property
     def reader(self) -> BlackBox:
-        """What to hand to functions that read any black box: the stepper where there is one."""
+        """What to hand to functions that read any black box: the stepper where there is one.
+
+        The answers of a classifier are read from the cache, too.
+        """
+        if not self.is_free and (classifier := self.classifier) is not None:
+            return classifier
         return self.stepper if isinstance(self.stepper, BlackBox) else self
+
+    @cached_property
+    def classifier(self) -> CountedClassifier | None:
+        """The box where it is a classifier: its queries are counted and cached; None: it is not."""
+        if not isinstance(self.box, Classifier):
+            return None
+        classes, limit = tuple(self.box.classes), threshold_of(self.box)
+        return CountedClassifier(self, classes, limit, self.box.scores)
 
     @property
     def predictor(self) -> PredictingBox:
@@ -194,7 +210,8 @@ class Oracle:
 
     def _weights(self, words: Words) -> FloatArray:
         if self.mode is QueryMode.WORDS and self.queries is not None:
-            return self.queries(words)
+            answers = self.queries(words)
+            return answers if answers.ndim == 1 else answers[:, -1]  # of the last class
         if self.mode is QueryMode.STATES:
             assert self.stepper is not None
             weights = read_each(self.stepper, words, self.stepper.state_weights)
@@ -214,7 +231,8 @@ class Oracle:
             return sender.gather(sender.once(some), len(some))
 
         if self.mode is QueryMode.WORDS:
-            return send(words)
+            answers = send(words)
+            return answers if answers.ndim == 1 else answers[:, -1]
         return QueriedPrefixes(self.who, self.alphabet, self.max_length, send).weights(words)
 
     def cost_of(self, words: Words) -> int:
@@ -260,6 +278,52 @@ class Oracle:
         assert self.store is not None
         prune = self.store.prune_command(self.fingerprint)
         check_cached(self.who, prune, words, cached, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedClassifier:
+    """A classifier whose queries an oracle counts and caches.
+
+    Parameters
+    ----------
+    oracle
+        Counts and caches.
+    classes, threshold
+        Those of the box.
+    uncached
+        Queries the box itself, where nothing is cached.
+    """
+
+    oracle: Oracle
+    classes: tuple[str, ...]
+    threshold: float | None
+    uncached: Callable[[Words], FloatArray]
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        return self.oracle.alphabet
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return self.oracle.who
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the box can read."""
+        return self.oracle.max_length
+
+    def scores(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the probability of each class for each word, ``(n_words, n_classes)``."""
+        words = self.alphabet.words(words)
+        query = self.oracle.queries or self.uncached
+        rows = [np.empty((0, len(self.classes))), *(query(some) for some in in_batches(words))]
+        return np.concatenate(rows)
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the probability of the last class for each word, ``(n_words,)``."""
+        return self.scores(words)[:, -1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +394,9 @@ def open_oracle(
         return _cached_oracle(_by_words(box), meter, None) if by_words else Oracle(box, meter)
     if cache is not None:
         fingerprint_of(box)  # before anything is sent
-    if isinstance(box, QueriedBox | QueriedModel):
+    if isinstance(box, Classifier):
+        box = queried_classifier(box)
+    if isinstance(box, Queried):
         return _cached_oracle(_stoppable(box, meter), meter, cache)
     if by_words or repeat > 1 or not isinstance(box, Stepper):
         return _cached_oracle(_by_words(box), meter, cache)
@@ -339,14 +405,14 @@ def open_oracle(
     return Oracle(stepper, meter, cache)
 
 
-def _cached_oracle(
-    box: QueriedBox | QueriedModel, meter: Meter, store: AnswerStore | None
-) -> Oracle:
+def _cached_oracle(box: Queried, meter: Meter, store: AnswerStore | None) -> Oracle:
     queries, backend = RepeatedQueries(box, meter, meter.repeat), box.backend
     if store is None:
         answers: BoxAnswers = MemoryAnswers()
         return Oracle(box, meter, None, CachedQueries(queries, answers, None))
     kind = "value" if isinstance(box, QueriedBox) else "next"
+    if isinstance(box, QueriedClassifier):
+        kind = f"classes {', '.join(box.classes)}"
     if meter.repeat > 1:
         kind += f", mean of {meter.repeat}"
     stored = StoredAnswers(store, store.box(fingerprint_of(box), kind, box.alphabet))
@@ -363,7 +429,7 @@ def _cached_oracle(
     return Oracle(box, meter, store, CachedQueries(queries, stored, check))
 
 
-def _stoppable(box: QueriedBox | QueriedModel, meter: Meter) -> QueriedBox | QueriedModel:
+def _stoppable(box: Queried, meter: Meter) -> Queried:
     """Return a box that is not waited for when time is over, or somebody said stop.
 
     A server that wants to be left alone for minutes and a program that hangs are given up then.

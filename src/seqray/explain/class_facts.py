@@ -1,0 +1,168 @@
+"""Facts about an automaton that classifies: the class of each state, and where it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.purpose import Purpose
+from seqray.automata.words import Symbol
+from seqray.explain.class_states import classifier_of, name_class_states
+from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.text import Section, as_text
+from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted, shortened
+
+MAX_OFF_SHARE = 0.05
+"""Up to this total variation distance from one state a step counts as one to that state."""
+
+
+class ClassChange(NamedTuple):
+    """A step that changes the class: from a state, by a symbol, to a state, with both classes."""
+
+    origin: str
+    symbol: Symbol
+    target: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassFacts:
+    """What an automaton that classifies does as a whole; made by `class_facts`.
+
+    Parameters
+    ----------
+    named
+        The automaton with states that have names.
+    scores
+        The probability of each class after the prefix of each state, ``(n_states, n_classes)``.
+    decisions
+        The number of the class of each state.
+    targets
+        The state that each symbol mostly leads to, shape ``(n_symbols, n_states)``.
+    off
+        The largest share of a step that leads elsewhere than to that state.
+    """
+
+    named: NamedAutomaton
+    scores: FloatArray
+    decisions: IntArray
+    targets: IntArray
+    off: float
+
+    @property
+    def automaton(self) -> ClassifierAutomaton:
+        """The automaton in readable coordinates."""
+        return classifier_of(self.named)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether each symbol leads from one state to one other, nearly."""
+        return self.off <= MAX_OFF_SHARE
+
+    @property
+    def changes(self) -> tuple[ClassChange, ...]:
+        """The steps between states of different classes: there decisions are made."""
+        names, classes = self.named.names, self.automaton.classes
+        return tuple(
+            ClassChange(
+                names[q],
+                symbol,
+                names[target],
+                classes[self.decisions[q]],
+                classes[self.decisions[target]],
+            )
+            for q in range(len(names))
+            for symbol, target in zip(
+                self.automaton.alphabet, self.targets[:, q].tolist(), strict=True
+            )
+            if self.decisions[q] != self.decisions[target]
+        )
+
+    def __repr__(self) -> str:
+        return as_text(self.sections())
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the tables that show it."""
+        return (_states(self), _changes(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all numbers, as JSON can hold them."""
+        return {
+            "classes": list(self.automaton.classes),
+            "question": self.automaton.question.value,
+            "states": list(self.named.names),
+            "state_classes": [self.automaton.classes[number] for number in self.decisions],
+            "state_scores": self.scores.tolist(),
+            "visits": self.named.mass.tolist(),
+            "targets": self.targets.tolist(),
+            "is_deterministic": self.is_deterministic,
+            "class_changes": [change._asdict() for change in self.changes],
+        }
+
+
+def class_facts(automaton: AutomatonLike) -> ClassFacts:
+    """Return which class each state has, and which steps change the class.
+
+    Parameters
+    ----------
+    automaton
+        An automaton that classifies, or what one is in.
+
+    Examples
+    --------
+    >>> swap, stay = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    >>> parity = ClassifierAutomaton("ab", [1, 0], [swap, stay], [[1, 0], [0, 1]],
+    ...     classes=["even", "odd"])
+    >>> facts = class_facts(parity)
+    >>> facts.is_deterministic, facts.changes[0]
+    (True, ClassChange(origin='start', symbol='a', target='after a', before='even', after='odd'))
+    """
+    given = as_automaton(automaton, purpose=Purpose.READING)
+    if not isinstance(given, ClassifierAutomaton):
+        raise ArgumentError(
+            f"automaton: expected one that classifies, got {given!r}: facts of any other are "
+            "returned by seqray.facts"
+        )
+    named = name_class_states(given)
+    readable = classifier_of(named)
+    targets = np.abs(readable.transitions).argmax(axis=2)
+    unit = np.eye(readable.n_states)[targets]
+    off = float(np.abs(readable.transitions - unit).sum(axis=2).max() / 2)
+    scores = readable.state_scores
+    return ClassFacts(named, scores, readable.state_decisions, targets, off)
+
+
+def _states(facts: ClassFacts) -> Section:
+    """Return one row per state: its class, how sure that is, and where symbols lead."""
+    automaton, names = facts.automaton, facts.named.names
+    symbols = [shortened(str(symbol), 8) for symbol in automaton.alphabet][:8]
+    columns = ("state", "class", " probability", " visits", *(f"after {s}" for s in symbols))
+    rows = []
+    for q, name in enumerate(names):
+        number = int(facts.decisions[q])
+        leads = [shortened(names[target], 14) for target in facts.targets[: len(symbols), q]]
+        share = f"{100 * facts.scores[q, number]:.1f} %"
+        visits = f"{100 * facts.named.mass[q]:.1f} %"
+        rows.append((shortened(name, 24), automaton.classes[number], share, visits, *leads))
+    note = "visits: share of the prefixes of random words."
+    if facts.is_deterministic:
+        note += " Each symbol leads from one state to one other."
+    else:
+        note += " Steps lead to mixtures of states; the largest part is shown."
+    return Section(f"{counted(len(names), 'state')} and their classes", columns, tuple(rows), note)
+
+
+def _changes(facts: ClassFacts) -> Section:
+    columns = ("state", "symbol", "leads to", "class before", "class after")
+    rows = tuple(
+        (shortened(each.origin, 24), str(each.symbol), shortened(each.target, 24), *each[3:])
+        for each in facts.changes
+    )
+    return Section("Steps that change the class", columns, rows)

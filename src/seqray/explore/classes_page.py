@@ -1,0 +1,384 @@
+"""The page of a classifier: its states and their classes, decisions explained, and agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.decisions import decide
+from seqray.automata.sampling import uniform_words
+from seqray.automata.words import Word, Words
+from seqray.blackbox.protocol import Classifier, allowed_length, name_of
+from seqray.draw.graph import clear_threshold
+from seqray.draw.styles import MAX_DRAWN_STATES
+from seqray.draw.svg import to_svg
+from seqray.explain.class_facts import ClassFacts, class_facts
+from seqray.explain.decision import explain_decision
+from seqray.explain.text import Section
+from seqray.explore.frame import filled_frame, policy, script_json, static_text
+from seqray.extraction.result import Extraction
+from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_decisions
+from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
+from seqray.util.errors import RankError
+from seqray.util.formatting import counted, significant_but_one
+from seqray.util.redaction import redacted
+from seqray.util.version import __version__
+
+N_COMPARED_WORDS, MAX_COMPARED_LENGTH = 2000, 12
+"""Random words on which box and automaton are compared by default, and their length."""
+
+MAX_EXAMPLES = 6
+"""Words that are explained: one of each class, of so many classes."""
+
+EXAMPLE_LENGTH = 8
+"""About how long they are."""
+
+MAX_NUMBERS = 200_000
+"""With more numbers in its matrices an automaton is too large to try words in the browser."""
+
+STYLES = ("page.css", "classes.css")
+
+
+def is_classifier(subject: object) -> TypeGuard[Extraction | ClassifierAutomaton]:
+    """Whether a page about a subject is one about a classifier.
+
+    >>> is_classifier("run")
+    False
+    """
+    if isinstance(subject, Extraction):
+        return subject.classifies
+    return isinstance(subject, ClassifierAutomaton)
+
+
+@dataclass(frozen=True, eq=False)
+class _Subject:
+    """What the page is about."""
+
+    name: str
+    facts: ClassFacts
+    automaton: ClassifierAutomaton
+    extraction: Extraction | None
+    fidelity: Fidelity | None
+    source: str
+
+
+def classes_html(
+    subject: Extraction | ClassifierAutomaton,
+    *,
+    box: Classifier | None = None,
+    words: Words | Iterable[Word] | None = None,
+    rank: int | None = None,
+    name: str | None = None,
+    max_length: int | None = None,
+    seed: int = 0,
+) -> str:
+    """Return a page about an automaton that classifies, as one HTML file that needs nothing else.
+
+    The parameters are those of `seqray.to_html`.
+
+    Examples
+    --------
+    >>> swap, stay = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    >>> parity = ClassifierAutomaton("ab", [1, 0], [swap, stay], [[1, 0], [0, 1]],
+    ...     classes=["even", "odd"])
+    >>> "decided by two states" in classes_html(parity, name="parity")
+    True
+    """
+    automaton = _chosen(subject, rank)
+    extraction = subject if isinstance(subject, Extraction) else None
+    settings = {} if extraction is None else extraction.settings
+    called = redacted(name or str(settings.get("name") or settings.get("box") or "black box"))
+    fidelity: Fidelity | None = None
+    source = ""
+    if box is not None:
+        compared, source = _words(box, words, max_length, seed)
+        fidelity = compare_decisions(box, automaton, compared)
+    elif extraction is not None:
+        fidelity = extraction.fidelity.at(automaton.n_states)
+        source = f"{fidelity.n_words:,} {extraction.compared_on}"
+    facts = class_facts(automaton)
+    about = _Subject(called, facts, automaton, extraction, fidelity, source)
+    parts = {
+        "TITLE": escape(f"{called} in {counted(automaton.n_states, 'state')} · seqray"),
+        "STYLE": _style(),
+        "POLICY": policy([static_text("classes.js")], [_style()], False),
+        "BODY": "\n".join(_sections(about, box)),
+        "CONTENT": script_json(_content(about)),
+        "SCRIPT": static_text("classes.js"),
+    }
+    return filled_frame("classes.html", parts)
+
+
+def _chosen(subject: Extraction | ClassifierAutomaton, rank: int | None) -> ClassifierAutomaton:
+    """Return the automaton of a rank, by default the best."""
+    if isinstance(subject, ClassifierAutomaton):
+        if rank not in (None, subject.n_states):
+            raise RankError(f"rank {rank}: expected {subject.n_states}, the states there are")
+        return subject
+    automaton = subject.automaton(subject.best_rank() if rank is None else rank)
+    assert isinstance(automaton, ClassifierAutomaton)
+    return automaton
+
+
+def _words(
+    box: Classifier, words: Words | Iterable[Word] | None, max_length: int | None, seed: int
+) -> tuple[Words, str]:
+    """Return the words to compare on, and where they are from."""
+    if words is not None:
+        given = box.alphabet.words(words)
+        return given, counted(len(given), "word")
+    longest = allowed_length(box, max_length, MAX_COMPARED_LENGTH)
+    rng = np.random.default_rng(seed)
+    drawn = uniform_words(box.alphabet, N_COMPARED_WORDS, seed=rng, max_length=max(1, longest))
+    return drawn.cut(longest), f"{len(drawn):,} random words of up to {longest} symbols"
+
+
+# Sections -----------------------------------------------------------------------------------------
+
+
+def _sections(about: _Subject, box: Classifier | None) -> list[str]:
+    """Return the parts of the page, as HTML."""
+    parts = [
+        _head(about),
+        _graph(about),
+        _section("states", "Which state has which class", *map(_table, about.facts.sections())),
+    ]
+    if _fits(about.automaton):
+        parts.append(static_text("classes_word.html"))
+    parts.append(_examples(about, box))
+    if isinstance(about.fidelity, DecisionFidelity) and about.fidelity.classes:
+        parts.append(_agreement(about, about.fidelity))
+    if about.extraction is not None:
+        parts += [_sizes(about.extraction, about.automaton.n_states), _made(about.extraction)]
+    return parts
+
+
+def _section(key: str, title: str, *contents: str) -> str:
+    inner = "\n".join(contents)
+    return f'<section id="{key}"><h2>{escape(title)}</h2>\n{inner}\n</section>'
+
+
+def _head(about: _Subject) -> str:
+    states = counted(about.automaton.n_states, "state")
+    n_words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
+    number = about.automaton.n_states
+    if number in n_words:
+        states = states.replace(str(number), n_words[number])
+    tiles = [
+        ("classes", ", ".join(about.automaton.classes)),
+        ("question", f"{about.automaton.question.value} of each class"),
+    ]
+    lede = "An automaton that decides for one class after every word."
+    if (fidelity := about.fidelity) is not None:
+        share = f"{100 * fidelity['agreement']:.2f} %"
+        lede = f"The automaton gives {share} of the words the class that the box gives them."
+        tiles.insert(0, ("same class", share))
+        if "agreement" in fidelity.intervals:
+            low, high = fidelity.intervals["agreement"]
+            tiles.insert(1, ("95 % interval", f"{100 * low:.2f} … {100 * high:.2f} %"))
+    if about.extraction is not None and about.extraction.settings.questions is not None:
+        tiles.append(("words queried", f"{about.extraction.settings.questions:,}"))
+    shown = "".join(
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
+        for name, value in tiles
+    )
+    note = f'<p class="caption">Measured on {escape(about.source)}.</p>' if about.source else ""
+    return (
+        f'<header class="head"><p class="kicker">seqray · classifier</p>'
+        f"<h1>{escape(about.name)}, decided by {states}</h1>"
+        f'<p class="lede">{escape(lede)}</p><div class="tiles">{shown}</div>{note}</header>'
+    )
+
+
+def _graph(about: _Subject) -> str:
+    named = about.facts.named
+    intro = (
+        "Each state is what the automaton knows after a prefix. Its colour and its second line are "
+        "the class that it decides for there. An arrow shows which symbols lead on to which state."
+    )
+    if named.automaton.n_states > MAX_DRAWN_STATES:
+        return _section("graph", "The states as a map", "<p>There are too many to draw.</p>")
+    limit = clear_threshold(named.automaton)
+    drawing = to_svg(named.automaton, threshold=limit, names=named.names)
+    return _section(
+        "graph",
+        "The states as a map",
+        f'<p class="intro">{intro}</p>',
+        f'<div class="card drawing">{drawing}</div>',
+    )
+
+
+def _examples(about: _Subject, box: Classifier | None) -> str:
+    """Return one explained word of each class."""
+    intro = (
+        "One word of each class: the class after each of its prefixes, what each symbol adds, and "
+        "the fewest edits that give it another class"
+    )
+    checked = "." if box is None else f", each confirmed by {escape(name_of(box))}."
+    parts = [f'<p class="intro">{intro}{checked}</p>']
+    for word in _example_words(about.automaton):
+        explanation = explain_decision(about.automaton, word, box=box)
+        tables = "".join(map(_table, explanation.sections()))
+        shown = escape(about.automaton.alphabet.show(word))
+        parts.append(
+            f'<details class="card"><summary><code>{shown}</code> '
+            f'<span class="chip c{int(explanation.decisions[-1]) % 7}">'
+            f"{escape(explanation.name)}</span></summary>{tables}</details>"
+        )
+    return _section("examples", "Decisions explained", *parts)
+
+
+def _example_words(automaton: ClassifierAutomaton) -> list[Word]:
+    """Return one word of each class that random words have, in the order of the classes."""
+    rng = np.random.default_rng(0)
+    words = uniform_words(
+        automaton.alphabet, 2000, seed=rng, max_length=2 * EXAMPLE_LENGTH, min_length=1
+    )
+    decisions = decide(automaton.scores(words), automaton.threshold)
+    chosen: list[Word] = []
+    for number in range(min(automaton.n_classes, MAX_EXAMPLES)):
+        places = np.flatnonzero(decisions == number)
+        if len(places):
+            length = np.abs(words.lengths[places] - EXAMPLE_LENGTH)
+            chosen.append(words[int(places[length.argmin()])])
+    return chosen
+
+
+def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
+    metrics = Section(
+        "",
+        ("metric", " value", "meaning"),
+        tuple((n, significant_but_one(v, 4), MEANINGS[n]) for n, v in fidelity.items()),
+    )
+    confusion = Section(
+        "Words by class: rows the box, columns the automaton",
+        ("box", *(f" {name}" for name in fidelity.classes), " automaton − box"),
+        tuple(
+            (
+                name,
+                *(f"{count:,}" for count in row),
+                " … ".join(f"{100 * each:+.2f}" for each in share.interval) + " %",
+            )
+            for name, row, share in zip(
+                fidelity.classes, fidelity.confusion.tolist(), fidelity.shares, strict=True
+            )
+        ),
+        "automaton − box: 95 % confidence interval of the difference of both shares of all words.",
+    )
+    different = Section(
+        "Words that both give another class",
+        ("word", "box", "automaton", " distance"),
+        tuple(
+            (about.automaton.alphabet.show(d.word), d.box, d.automaton, f"{d.distance:.3f}")
+            for d in fidelity.different[:20]
+        ),
+        "" if fidelity.different else "None of these words.",
+    )
+    tables = (
+        metrics,
+        confusion,
+        _groups("Agreement by length", "symbols", fidelity.by_length),
+        _groups("Agreement by margin of the box", "margin", fidelity.by_margin),
+        different,
+    )
+    return _section("agreement", "Where both agree", *map(_table, tables))
+
+
+def _groups(title: str, what: str, groups: Sequence[DecisionGroup]) -> Section:
+    rows = tuple(
+        (
+            group.name,
+            f"{group.n_words:,}",
+            f"{100 * group.agreement:.2f} %",
+            " … ".join(f"{100 * each:.2f}" for each in group.interval) + " %",
+        )
+        for group in groups
+    )
+    return Section(title, (what, " words", " agreement", " 95 % interval"), rows)
+
+
+def _sizes(extraction: Extraction, rank: int) -> str:
+    table = extraction.fidelity
+    names = [n for n in table.fidelities[0] if all(n in each for each in table.fidelities)]
+    rows = tuple(
+        (f"→ {r}" if r == rank else str(r), *(significant_but_one(each[n], 4) for n in names))
+        for r, each in table.items()
+    )
+    section = Section("", (" states", *(f" {name}" for name in names)), rows)
+    return _section("sizes", "Fewer and more states", _table(section))
+
+
+def _made(extraction: Extraction) -> str:
+    settings = extraction.settings
+    rows = [
+        ("words queried", f"{settings.get('questions', 0):,}"),
+        ("of them to compare on", f"{settings.get('validation_questions', 0):,}"),
+        ("prefixes × suffixes", f"{settings.get('prefixes')} × {settings.get('suffixes')}"),
+        ("rounds", str(len(settings.rounds or ()))),
+        ("random seed", str(settings.get("seed"))),
+        ("seqray", __version__),
+    ]
+    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows)
+    remarks = "".join(f"<p>{escape(text)}</p>" for text in extraction.remarks)
+    return _section("made", "How it was made", f'{remarks}<dl class="facts">{listed}</dl>')
+
+
+def _table(section: Section) -> str:
+    """Return a table of an explanation as HTML; numbers stand to the right."""
+    short = section.shortened()
+    kinds = ["number" if name.startswith(" ") else "text" for name in short.columns]
+    head = "".join(
+        f'<th class="{kind}" scope="col">{escape(name.strip())}</th>'
+        for name, kind in zip(short.columns, kinds, strict=True)
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True)
+        )
+        + "</tr>"
+        for row in short.rows
+    )
+    title = f"<h3>{escape(short.title)}</h3>" if short.title else ""
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    note = f'<p class="caption">{escape(short.note)}</p>' if short.note else ""
+    return f'<div class="table">{title}{body}{note}</div>'
+
+
+# The content for the script -----------------------------------------------------------------------
+
+
+def _fits(automaton: ClassifierAutomaton) -> bool:
+    return automaton.transitions.size <= MAX_NUMBERS
+
+
+def _content(about: _Subject) -> dict[str, Any]:
+    """Return what the script needs to decide on typed words."""
+    readable = about.facts.automaton
+    if not _fits(about.automaton):
+        return {}
+    alphabet = readable.alphabet
+    return {
+        "symbols": [str(symbol) for symbol in alphabet],
+        "characters": alphabet.has_characters,
+        "classes": list(readable.classes),
+        "question": readable.question.value,
+        "threshold": readable.threshold,
+        "names": list(about.facts.named.names),
+        "initial": readable.initial.tolist(),
+        "transitions": readable.transitions.tolist(),
+        "outputs": readable.outputs.tolist(),
+        "example": [str(symbol) for symbol in (_example_words(about.automaton) or [()])[-1]],
+    }
+
+
+@cache
+def _style() -> str:
+    return "\n".join(map(static_text, STYLES))

@@ -1,0 +1,141 @@
+"use strict";
+// The class of a typed word, prefix by prefix, and the words with one edit that have another.
+(() => {
+  const content = JSON.parse(document.getElementById("content").textContent);
+  const field = document.getElementById("word-field");
+  if (field === null) {
+    document.body.dataset.settled = "true";
+    return;
+  }
+  const MAX_FLIPS = 24;
+  const { symbols, classes } = content;
+  const joined = (word) => word.map((code) => symbols[code]).join(content.characters ? "" : " ");
+  const shown = (word) => (word.length ? joined(word) : "λ");
+
+  const stepped = (state, code) =>
+    state.map((_, column) =>
+      state.reduce((sum, value, row) => sum + value * content.transitions[code][row][column], 0),
+    );
+
+  function scoresOf(state) {
+    const outputs = classes.map((_, c) =>
+      state.reduce((sum, value, row) => sum + value * content.outputs[row][c], 0),
+    );
+    const largest = Math.max(...outputs);
+    const parts =
+      content.question === "logit"
+        ? outputs.map((x) => Math.exp(x - largest))
+        : outputs.map((x) => Math.max(x, 0));
+    const total = parts.reduce((a, b) => a + b, 0);
+    if (total > 0) return parts.map((x) => x / total);
+    return outputs.map((_, c) => (c === outputs.indexOf(largest) ? 1 : 0));
+  }
+
+  function decided(scores) {
+    if (content.threshold !== null) return scores[1] >= content.threshold ? 1 : 0;
+    return scores.indexOf(Math.max(...scores));
+  }
+
+  const stateAfter = (word) => word.reduce(stepped, content.initial);
+
+  function parsed(text) {
+    const parts = content.characters ? [...text.trim()] : text.trim().split(/\s+/).filter(Boolean);
+    const unknown = parts.find((part) => !symbols.includes(part));
+    return unknown === undefined ? { word: parts.map((p) => symbols.indexOf(p)) } : { unknown };
+  }
+
+  function withOneEdit(word) {
+    const edited = [];
+    const cut = (at, n, put) => [...word.slice(0, at), ...put, ...word.slice(at + n)];
+    for (let at = 0; at <= word.length; at += 1) {
+      for (let code = 0; code < symbols.length; code += 1) {
+        if (at < word.length && code !== word[at]) edited.push(cut(at, 1, [code]));
+        edited.push(cut(at, 0, [code]));
+      }
+      if (at < word.length) edited.push(cut(at, 1, []));
+    }
+    return new Map(edited.map((each) => [each.join(","), each]));
+  }
+
+  function chip(number) {
+    const element = document.createElement("span");
+    element.className = `chip c${number % 7}`;
+    element.textContent = classes[number];
+    return element;
+  }
+
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+  function showPath(word) {
+    const body = document.querySelector("#path tbody");
+    body.replaceChildren();
+    let state = content.initial;
+    for (let n = 0; n <= word.length; n += 1) {
+      if (n > 0) state = stepped(state, word[n - 1]);
+      const scores = scoresOf(state);
+      const number = decided(scores);
+      const sizes = state.map(Math.abs);
+      const row = body.insertRow();
+      row.insertCell().textContent = shown(word.slice(0, n));
+      row.insertCell().textContent = content.names[sizes.indexOf(Math.max(...sizes))];
+      row.insertCell().append(chip(number));
+      const last = row.insertCell();
+      last.className = "number";
+      last.textContent = percent(scores[number]);
+    }
+  }
+
+  function showBars(scores) {
+    const bars = document.getElementById("bars");
+    bars.replaceChildren();
+    scores.forEach((score, number) => {
+      const label = document.createElement("label");
+      const meter = document.createElement("meter");
+      const value = document.createElement("span");
+      meter.value = score;
+      value.textContent = percent(score);
+      label.append(classes[number], meter, value);
+      bars.append(label);
+    });
+  }
+
+  function showFlips(word, own) {
+    const list = document.getElementById("flips");
+    list.replaceChildren();
+    const all = [...withOneEdit(word).values()].filter((each) => each.join() !== word.join());
+    const flips = all
+      .map((each) => ({ each, number: decided(scoresOf(stateAfter(each))) }))
+      .filter(({ number }) => number !== own);
+    document.getElementById("flip-note").textContent =
+      `${flips.length} of ${all.length} words with one edit have another class.`;
+    for (const { each, number } of flips.slice(0, MAX_FLIPS)) {
+      const item = document.createElement("li");
+      const code = document.createElement("code");
+      code.textContent = shown(each);
+      item.append(code, " ", chip(number));
+      list.append(item);
+    }
+  }
+
+  function show() {
+    const problem = document.getElementById("word-problem");
+    const { word, unknown } = parsed(field.value);
+    problem.hidden = unknown === undefined;
+    if (unknown !== undefined) {
+      problem.textContent = `${unknown} is no symbol: expected ${symbols.slice(0, 20).join(", ")}.`;
+      return;
+    }
+    const scores = scoresOf(stateAfter(word));
+    const own = decided(scores);
+    const verdict = document.getElementById("verdict");
+    verdict.replaceChildren(`${shown(word)}: `, chip(own), ` ${percent(scores[own])}`);
+    showBars(scores);
+    showPath(word);
+    showFlips(word, own);
+  }
+
+  field.value = content.example.join(content.characters ? "" : " ");
+  field.addEventListener("input", show);
+  show();
+  document.body.dataset.settled = "true";
+})();

@@ -1,0 +1,1 @@
+"""Extraction from classifiers: one automaton with one output per class."""

@@ -1,0 +1,89 @@
+import json
+import re
+
+import numpy as np
+import pytest
+
+import seqray
+from classifier_boxes import doubtful_classes, remainder_automaton, three_classes
+from seqray.explore.classes_page import classes_html, is_classifier
+from seqray.util.errors import ArgumentError, RankError
+
+
+@pytest.fixture(scope="module")
+def extraction():
+    return seqray.extract(three_classes())
+
+
+@pytest.fixture(scope="module")
+def page(extraction):
+    return seqray.to_html(extraction, box=three_classes(), name="rests")
+
+
+def text_of(page):
+    """Return what a reader sees, titles of shapes included."""
+    body = page.split("<body")[1].split("<script")[0]
+    return re.sub(r"<[^>]+>", " ", body)
+
+
+def test_a_page_has_sections_for_classes(page):
+    for key in ("graph", "states", "word", "examples", "agreement", "sizes", "made"):
+        assert f'<section id="{key}">' in page
+    assert "rests, decided by three states" in page
+    assert "100.00 %" in page
+
+
+def test_no_word_is_about_perplexity_language_or_ends(page):
+    words = re.findall(r"[a-z]+", text_of(page).lower())
+    assert not {"perplexity", "language", "end", "ends", "ended", "kl", "ndcg"} & set(words)
+
+
+def test_a_page_of_a_run_without_a_box_shows_its_fidelity(extraction):
+    page = classes_html(extraction)
+    assert "held-out words" in page
+    assert '<section id="sizes">' in page
+
+
+def test_an_automaton_alone_has_a_page():
+    page = classes_html(remainder_automaton(), name="a & b")
+    assert "a &amp; b, decided by three states" in page
+    assert '<section id="sizes">' not in page
+    content = json.loads(re.search(r'id="content">(.*?)</script>', page)[1])
+    assert content["classes"] == ["zero", "one", "two"]
+
+
+def test_words_to_compare_on_may_be_given():
+    box = doubtful_classes()
+    page = classes_html(seqray.extract(box), box=box, words=["a", "b", "ab"], rank=1)
+    assert "Measured on 3 words." in page
+    assert "Words that both give another class" in page
+
+
+def test_random_words_are_no_longer_than_asked(extraction):
+    page = seqray.to_html(extraction, box=three_classes(), max_length=5)
+    assert "Measured on 2,000 random words of up to 5 symbols." in page
+
+
+def test_a_rank_that_is_not_there_is_refused():
+    with pytest.raises(RankError, match="expected 3"):
+        classes_html(remainder_automaton(), rank=2)
+
+
+def test_a_live_page_is_refused(extraction):
+    with pytest.raises(ArgumentError, match="write it to a file"):
+        seqray.to_html(extraction, is_live=True)
+
+
+def test_only_what_classifies_has_such_a_page(extraction):
+    assert is_classifier(extraction)
+    assert not is_classifier(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+
+
+def test_a_large_automaton_is_shown_without_words_to_try():
+    rng, n = np.random.default_rng(0), 320
+    matrices = rng.dirichlet(np.ones(n), (2, n))
+    automaton = seqray.ClassifierAutomaton(
+        "ab", np.eye(n)[0], matrices, rng.dirichlet([1, 1], n), classes=["no", "yes"]
+    )
+    page = classes_html(automaton)
+    assert '<section id="word">' not in page
