@@ -65,3 +65,11 @@ def test_a_threshold_is_a_finite_number():
     box = seqray.black_box(lambda words: [len(word) for word in words], "ab")
     with pytest.raises(ArgumentError, match="threshold: expected a finite number, got nan"):
         decisions_of(box, np.nan)
+
+
+def test_a_classifier_with_a_threshold_decides_by_it():
+    box = seqray.classifier(lambda words: [0.1 * len(word) for word in words], "a", threshold=0.25)
+    decisions = decisions_of(box)
+    assert decisions.names == box.classes
+    words = box.alphabet.words(["", "aa", "aaa"])
+    assert decisions.of(decisions.box.weights(words)).tolist() == [0, 0, 1]

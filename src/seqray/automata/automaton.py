@@ -437,16 +437,13 @@ class WeightedAutomaton:
 
 def automaton_of(content: AutomatonContent) -> WeightedAutomaton:
     """Return the automaton of a file's content, of the class that it was."""
-    if content.has_outputs:
-        from seqray.automata.deterministic import DeterministicAutomaton  # noqa: PLC0415 - as below
+    from seqray.automata import classifier, deterministic, structured  # noqa: PLC0415 - upwards
 
-        return DeterministicAutomaton.from_arrays(content.alphabet, content.arrays)
+    alphabet, arrays = content.alphabet, content.arrays
+    if content.is_deterministic:
+        return deterministic.DeterministicAutomaton.from_arrays(alphabet, arrays)
     if content.is_structured:
-        from seqray.automata.structured import StructuredAutomaton  # noqa: PLC0415 - it is one
-
-        return StructuredAutomaton.from_arrays(content.alphabet, content.arrays)
+        return structured.StructuredAutomaton.from_arrays(alphabet, arrays)
     if content.is_classifier:
-        from seqray.automata.classifier import ClassifierAutomaton  # noqa: PLC0415 - it is one
-
-        return ClassifierAutomaton.from_content(content)
-    return WeightedAutomaton(content.alphabet, **content.arrays)
+        return classifier.ClassifierAutomaton.from_content(content)
+    return WeightedAutomaton(alphabet, **arrays)

@@ -44,19 +44,19 @@ class AutomatonContent(NamedTuple):
     about: Mapping[str, Any] = MappingProxyType({})
 
     @property
-    def has_outputs(self) -> bool:
-        """Whether these are the arrays of a deterministic automaton that decides."""
-        return self.arrays.get("outputs") is not None
-
-    @property
     def is_structured(self) -> bool:
         """Whether these are the arrays of a structured automaton."""
         return "next_group" in self.arrays
 
     @property
+    def is_deterministic(self) -> bool:
+        """Whether these are the arrays of a deterministic automaton that decides."""
+        return self.is_structured and self.arrays.get("outputs") is not None
+
+    @property
     def is_classifier(self) -> bool:
-        """Whether these are the arrays of an automaton that classifies."""
-        return "outputs" in self.arrays
+        """Whether these are the arrays of a dense automaton that classifies."""
+        return not self.is_structured and "outputs" in self.arrays
 
 
 def write_automaton(path: str | os.PathLike[str], content: AutomatonContent) -> None:

@@ -1,44 +1,32 @@
-"""Boxes that decide: a classifier by its classes, any other box by a threshold.
-
-This is the only place that knows what a classifier looks like.
-"""
+"""Boxes that decide: a classifier by its classes, any other box by a threshold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from seqray.automata.decisions import decide
 from seqray.automata.deterministic import DECISIONS
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.arguments import as_box
-from seqray.blackbox.protocol import BlackBox, checked_answers, max_length_of, name_of
+from seqray.blackbox.protocol import (
+    BlackBox,
+    Classifier,
+    checked_answers,
+    max_length_of,
+    name_of,
+    threshold_of,
+)
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-
-
-@runtime_checkable
-class ScoringClassifier(Protocol):
-    """Something that scores each word for each of its classes, and decides by the largest."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The symbols of the words."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the classes."""
-
-    def scores(self, words: Words, /) -> FloatArray:
-        """Return one score per word and class, shape ``(n_words, n_classes)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassNumbers:
     """A classifier as a box of numbers: the number of the class that each word gets."""
 
-    classifier: ScoringClassifier
+    classifier: Classifier
 
     @property
     def alphabet(self) -> Alphabet:
@@ -65,7 +53,7 @@ class ClassNumbers:
         """Return the number of each word's class."""
         shape = len(words), len(self.classifier.classes)
         scores = checked_answers(self.classifier.scores(words), words, shape, self.who)
-        return np.asarray(scores.argmax(axis=1), np.float64)
+        return decide(scores, threshold_of(self.classifier)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +93,7 @@ def decisions_of(box: object, threshold: float = 0.5) -> Decisions:
     >>> decisions.names, decisions.of(box.weights(["a", "ab", "aba"]))
     (('no', 'yes'), array([0, 1, 1]))
     """
-    if isinstance(box, ScoringClassifier):
+    if isinstance(box, Classifier):
         return Decisions(ClassNumbers(box), tuple(box.classes), None)
     if not np.isfinite(threshold):
         raise ArgumentError(f"threshold: expected a finite number, got {threshold}")
