@@ -149,3 +149,9 @@ def test_a_pdfa_is_a_deterministic_structured_automaton():
     assert not is_deterministic(pdfa.to_dense())
     assert groups_after(pdfa, pdfa.alphabet.words(["", "b", "bab"])).tolist() == [0, 1, 0]
     assert is_deterministic(EVEN)
+
+
+def test_as_a_classifier_it_decides_the_same():
+    thirds = DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [2, 0, 1], ["x", "y", "z"])
+    words = ["", "a", "ab", "aba", "aaab"]
+    assert thirds.to_classifier().classify(words) == thirds.decide(words)

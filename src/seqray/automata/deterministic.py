@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.decisions import Question
 from seqray.automata.grouping import Grouping, check_below, whole_array
 from seqray.automata.probabilities import leak_of
 from seqray.automata.structured import StructuredAutomaton
@@ -143,6 +145,22 @@ class DeterministicAutomaton(StructuredAutomaton):
             final = (final == self.output_names.index(output)).astype(np.int64)
         emission = np.column_stack([self.emission[:, :-1], final])
         return StructuredAutomaton(self.alphabet, self.grouping, [1.0], emission, self.entry)
+
+    def to_classifier(self) -> ClassifierAutomaton:
+        """Return the same decisions with one output per class, to be drawn and explained.
+
+        >>> even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+        >>> even.to_classifier()
+        ClassifierAutomaton(2 states, 2 symbols, 2 classes)
+        """
+        return ClassifierAutomaton(
+            self.alphabet,
+            self.initial,
+            self.transitions,
+            np.eye(len(self.output_names))[self.outputs],
+            classes=self.output_names,
+            question=Question.DECISION,
+        )
 
     def allclose(
         self, other: WeightedAutomaton, *, rtol: float = 1e-9, atol: float = 1e-12

@@ -31,7 +31,7 @@ from seqray.fidelity.bootstrap import MIN_WORDS
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import Fidelity, FidelityTable
-from seqray.formats.automaton_file import open_wa
+from seqray.formats.automaton_file import for_purpose, open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
 from seqray.util.formatting import counted, shortened, significant, significant_but_one
@@ -82,7 +82,7 @@ def at_rank(
             "of importance. Leave out --rank",
             param_hint="--rank",
         )
-    return source
+    return for_purpose(source, purpose)
 
 
 def described_size(automaton: WeightedAutomaton) -> str:

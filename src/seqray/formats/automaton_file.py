@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.formats.aalpy_dot import read_model
@@ -51,6 +52,18 @@ def _of_run(run: RunFiles, purpose: Purpose) -> WeightedAutomaton:
     if purpose is Purpose.COPYING and copies:
         return WeightedAutomaton.from_npz(run.contents[copies[-1]])
     return RankedAutomata.from_files(run.contents).automaton(run.config["rank"])
+
+
+def for_purpose(automaton: WeightedAutomaton, purpose: Purpose) -> WeightedAutomaton:
+    """Return an automaton as a purpose needs it: to be read, one that decides has classes.
+
+    >>> from seqray import DeterministicAutomaton
+    >>> for_purpose(DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0]), Purpose.READING)
+    ClassifierAutomaton(2 states, 2 symbols, 2 classes)
+    """
+    if purpose is Purpose.READING and isinstance(automaton, DeterministicAutomaton):
+        return automaton.to_classifier()
+    return automaton
 
 
 @runtime_checkable
@@ -103,11 +116,11 @@ def as_automaton(
     seqray.ArgumentError: automaton: expected a WeightedAutomaton, an extraction, a named ...
     """
     if isinstance(given, WeightedAutomaton):
-        return given
+        return for_purpose(given, purpose)
     if isinstance(given, str | os.PathLike):
         path = os.fspath(given).removeprefix("wa:")
         if os.path.exists(path):
-            return open_wa(path, purpose=purpose)
+            return for_purpose(open_wa(path, purpose=purpose), purpose)
         raise MissingFileError(
             f"{name}: there is no file or folder {path!r}: expected the path of a run folder or of "
             "an automaton's file"
