@@ -1,10 +1,12 @@
 """Small recurrent networks that decide a regular language, trained in seconds."""
 
 import numpy as np
-import torch
+import pytest
 
 import seqray
 from deterministic_cases import TOMITA, decider
+
+torch = pytest.importorskip("torch")
 
 MAX_STEPS, BATCH_SIZE, WORD_LENGTH, HIDDEN = 4000, 64, 30, 24
 

@@ -30,7 +30,7 @@ def probabilities():
 
     Nothing is nearer to a machine than what is cut, so the fitted ones are other machines.
     """
-    found = seqray.extract(machine(), prefixes=60, max_rank=6)
+    found = seqray.extract(machine(), prefixes=60, max_rank=6, purpose="reading")
     automata = replace(found.automata, fitted={3: machine(3), 5: machine(5)})
     return replace(found, automata=automata)
 
