@@ -109,25 +109,13 @@ def low_rank_share(blocks: ConditionalBlocks, tolerance: float) -> float:
     """Return how much of all visits is of contexts after symbols with a clear rank.
 
     It is clear where there are more contexts than that, and hardly a singular value between the
-    tolerance and a tenth of it, relative to the largest.
-
-    Examples
-    --------
-    >>> from seqray.automata.generators import random_structured
-    >>> from seqray.extraction.conditional.fill import fill_conditional
-    >>> from seqray.fidelity.reference import Reference
-    >>> box = random_structured("abc", 3, seed=0)
-    >>> words = Reference.draw(box, 200, seed=0, max_length=20)
-    >>> blocks = fill_conditional(box, words, n_contexts=60, n_columns=40)
-    >>> low_rank_share(blocks, 1e-2) > 0.5
-    True
+    tolerance and a tenth of it, relative to the largest. See `spectral_by_last_symbol`.
     """
     last = blocks.rows.symbol[blocks.contexts]
     share = 0.0
     for code in np.unique(last[1:]):
         here = np.flatnonzero(last == code)
-        features = blocks.features[blocks.contexts[here]]
-        sizes = np.linalg.svd(np.sqrt(blocks.visits[here])[:, None] * features, compute_uv=False)
+        sizes = np.linalg.svd(_weighted(blocks, here), compute_uv=False)
         rank, most = ((sizes > each * sizes[0]).sum() for each in (tolerance, tolerance / 10))
         if most < MAX_SATURATION * len(here) and rank >= MIN_GAP_SHARE * most:
             share += float(blocks.visits[here].sum() / blocks.visits.sum())
@@ -169,15 +157,21 @@ def _group(
 ) -> _Group:
     """Return the coordinates of some contexts: as many as there are singular values that count."""
     visits = blocks.visits[contexts]
-    features = blocks.features[blocks.contexts[contexts]]
-    _, sizes, right = np.linalg.svd(np.sqrt(visits)[:, None] * features, full_matrices=False)
+    _, sizes, right = np.linalg.svd(_weighted(blocks, contexts), full_matrices=False)
     rank = min(max_size, max(1, int((sizes > tolerance * sizes[0]).sum())))
     projection = right[:rank].T / sizes[:rank]
-    states = features @ projection  # weighted by visits, their columns are orthonormal
+    # Weighted by visits, the columns of these states are orthonormal.
+    states = blocks.features[blocks.contexts[contexts]] @ projection
     turn = _turn_to_ones(visits @ states)
     solver = np.linalg.solve(turn, states.T * visits)
     entry = visits @ states @ turn
     return _Group(contexts, states @ turn, solver, projection @ turn, entry / entry.sum())
+
+
+def _weighted(blocks: ConditionalBlocks, contexts: IntArray) -> FloatArray:
+    """Return the features of contexts, each times the root of its visits."""
+    features = blocks.features[blocks.contexts[contexts]]
+    return np.asarray(np.sqrt(blocks.visits[contexts])[:, None] * features)
 
 
 def _turn_to_ones(vector: FloatArray) -> FloatArray:
