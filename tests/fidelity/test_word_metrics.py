@@ -51,11 +51,8 @@ def test_errors_equal_their_sums(values, random):
     differences = [abs(x - y) for x, y in zip(values, others, strict=True)]
     assert metrics.max_error(f, g) == max(differences)
     nothing = 1e-9 * max(map(abs, values))
-    counted = [
-        [0 if abs(z) <= nothing else math.copysign(1, z) for z in pair]
-        for pair in zip(values, others, strict=True)
-    ]
-    signs = [x == y for x, y in counted if x or y]
+    counted = [pair for pair in zip(values, others, strict=True) if max(map(abs, pair)) > nothing]
+    signs = [np.sign(x) == np.sign(y) for x, y in counted]
     assert metrics.sign_agreement(f, g) == pytest.approx(sum(signs) / len(signs) if signs else 1)
     assert metrics.zeros(f) == pytest.approx(sum(x <= 0 for x in values) / len(values))
 
@@ -100,3 +97,8 @@ def test_arrays_of_two_shapes_are_refused():
         metrics.perplexity(np.ones(2), np.ones(3))
     with pytest.raises(ArgumentError, match="not empty"):
         metrics.max_error(np.ones(0), np.ones(0))
+
+
+def test_a_word_that_one_side_gives_practically_zero_agrees_if_its_sign_does():
+    reference, weights = np.array([1.0, 2e-9, 2e-9]), np.array([1.0, 1e-13, -1e-13])
+    assert metrics.sign_agreement(reference, weights) == pytest.approx(2 / 3)

@@ -51,7 +51,14 @@ def command(output: Path, seed: int) -> None:
     terminal.print(_headline("1. A black box", str(box)))
     terminal.print("   It answers one kind of query: what comes after these symbols?\n")
     with progress_bar("querying the box") as progress:
-        extraction = seqray.extract(box, n_prefixes=300, max_rank=30, seed=seed, progress=progress)
+        extraction = seqray.extract(
+            box,
+            n_prefixes=300,
+            max_rank=30,
+            purpose=Purpose.READING,
+            seed=seed,
+            progress=progress,
+        )
     settings = extraction.settings
     seconds = sum(settings["seconds"].values())
     text = f"from the answers on {settings['questions']:,} prefixes of words, in {seconds:.1f} s\n"

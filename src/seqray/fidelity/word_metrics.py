@@ -193,10 +193,9 @@ def sign_agreement(reference: FloatArray, weights: FloatArray) -> float:
     """
     check_shapes(reference, weights)
     largest = np.abs(reference).max()
-    both = (np.where(np.abs(f) <= PRACTICALLY_ZERO * largest, 0, f) for f in (reference, weights))
-    first, second = map(np.sign, both)
-    counts = (first != 0) | (second != 0)
-    return float(np.mean(first[counts] == second[counts])) if counts.any() else 1.0
+    counts = np.maximum(np.abs(reference), np.abs(weights)) > PRACTICALLY_ZERO * largest
+    is_same = np.sign(reference) == np.sign(weights)
+    return float(is_same[counts].mean()) if counts.any() else 1.0
 
 
 def _norm(values: FloatArray) -> float:
