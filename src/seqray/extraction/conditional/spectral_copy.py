@@ -21,6 +21,10 @@ MIN_LOW_RANK_SHARE = 0.25
 """How much of all visits is of contexts with a clear rank where larger blocks are queried."""
 
 
+BUDGET_PER_CELL = 2
+"""How many queries have to be left for each cell of larger blocks: they take one at most."""
+
+
 def learn_spectral_copy(
     learner: ConditionalLearner, learning: Learning, settings: StructuredSettings
 ) -> tuple[Copy | None, Learning]:
@@ -41,6 +45,8 @@ def learn_spectral_copy(
 
 
 def _is_promising(learner: ConditionalLearner, part: LearntPart) -> bool:
+    if learner.meter.left < BUDGET_PER_CELL * learner.sizes.contexts * learner.sizes.columns:
+        return False  # fits need words, too
     if learner.job.oracle.mode is QueryMode.AUTOMATON:
         return True
     return any(low_rank_share(part.blocks, each) > MIN_LOW_RANK_SHARE for each in TOLERANCES)
