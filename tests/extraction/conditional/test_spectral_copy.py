@@ -79,9 +79,12 @@ def test_a_box_that_leaks_has_none():
     assert after is learning
 
 
-@pytest.mark.usefixtures("hasty")
 def test_a_budget_that_larger_blocks_would_use_up_is_left_to_fits():
     wa = random_structured("abcd", 6, seed=1)
-    extraction = extract(as_function(wa), budget=3000)
-    assert extraction.copies
-    assert extraction.settings.questions <= 3000
+    learner, learning = learnt(as_function(wa), budget=3000, n_prefixes=None)
+    left = learner.meter.left
+    assert learning.part.share < 1
+    copy, after = learn_spectral_copy(learner, learning, STRUCTURED)
+    assert copy is None
+    assert after is learning
+    assert learner.meter.left == left
