@@ -119,7 +119,8 @@ def from_aalpy(
         The order of the symbols; by default that in which the model lists them. Where it is given,
         the model's letters may also be its codes.
     output_names
-        The order of the outputs, where the model's outputs are their numbers.
+        The order of the outputs, where the model's outputs are their numbers. Other outputs are
+        sorted by name.
 
     Examples
     --------
@@ -155,5 +156,5 @@ def _numbered(outputs: list[Any], names: Iterable[str] | None) -> tuple[list[int
     if names is not None:
         return [int(each) for each in outputs], tuple(names)
     texts = [str(each) for each in outputs]
-    distinct = tuple(dict.fromkeys(texts))
+    distinct = tuple(sorted(set(texts)))
     return [distinct.index(each) for each in texts], distinct
