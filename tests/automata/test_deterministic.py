@@ -155,3 +155,10 @@ def test_as_a_classifier_it_decides_the_same():
     thirds = DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [2, 0, 1], ["x", "y", "z"])
     words = ["", "a", "ab", "aba", "aaab"]
     assert thirds.to_classifier().classify(words) == thirds.decide(words)
+
+
+def test_with_one_output_only_it_can_be_drawn_and_explained():
+    one = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [0, 0], ["x"])
+    assert one.to_classifier().classes == ("x", "not x")
+    assert one.to_classifier().classify(["", "a"]) == ["x", "x"]
+    assert "<svg" in seqray.to_svg(one)

@@ -7,7 +7,7 @@ import pytest
 
 import seqray
 from deterministic_cases import random_pdfa
-from seqray import DeterministicAutomaton, WeightedAutomaton
+from seqray import DeterministicAutomaton, WeightedAutomaton, deterministic_pfa
 
 MODULE = """
 import numpy as np
@@ -24,6 +24,12 @@ class Thirds:
         return np.eye(3)[[word.count("a") % 3 for word in words]]
 
 thirds = Thirds()
+
+def unqueried(words):
+    raise RuntimeError("queried")
+
+braces = seqray.black_box(unqueried, "{}a")
+spaces = seqray.black_box(unqueried, ["a b", "c"])
 """
 
 
@@ -106,6 +112,26 @@ def test_a_format_that_cannot_hold_the_automaton_is_refused_before_any_query(box
     assert ".prism is only for probabilistic automata, and a dfa is none" in message
     run("demo", "-o", "pdfa.prism", "--tolerance", "0.05", "--min-probability", "0.01")
     assert (boxes / "pdfa.prism").read_text().startswith("dtmc")
+
+
+@pytest.mark.parametrize(("box", "ending"), [("braces", ".dot"), ("spaces", ".fst")])
+def test_a_format_that_cannot_hold_the_symbols_is_refused_before_any_query(
+    boxes, fails, box, ending
+):
+    message = fails(2, f"python:deciding:{box}", "-o", f"dfa{ending}", "--method", "tree")
+    assert f"{ending} cannot hold the dfa of this box" in message
+    assert "choose .json" in message
+    assert not list(boxes.glob("dfa*"))
+
+
+def test_what_its_format_cannot_hold_is_saved_as_json_beside_it(folder, fails):
+    leaking = deterministic_pfa("a", [[1], [0]], [[0.5, 0.5], [0.5, 0.25]])
+    leaking.save("box.json")
+    message = fails(1, "box.json", "-o", "pdfa.prism")
+    assert "pdfa.prism was not written" in message
+    assert "The automaton is in pdfa.prism.json instead." in message
+    learned = WeightedAutomaton.load("pdfa.prism.json")
+    assert np.allclose(learned.next_symbol(["", "a"]), leaking.next_symbol(["", "a"]))
 
 
 def test_an_unknown_ending_is_refused(folder, fails):

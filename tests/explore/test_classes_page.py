@@ -87,3 +87,9 @@ def test_a_large_automaton_is_shown_without_words_to_try():
     )
     page = classes_html(automaton)
     assert '<section id="word">' not in page
+
+
+def test_what_learning_a_dfa_returned_has_the_page_of_a_classifier():
+    even = seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    learned = seqray.learn_dfa(even, method="tree")
+    assert "decided by two states" in seqray.to_html(learned, name="even")

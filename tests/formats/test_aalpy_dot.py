@@ -98,6 +98,13 @@ def test_a_coin_is_read():
             's0 -> s0 [label="next/a:0.2"];\n' * 2,
             "two transitions",
         ),
+        (
+            "next/end:0.5",
+            "next/end:0.9",
+            "probabilities of state 's0' sum to 1.4: expected at most",
+        ),
+        ("__start0 -> s0", "__start0 -> end", "state 'end' comes after the end"),
+        ('s0 -> s0 [label="next', 's0 -> end [label="next', "state 'end' comes after the end"),
     ],
 )
 def test_stochastic_machines_that_are_no_pdfa_are_refused(old, new, message):
@@ -126,3 +133,88 @@ def test_a_random_machine_comes_back():
     rng = np.random.default_rng(0)
     dfa = DeterministicAutomaton("abc", rng.integers(0, 20, (20, 3)), rng.integers(0, 2, 20))
     assert from_model_text(to_model_text(dfa)).allclose(dfa)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "s0 -> s0" + " " * 60_000 + "x",
+        "s0 [" + "a" * 60_000 + "]",
+        "s0 [" + "a = " * 15_000 + "]",
+        "s0 [label=" + '"\\' * 30_000 + "]",
+        "s0 -> s0 " + "[]" * 30_000 + "x",
+    ],
+)
+def test_a_long_line_takes_time_in_proportion_to_its_length(line):
+    with pytest.raises(FileError):  # minutes if the time were quadratic
+        from_model_text("\n".join([line] * 5 + ["__start0 -> s7"]))
+
+
+def test_a_long_label_takes_time_in_proportion_to_its_length():
+    label = "/" * 30_000 + ":" * 30_000
+    text = f's0 [];\ns0 -> s0 [label="{label}"];\n__start0 -> s0'
+    assert from_model_text(text).alphabet.symbols == (label,)
+
+
+def test_a_line_without_end_is_refused():
+    with pytest.raises(FileError, match=r"line 2 has 70,000 characters: expected at most 65,536"):
+        from_model_text("digraph {\n" + "a" * 70_000)
+
+
+@pytest.mark.parametrize("label", ["{}", "next/{}:0"])
+def test_a_small_file_cannot_ask_for_a_large_table(label):
+    names = range(9000)
+    lines = [f's{name} [label="s{name}"];' for name in names]
+    lines += [f's0 -> s0 [label="{label.format(f"x{name}")}"];' for name in names]
+    if label != "{}":
+        lines += ["end [];", 's0 -> end [label="next/end:1"];']
+    with pytest.raises(FileError, match="more than the limit of"):
+        from_model_text("\n".join([*lines, "__start0 -> s0"]))
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        ["a\x85b", "a\u2028b", "a\x0bb", "a\x0cb", "a\x1cb", "a\tb", " a", "a]"],
+        [1, "01", "٣", "1" * 30],
+        ["x/y:0.5", "z"],
+    ],
+)
+def test_all_symbols_that_are_written_come_back(symbols):
+    n = len(symbols)
+    dfa = DeterministicAutomaton(symbols, [[1] * n, list(np.arange(n) % 2)], [1, 0])
+    assert from_model_text(to_model_text(dfa)).allclose(dfa)
+
+
+def test_symbols_that_would_be_read_as_stochastic_are_refused():
+    with pytest.raises(SymbolError, match="would be read as the outputs of a stochastic Mealy"):
+        to_model_text(DeterministicAutomaton(["x/y:0.5", "x/z:0.5"], [[0, 0]], [1]))
+
+
+def test_symbols_that_are_too_long_for_a_line_are_refused():
+    with pytest.raises(SymbolError, match="expected at most 32,768 characters, got 40,000"):
+        to_model_text(DeterministicAutomaton(["a" * 40_000], [[0]], [1]))
+
+
+def test_outputs_keep_their_order_even_those_without_a_state(tmp_path):
+    names = ["x", "label", "y", "w"]
+    moore = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [2, 0], names)
+    write_model(moore, tmp_path / "ours.dot")
+    again = read_model(tmp_path / "ours.dot")
+    assert again.allclose(moore)
+    assert again.output_names == tuple(names)
+    handler = pytest.importorskip("aalpy.utils.FileHandler")
+    model = handler.load_automaton_from_file(tmp_path / "ours.dot", "moore")
+    assert [state.output for state in model.states] == ["y", "x"]
+
+
+def test_outputs_of_other_files_are_sorted_by_name():
+    text = to_model_text(DeterministicAutomaton("a", [[1], [0]], [0, 1], ["y", "x"]))
+    without = "\n".join(line for line in text.split("\n") if not line.startswith("//"))
+    assert from_model_text(without).output_names == ("x", "y")
+    assert from_model_text(without).decide([""]) == ["y"]
+
+
+def test_outputs_that_a_file_cannot_hold_are_refused():
+    with pytest.raises(SymbolError, match="expected no space at its begin and end"):
+        to_model_text(DeterministicAutomaton("a", [[0]], [0], [" x", "y"]))

@@ -4,7 +4,14 @@ import pytest
 
 import seqray
 from deterministic_cases import all_words, random_pdfa
-from seqray import ArgumentError, DeterministicAutomaton, from_aalpy, to_aalpy
+from seqray import (
+    ArgumentError,
+    DeterministicAutomaton,
+    SymbolError,
+    deterministic_pfa,
+    from_aalpy,
+    to_aalpy,
+)
 from seqray.formats.aalpy_models import load_aalpy
 
 aalpy = pytest.importorskip("aalpy.automata")
@@ -47,6 +54,20 @@ def test_a_pdfa_is_a_stochastic_mealy_machine_with_one_input():
 def test_what_is_not_deterministic_is_refused():
     with pytest.raises(ArgumentError, match=r"make it one with seqray\.determinise"):
         to_aalpy(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+
+
+def test_a_pdfa_that_aalpy_would_hold_as_another_one_is_refused():
+    ending = deterministic_pfa(["a", "end"], [[0, 0]], [[0.5, 0.25, 0.25]])
+    with pytest.raises(SymbolError, match="'end' stands for the end of a word"):
+        to_aalpy(ending)
+    leaking = deterministic_pfa("a", [[1], [0]], [[0.5, 0.5], [0.5, 0.25]])
+    with pytest.raises(ArgumentError, match=r"state 1 sum to 0\.75: expected 1"):
+        to_aalpy(leaking)
+
+
+def test_outputs_are_sorted_by_name_as_in_files():
+    moore = DeterministicAutomaton("a", [[1], [0]], [1, 0], ["x", "y"])
+    assert from_aalpy(to_aalpy(moore)).allclose(moore)
 
 
 def test_a_model_with_missing_transitions_is_refused():

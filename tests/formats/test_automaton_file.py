@@ -1,5 +1,7 @@
 """Opening an automaton, whatever it is in."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,21 @@ def test_a_purpose_chooses_between_the_copy_and_the_rank_for_reading(tmp_path):
     assert open_wa(tmp_path / "run", purpose="reading").n_states == copied().best_rank()
     with pytest.raises(ArgumentError, match="purpose: expected one of reading, copying, got 'x'"):
         open_wa(tmp_path / "run", purpose="x")
+
+
+def test_what_learning_a_dfa_returned_is_read_as_a_classifier():
+    even = seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    learned = seqray.learn_dfa(even, method="tree")
+    read = as_automaton(learned, purpose=Purpose.READING)
+    assert isinstance(read, seqray.ClassifierAutomaton)
+    assert as_automaton(learned) is learned.automaton
+    assert str(seqray.explain_decision(learned, "a")).startswith("a: no")
+    named = Named(even, ["even", "odd"])
+    assert isinstance(as_automaton(named, purpose=Purpose.READING), seqray.ClassifierAutomaton)
+
+
+class Named(NamedTuple):
+    """An automaton with names of its states."""
+
+    automaton: WeightedAutomaton
+    names: list[str]

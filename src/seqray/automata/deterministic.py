@@ -149,16 +149,22 @@ class DeterministicAutomaton(StructuredAutomaton):
     def to_classifier(self) -> ClassifierAutomaton:
         """Return the same decisions with one output per class, to be drawn and explained.
 
+        A classifier has at least two classes: where there is one output ``x`` only, the second
+        class is ``not x``, which no word has.
+
         >>> even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
         >>> even.to_classifier()
         ClassifierAutomaton(2 states, 2 symbols, 2 classes)
         """
+        names = self.output_names
+        if len(names) == 1:
+            names = (*names, f"not {names[0]}")
         return ClassifierAutomaton(
             self.alphabet,
             self.initial,
             self.transitions,
-            np.eye(len(self.output_names))[self.outputs],
-            classes=self.output_names,
+            np.eye(len(names))[self.outputs],
+            classes=names,
             question=Question.DECISION,
         )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import seqray
-from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton
+from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton, deterministic_pfa
 from seqray.automata.stepper import predicts
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Words
@@ -31,6 +33,7 @@ from seqray.learning.decisions import decisions_of
 from seqray.learning.dfa import LearningMethod
 from seqray.learning.result import Learned, LearningEnd
 from seqray.learning.session import DEFAULT_MAX_STATES, LearningLimits
+from seqray.util.errors import SeqrayError
 from seqray.util.formatting import counted, significant
 
 DEFAULT_WORDS = {"pdfa": 50, "dfa": 1000, "moore": 1000}
@@ -202,14 +205,53 @@ def _learn(options: LearnOptions) -> None:
             "choose .json or .dot",
             param_hint="--output",
         )
+    _check_format(options.output, box, kind)
     answers = store_path(options.box, box, options.store)
     learned = _learned(options, box, kind, answers)
-    EXPORTS[options.output.suffix].write(learned.automaton, options.output)
-    _show(options, learned)
+    written, problem = _written(learned.automaton, options.output)
+    _show(replace(options, output=written), learned)
     if answers is not None:
         click.echo(f"The answers are cached in {answers}.")
+    if problem is not None:
+        raise click.ClickException(
+            f"{options.output} was not written: {problem}. The automaton is in {written} instead."
+        )
     if learned.end is LearningEnd.INTERRUPTED:
         click.get_current_context().exit(130)
+
+
+def _check_format(output: Path, box: BlackBox, kind: str) -> None:
+    """Refuse a format that cannot hold the box's symbols and classes, before any query."""
+    n_symbols = len(box.alphabet)
+    table = np.zeros((1, n_symbols), np.int64)
+    trial: StructuredAutomaton
+    if kind == "pdfa":
+        rows = np.full((1, n_symbols + 1), 1 / (n_symbols + 1))
+        trial = deterministic_pfa(box.alphabet, table, rows)
+    else:
+        trial = DeterministicAutomaton(box.alphabet, table, [0], decisions_of(box).names)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            EXPORTS[output.suffix].write(trial, Path(folder, output.name))
+        except SeqrayError as error:
+            raise click.BadParameter(
+                f"{output.suffix} cannot hold the {kind} of this box: {error}. Or choose .json",
+                param_hint="--output",
+            ) from error
+
+
+def _written(automaton: StructuredAutomaton, output: Path) -> tuple[Path, SeqrayError | None]:
+    """Write the automaton, as .json beside the file if its format cannot hold it.
+
+    Returns the file that was written, and why it is another one.
+    """
+    try:
+        EXPORTS[output.suffix].write(automaton, output)
+    except SeqrayError as error:
+        spare = output.with_name(f"{output.name}.json")
+        automaton.save(spare)
+        return spare, error
+    return output, None
 
 
 def _learned(

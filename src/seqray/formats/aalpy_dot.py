@@ -20,9 +20,9 @@ from seqray.automata.deterministic import (
 )
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
-from seqray.util.arrays import IntArray
+from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import FileError, SymbolError
-from seqray.util.files import read_bytes, reading, writing
+from seqray.util.files import MAX_NUMBERS, read_bytes, reading, too_many_numbers, writing
 
 START = "__start0"
 """The node whose edge leads to the start state."""
@@ -30,10 +30,22 @@ START = "__start0"
 END = "end"
 """The output of a stochastic Mealy machine that ends the word."""
 
-EDGE = re.compile(r'"?(\w+)"?\s*->\s*"?(\w+)"?\s*(?:\[(.*)\])?\s*;?')
-NODE = re.compile(r'"?(\w+)"?\s*\[(.*)\]\s*;?')
-ATTRIBUTE = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,\s\]]+))')
-STOCHASTIC = re.compile(r"(.+)/(.+):([-+.\deE]+)")
+OUTPUT = f"// {START} output: "
+"""Begins the comment line of an output, one per output in their order. AALpy skips lines with the
+name of that node."""
+
+MAX_LINE_LENGTH = 2**16
+"""The most characters in a line."""
+
+MAX_ROW_SUM = 1 + 1e-6
+"""The most that the probabilities of a state may sum to."""
+
+# Possessive quantifiers: each pattern takes time in proportion to the line.
+EDGE = re.compile(r'"?(\w++)"?\s*+->\s*+"?(\w++)"?\s*+(?:\[(.*)\])?\s*+;?')
+NODE = re.compile(r'"?(\w++)"?\s*+\[(.*)\]\s*+;?')
+ATTRIBUTE = re.compile(r'(?<!\w)(\w++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^,\s\]]++))')
+STOCHASTIC = re.compile(r"([^/]++)/(.+):([-+.\deE]++)")
+WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def write_model(automaton: DeterministicAutomaton, path: Path) -> None:
@@ -58,13 +70,13 @@ def to_model_text(automaton: DeterministicAutomaton) -> str:
     __start0 -> s0 [label=""];
     }
     """
-    symbols = [_text(symbol) for symbol in automaton.alphabet]
-    Alphabet(symbols)  # refuses symbols that become the same text
-    lines = ["digraph automaton {"]
+    symbols = _symbol_texts(automaton.alphabet)
+    names = [] if automaton.is_dfa else [_output_text(name) for name in automaton.output_names]
+    lines = ["digraph automaton {", *(OUTPUT + name for name in names)]
     for state, number in enumerate(automaton.outputs.tolist()):
         label, style = f"s{state}", ", shape=doublecircle" if number else ""
         if not automaton.is_dfa:
-            label += f"|{_text(automaton.output_names[number])}"
+            label += f"|{names[number]}"
             style = ", shape=record, style=rounded"
         lines.append(f's{state} [label="{label}"{style}];')
     for state, targets in enumerate(automaton.next_state.tolist()):
@@ -75,12 +87,38 @@ def to_model_text(automaton: DeterministicAutomaton) -> str:
     return "\n".join([*lines, "}"])
 
 
+def _symbol_texts(alphabet: Alphabet) -> list[str]:
+    """Return the labels of symbols; refuse those that would be read as something else."""
+    texts = [_text(symbol) for symbol in alphabet]
+    Alphabet(texts)  # refuses symbols that become the same text
+    if all(STOCHASTIC.fullmatch(text) for text in texts):
+        raise SymbolError(
+            f"symbols such as {texts[0]!r} would be read as the outputs of a stochastic Mealy "
+            "machine: expected one that is not INPUT/OUTPUT:NUMBER; rename one first"
+        )
+    return texts
+
+
+def _output_text(name: str) -> str:
+    if name != name.strip():
+        raise SymbolError(
+            f"output {name!r} cannot be written to a Graphviz file of AALpy: expected no space at "
+            "its begin and end; rename it first"
+        )
+    return _text(name)
+
+
 def _text(symbol: Symbol) -> str:
     text = str(symbol)
     if not text or any(sign in text for sign in '"\\|{}\n\r'):
         raise SymbolError(
             f"{text!r} cannot be written to a Graphviz file of AALpy: expected text without "
             "quotes, \\, |, braces or line ends; rename it first"
+        )
+    if len(text) > MAX_LINE_LENGTH // 2:
+        raise SymbolError(
+            f"{text[:20]!r}… cannot be written to a Graphviz file of AALpy: expected at most "
+            f"{MAX_LINE_LENGTH // 2:,} characters, got {len(text):,}; rename it first"
         )
     return text
 
@@ -92,6 +130,7 @@ class GraphText:
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
     edges: list[tuple[str, str, str]] = field(default_factory=list)  # from, to, label
     start: str = ""
+    outputs: list[str] = field(default_factory=list)
 
 
 def read_model(path: Path) -> StructuredAutomaton:
@@ -99,7 +138,10 @@ def read_model(path: Path) -> StructuredAutomaton:
 
     A DFA and a Moore machine become a `DeterministicAutomaton`; a stochastic Mealy machine with one
     input and the output ``end`` becomes a PDFA. Labels that are whole numbers become numbers, as in
-    AALpy.
+    AALpy; those that begin with 0 and those of more than 18 digits stay text.
+
+    The outputs of a Moore machine have the order of the comment lines that `to_model_text` writes.
+    In files without them, such as AALpy's own, they are sorted by name.
     """
     data = read_bytes(path)
     with reading(path, "a Graphviz file of AALpy"):
@@ -121,9 +163,15 @@ def from_model_text(text: str) -> StructuredAutomaton:
 
 def _parsed(text: str) -> GraphText:
     graph = GraphText()
-    for line in text.splitlines():
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MAX_LINE_LENGTH:
+            raise FileError(
+                f"line {number} has {len(line):,} characters: expected at most {MAX_LINE_LENGTH:,}"
+            )
         stripped = line.strip()
-        if match := EDGE.fullmatch(stripped):
+        if stripped.startswith(OUTPUT):
+            graph.outputs.append(stripped.removeprefix(OUTPUT).strip())
+        elif match := EDGE.fullmatch(stripped):
             origin, target, attributes = match[1], match[2], _attributes(match[3] or "")
             if origin == START:
                 graph.start = target
@@ -156,12 +204,21 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 
 def _number_or_text(label: str) -> Symbol:
-    return int(label) if label.isdecimal() else label
+    return int(label) if WHOLE_NUMBER.fullmatch(label) else label
+
+
+def _check_size(n_states: int, n_symbols: int) -> None:
+    """Refuse a table that is much larger than the file that it is in."""
+    if n_states * n_symbols > MAX_NUMBERS:
+        raise too_many_numbers(
+            f"{n_states:,} states and {n_symbols:,} symbols", n_states * n_symbols
+        )
 
 
 def _machine(graph: GraphText) -> DeterministicAutomaton:
     symbols = Alphabet(dict.fromkeys(_number_or_text(label) for _, _, label in graph.edges))
     place = {name: at for at, name in enumerate(graph.nodes)}
+    _check_size(len(place), len(symbols))
     table = np.full((len(place), len(symbols)), -1)
     for origin, target, label in graph.edges:
         at = place[origin], symbols.codes[_number_or_text(label)]
@@ -175,7 +232,7 @@ def _machine(graph: GraphText) -> DeterministicAutomaton:
 
 def _check_complete(table: IntArray, graph: GraphText, symbols: Alphabet) -> None:
     if (table < 0).any():
-        state, code = np.argwhere(table < 0)[0].tolist()
+        state, code = divmod(int((table < 0).argmax()), len(symbols))
         raise FileError(
             f"state {list(graph.nodes)[state]!r} has no transition for {symbols.symbols[code]!r}: "
             "expected one for each symbol; Mealy machines cannot be read"
@@ -187,8 +244,9 @@ def _outputs(graph: GraphText) -> tuple[list[int], tuple[str, ...]]:
     labels = [attributes.get("label", "") for attributes in graph.nodes.values()]
     if any("|" in label for label in labels):
         texts = [label.strip("{}").partition("|")[2].strip() for label in labels]
-        names = tuple(dict.fromkeys(texts))
-        return [names.index(text) for text in texts], names
+        names = tuple(dict.fromkeys([*graph.outputs, *sorted(set(texts))]))
+        numbers = {name: number for number, name in enumerate(names)}
+        return [numbers[text] for text in texts], names
     shapes = [attributes.get("shape", "") for attributes in graph.nodes.values()]
     return [int(shape == "doublecircle") for shape in shapes], DECISIONS
 
@@ -206,6 +264,9 @@ def _stochastic(graph: GraphText) -> StructuredAutomaton:
     used = [each for each in moves if each[0] in states]
     outputs = (_number_or_text(each[3]) for each in used if each[3] != END)
     symbols = Alphabet(dict.fromkeys(outputs))
+    for name in (graph.start, *(each[1] for each in used if each[3] != END)):
+        if name not in states:
+            raise FileError(f"state {name!r} comes after the end: expected no symbol to lead there")
     return _filled(used, states, symbols, graph.start)
 
 
@@ -227,6 +288,7 @@ def _filled(
     symbols: Alphabet,
     start: str,
 ) -> StructuredAutomaton:
+    _check_size(len(states), len(symbols) + 1)
     table = np.tile(np.arange(len(states))[:, None], (1, len(symbols)))
     rows = np.zeros((len(states), len(symbols) + 1))
     for origin, target, _, output, probability in moves:
@@ -236,4 +298,15 @@ def _filled(
         rows[states[origin], code] = probability
         if output != END:
             table[states[origin], code] = states[target]
+    _check_sums(rows, list(states))
     return deterministic_pfa(symbols, table, rows, states[start])
+
+
+def _check_sums(rows: FloatArray, names: list[str]) -> None:
+    sums = rows.sum(axis=1)
+    if (sums > MAX_ROW_SUM).any():
+        state = int(sums.argmax())
+        raise FileError(
+            f"the probabilities of state {names[state]!r} sum to {sums[state]:.6g}: expected at "
+            "most 1; scale them first"
+        )

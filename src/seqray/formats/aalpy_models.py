@@ -13,10 +13,11 @@ from seqray.automata.deterministic import (
     DeterministicAutomaton,
     is_deterministic,
 )
+from seqray.automata.probabilities import MIN_LEAK
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
-from seqray.util.errors import ArgumentError, MissingExtraError, install_hint
+from seqray.util.errors import ArgumentError, MissingExtraError, SymbolError, install_hint
 
 STEP = "next"
 """The one input of the stochastic Mealy machine of a PDFA: say what comes next."""
@@ -44,7 +45,7 @@ def to_aalpy(automaton: AutomatonLike) -> Any:
     automaton
         A DFA becomes a ``Dfa``, a Moore machine a ``MooreMachine``. A PDFA becomes a
         ``StochasticMealyMachine`` with one input, ``next``: its outputs are the symbols, and
-        ``end``.
+        ``end``. One with a symbol ``end``, or one that leaks, is refused.
 
     Examples
     --------
@@ -87,7 +88,25 @@ def _add_prefixes(model: Any) -> None:
         state.prefix = model.get_shortest_path(model.initial_state, state)
 
 
+def _check_pdfa(automaton: StructuredAutomaton) -> None:
+    """Refuse a PDFA that AALpy would hold as another one."""
+    if END in automaton.alphabet.codes:
+        raise SymbolError(
+            f"automaton: the symbol {END!r} stands for the end of a word in AALpy: expected other "
+            "symbols; rename it first"
+        )
+    sums = automaton.emission.sum(axis=1)
+    state = int(np.abs(sums - 1).argmax())
+    if abs(sums[state] - 1) > MIN_LEAK:
+        raise ArgumentError(
+            f"automaton: the probabilities of state {state} sum to {sums[state]:.6g}: expected 1, "
+            "AALpy has no place for what leaks; use a box that does not leak "
+            "(renormalise=True for models), or save it as .json"
+        )
+
+
 def _stochastic(automaton: StructuredAutomaton) -> Any:
+    _check_pdfa(automaton)
     aalpy = load_aalpy("aalpy.automata")
     states = [aalpy.StochasticMealyState(f"s{q}") for q in range(automaton.n_states)]
     sink = aalpy.StochasticMealyState("end")
@@ -119,7 +138,8 @@ def from_aalpy(
         The order of the symbols; by default that in which the model lists them. Where it is given,
         the model's letters may also be its codes.
     output_names
-        The order of the outputs, where the model's outputs are their numbers.
+        The order of the outputs, where the model's outputs are their numbers. Other outputs are
+        sorted by name.
 
     Examples
     --------
@@ -155,5 +175,5 @@ def _numbered(outputs: list[Any], names: Iterable[str] | None) -> tuple[list[int
     if names is not None:
         return [int(each) for each in outputs], tuple(names)
     texts = [str(each) for each in outputs]
-    distinct = tuple(dict.fromkeys(texts))
+    distinct = tuple(sorted(set(texts)))
     return [distinct.index(each) for each in texts], distinct

@@ -126,9 +126,9 @@ def as_automaton(
             "an automaton's file"
         )
     if isinstance(given, HasNames):
-        return given.automaton
+        return for_purpose(given.automaton, purpose)
     if isinstance(given, HasBest):
-        return given.best(purpose=purpose)
+        return for_purpose(given.best(purpose=purpose), purpose)
     raise ArgumentError(
         f"{name}: expected a WeightedAutomaton, an extraction, a named automaton, or the path of a "
         f"run folder or automaton, got {given!r}"
