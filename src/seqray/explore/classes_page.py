@@ -19,6 +19,7 @@ from seqray.draw.graph import clear_threshold
 from seqray.draw.styles import MAX_DRAWN_STATES
 from seqray.draw.svg import to_svg
 from seqray.explain.class_facts import ClassFacts, class_facts
+from seqray.explain.class_states import MIXTURE, likeness
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
@@ -372,6 +373,9 @@ def _content(about: _Subject) -> dict[str, Any]:
         "question": readable.question.value,
         "threshold": readable.threshold,
         "names": list(about.facts.named.names),
+        "mixture": MIXTURE,
+        "stateClasses": about.facts.decisions.tolist(),
+        "likeness": likeness(readable).tolist(),
         "initial": readable.initial.tolist(),
         "transitions": readable.transitions.tolist(),
         "outputs": readable.outputs.tolist(),
