@@ -266,6 +266,11 @@ def _extraction(
     with job.timing("choose"):
         ranks = tuple(range(1, n_ranks + 1))
         fidelities = [new.compare(best.at(rank)) for rank in ranks]
+    table = FidelityTable(ranks, tuple(fidelities))
+    scores = [
+        replace(each.score, states=table.best_rank()) if each is best else each.score
+        for each in learnt.candidates
+    ]
     if stopped is not None:
         logger.warning("%s: the automaton is that of the rounds before", stopped)
     settings = ExtractionSettings(
@@ -277,9 +282,8 @@ def _extraction(
         classes=list(reference.classes),
         threshold=reference.threshold,
         question=best.question,
-        question_scores=tuple(each.score for each in learnt.candidates),
+        question_scores=tuple(scores),
     )
-    table = FidelityTable(ranks, tuple(fidelities))
     return Extraction(automata, learnt.blocks.basis, table, settings)
 
 
