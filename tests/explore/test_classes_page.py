@@ -56,7 +56,7 @@ def test_words_to_compare_on_may_be_given():
     box = doubtful_classes()
     page = classes_html(seqray.extract(box), box=box, words=["a", "b", "ab"], rank=1)
     assert "Measured on 3 words." in page
-    assert "Words that both give another class" in page
+    assert "Words on which box and automaton decide differently" in page
 
 
 def test_random_words_are_no_longer_than_asked(extraction):

@@ -55,8 +55,10 @@ def check_classes(classes: object) -> tuple[str, ...]:
     >>> check_classes(["no", "yes"])
     ('no', 'yes')
     """
-    if isinstance(classes, str) or not isinstance(classes, list | tuple):
-        raise ArgumentError(f"classes: expected a list of names, got {classes!r}")
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise ArgumentError(
+            f'classes: expected a list of names, as in ["no", "yes"], got {classes!r}'
+        )
     names = tuple(str(name) for name in classes)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ArgumentError(

@@ -35,7 +35,7 @@ N_COMPARED_SYMBOLS = 5
 """States are alike if their outputs are, at once and after so many symbols."""
 
 COORDINATE_WEIGHT = 1e-3
-"""How much the coordinates of states count beside their outputs: they tell apart equal ones."""
+"""How much coordinates count beside outputs: states with equal outputs differ in them."""
 
 MIN_DISTANCE = 1e-6
 """Words that are nearer to the states so far, relative to the first, add no state."""

@@ -27,7 +27,7 @@ from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened
+from seqray.util.formatting import shortened
 
 MAX_CONTINUATIONS = 1500
 """Continuations of each prefix that are looked at, to see whether its decision is settled."""
@@ -108,7 +108,7 @@ class DecisionExplanation:
 
     def sections(self) -> tuple[Section, ...]:
         """Return the tables that show it."""
-        return (_summary(self), _steps(self), _flips(self))
+        return (_summary(self), _steps(self), self.flips.section())
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
@@ -131,7 +131,7 @@ class DecisionExplanation:
             "flips": [_flip_json(flip) for flip in self.flips.flips],
             "flips_searched": self.flips.n_searched,
             "flips_max_edits": self.flips.max_edits,
-            "flips_refuted": self.flips.n_refuted,
+            "flips_refuted": self.flips.n_refuted or 0,
         }
 
 
@@ -327,28 +327,3 @@ def _steps(it: DecisionExplanation) -> Section:
     unit = it.automaton.question.value
     note = f"adds: Shapley value of the position for the {unit} of a class. prob.: of the class."
     return Section("Where the decision is made", columns, tuple(rows), note)
-
-
-def _flips(it: DecisionExplanation) -> Section:
-    columns = ("edits", "new word", "class", " margin", "box")
-    box = {None: "not queried", True: "confirmed", False: "another class"}
-    rows = [
-        (
-            ", ".join(flip.edits),
-            shortened(it.alphabet.show(flip.word), 30),
-            flip.name,
-            f"{flip.margin:.3f}",
-            box[flip.is_confirmed],
-        )
-        for flip in it.flips.flips
-    ]
-    search = it.flips
-    note = (
-        f"All {counted(search.n_searched, 'word')} with up to {counted(search.max_edits, 'edit')} "
-        "were searched on the automaton."
-    )
-    if any(len(flip.edits) > search.max_edits for flip in search.flips):
-        note += " With more edits its states were searched."
-    if it.box_class is not None:
-        note += f" The box gave {counted(search.n_refuted, 'word')} another class: left out."
-    return Section("The fewest edits that change the decision", columns, tuple(rows), note)

@@ -44,6 +44,9 @@ EXAMPLE_LENGTH = 8
 MAX_NUMBERS = 200_000
 """With more numbers in its matrices an automaton is too large to try words in the browser."""
 
+NO_BREAK = "\u00a0"
+"""A space at which no line ends."""
+
 STYLES = ("page.css", "classes.css")
 
 
@@ -174,7 +177,7 @@ def _head(about: _Subject) -> str:
         states = states.replace(str(number), n_words[number])
     tiles = [
         ("classes", ", ".join(about.automaton.classes)),
-        ("question", f"{about.automaton.question.value} of each class"),
+        ("the automaton computes", f"the {about.automaton.question.value} of each class"),
     ]
     lede = "An automaton that decides for one class after every word."
     if (fidelity := about.fidelity) is not None:
@@ -189,7 +192,7 @@ def _head(about: _Subject) -> str:
     shown = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in tiles
-    )
+    ).replace(" %", NO_BREAK + "%")
     note = f'<p class="caption">Measured on {escape(about.source)}.</p>' if about.source else ""
     return (
         f'<header class="head"><p class="kicker">seqray · classifier</p>'
@@ -274,7 +277,7 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
         "automaton − box: 95 % confidence interval of the difference of both shares of all words.",
     )
     different = Section(
-        "Words that both give another class",
+        "Words on which box and automaton decide differently",
         ("word", "box", "automaton", " distance"),
         tuple(
             (about.automaton.alphabet.show(d.word), d.box, d.automaton, f"{d.distance:.3f}")

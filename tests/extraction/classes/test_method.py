@@ -287,3 +287,9 @@ def test_an_lstm_with_three_classes_is_copied_and_its_flips_are_right(network):
         assert flips
         for flip in flips:
             assert THREE[box.scores([flip.word])[0].argmax()] == flip.name
+
+
+@pytest.mark.parametrize(("basis", "number"), [([], "none"), (["ab"], "1")])
+def test_too_few_words_to_draw_from_are_refused(basis, number):
+    with pytest.raises(ArgumentError, match=f"basis: expected at least 2 words .* got {number}"):
+        seqray.extract(three_classes(), basis=basis)
