@@ -207,6 +207,11 @@ def _graph(about: _Subject) -> str:
         "Each state is what the automaton knows after a prefix. Its colour and its second line are "
         "the class that it decides for there. An arrow shows which symbols lead on to which state."
     )
+    if not about.facts.is_deterministic:
+        intro += (
+            " Where a symbol leads to a mixture of states, each arrow has a weight; that of a "
+            "dashed one is negative."
+        )
     if named.automaton.n_states > MAX_DRAWN_STATES:
         return _section("graph", "The states as a map", "<p>There are too many to draw.</p>")
     limit = clear_threshold(named.automaton)
