@@ -324,9 +324,26 @@ def test_classes_without_names_are_numbered():
     assert classes_card(3).with_classes(9).classes == ("c0", "c1", "c2")
 
 
-def test_more_classes_than_outputs_are_refused():
-    with pytest.raises(ArgumentError, match="which has no output 4"):
-        classes_card(5).class_scores(LOGITS)
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_classes_that_are_not_as_many_as_the_outputs_are_refused(n):
+    with pytest.raises(ArgumentError, match=rf"classes: the card names {n} .* has 4 outputs") as e:
+        classes_card(n).class_scores(LOGITS)
+    assert '"classes": [...]' in str(e.value)
+    assert '"columns": [...]' in str(e.value)
+
+
+def test_columns_choose_some_of_the_outputs_for_classes():
+    chosen = classes_card(2, columns=[0, 1]).class_scores(LOGITS)
+    np.testing.assert_allclose(chosen, softmax(LOGITS[:, :2]))
+    again = Card.from_json(classes_card(2, columns=[0, 1]).to_json())
+    np.testing.assert_allclose(again.class_scores(LOGITS), chosen)
+    with pytest.raises(ArgumentError, match="which has no output 7"):
+        classes_card(2, columns=[0, 7]).class_scores(LOGITS)
+
+
+def test_a_saved_card_of_classes_does_not_choose_outputs_that_nobody_chose():
+    with pytest.raises(ArgumentError, match="classes: the card names 2"):
+        Card.from_json(classes_card(2).to_json()).class_scores(LOGITS)
 
 
 @pytest.mark.parametrize(

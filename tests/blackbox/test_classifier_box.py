@@ -79,3 +79,20 @@ def test_a_classifier_of_ones_own_is_a_box():
 
 def test_no_words_have_no_scores():
     assert answering([0.25, 0.75]).scores([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "answers", [[[0.5, 0.5]], [0.5], [[0.2, 0.2, 0.2, 0.4]], [[0.1, 0.9], [1.0]]]
+)
+def test_answers_for_other_classes_than_there_are_are_refused_by_name(answers):
+    words = Alphabet("ab").words(["a"])
+    with pytest.raises(BlackBoxError, match="each of the 3 classes x, y, z") as error:
+        class_scores(answers, words, ("x", "y", "z"), "the box")
+    assert "or for each word the name of a class" in str(error.value)
+    assert "next" not in str(error.value)
+
+
+def test_of_two_classes_the_second_is_enough():
+    words = Alphabet("ab").words(["a"])
+    with pytest.raises(BlackBoxError, match="or only that of yes"):
+        class_scores([[0.2, 0.2, 0.6]], words, ("no", "yes"), "the box")

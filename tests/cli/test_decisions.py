@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 import seqray
@@ -14,6 +15,7 @@ def scores(words):
     return [(word.count("a") % 2) for word in words]
 
 box = seqray.classifier(scores, "ab", ["even", "odd"], name="parity 1")
+number = seqray.black_box(scores, "ab")
 """
 
 
@@ -33,7 +35,7 @@ def test_tables_show_confusion_and_agreement(capsys):
 def test_words_that_differ_are_listed(capsys):
     never = seqray.classifier(lambda words: [0.2] * len(words), "ab", ["low", "high"])
     out = shown(capsys, doubtful_classes(), never, ["a", "aa", "b"], 1)
-    assert "Words that both give another class" in out
+    assert "Words on which box and automaton decide differently" in out
     assert out.count("aa") == 1
 
 
@@ -78,3 +80,27 @@ def test_a_drawing_and_a_page_are_made(parity, run, tmp_path):
     assert "odd 100 %" in (tmp_path / "run.svg").read_text("utf-8")
     run("explore", parity, "-o", "page.html", "--against", "python:parity_box:box")
     assert "decided by two states" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_page_about_a_classifier_is_not_served(parity, fails):
+    text = fails(2, "explore", parity, "--serve", "--against", "python:parity_box:box")
+    assert "--serve: a page about a classifier queries no box" in text
+    assert "is_live" not in text
+
+
+def test_a_box_that_does_not_classify_cannot_explain_a_decision(parity, fails):
+    text = fails(2, "explain", parity, "ab", "--against", "python:parity_box:number")
+    assert "expected a classifier" in text
+
+
+def test_headers_stay_whole_in_a_narrow_terminal(run, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(0)
+    steps = rng.dirichlet(np.ones(7), (4, 7))
+    automaton = seqray.ClassifierAutomaton(
+        *("acgt", np.eye(7)[0], steps, rng.dirichlet(np.ones(3) / 9, 7)),
+        classes=["plain", "repeat", "motif"],
+    )
+    automaton.save("classes.json")
+    header = "state class prob. visits then a then c then g then t"
+    assert header in " ".join(run("explain", "classes.json").split())

@@ -37,6 +37,46 @@ def test_mixtures_of_states_are_said_to_be_such():
     assert "mixtures of states" in str(facts)
 
 
+def random_classifier(seed):
+    rng = np.random.default_rng(seed)
+    transitions = rng.normal(size=(3, 4, 4)) / 2
+    return seqray.ClassifierAutomaton(
+        *("abc", rng.normal(size=4), transitions, rng.normal(size=(4, 3))),
+        classes=["one", "two", "three"],
+        question="logit",
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_changes_the_class_where_the_automaton_decides_so(seed):
+    automaton = random_classifier(seed)
+    facts = class_facts(automaton)
+    names = dict(zip(facts.named.names, facts.named.prefixes, strict=True))
+    expected = set()
+    for name, prefix in names.items():
+        for symbol in "abc":
+            before, after = automaton.classify([prefix, (*prefix, symbol)])
+            if before != after:
+                expected.add((name, symbol, before, after))
+    assert {(c.origin, c.symbol, c.before, c.after) for c in facts.changes} == expected
+    targets = {c.target: c.after for c in facts.changes if c.target in names}
+    assert targets
+    for target, after in targets.items():
+        assert automaton.classify([names[target]]) == [after]
+
+
+def test_a_step_to_a_class_that_no_state_has_leads_to_a_mixture():
+    outputs = [[1, 0, 0.9], [0, 1, 0.9]]  # half of both states: the third class
+    swap, mix = [[0, 1], [1, 0]], [[0.5, 0.5], [0.5, 0.5]]
+    automaton = seqray.ClassifierAutomaton(
+        *("ab", [1, 0], [swap, mix], outputs), classes=["x", "y", "both"]
+    )
+    facts = class_facts(automaton)
+    assert ("start", "b", "a mixture", "x", "both") in facts.changes
+    assert "a mixture" in str(facts)
+    assert facts.as_dict()["targets"] == [[1, 0], [None, None]]
+
+
 def test_all_facts_can_be_written_as_json():
     document = json.loads(json.dumps(class_facts(remainder_automaton()).as_dict()))
     assert document["state_classes"] == ["zero", "one", "two"]

@@ -2,8 +2,14 @@ import numpy as np
 import pytest
 
 from classifier_boxes import all_words, remainder_automaton
-from seqray import Alphabet
-from seqray.explain.class_states import name_class_states, short_words, state_classes
+from seqray import Alphabet, ClassifierAutomaton
+from seqray.explain.class_states import (
+    NO_STATE,
+    name_class_states,
+    nearest_states,
+    short_words,
+    state_classes,
+)
 from seqray.explain.naming import name_states
 
 WORDS = all_words("abc", 5)
@@ -56,3 +62,26 @@ def test_short_words_come_by_length():
     words = short_words(Alphabet("ab"), 7)
     assert [*map("".join, words)] == ["", "a", "b", "aa", "ab", "ba", "bb"]
     assert len(short_words(Alphabet("a"), 5)) == 5
+
+
+def test_a_state_is_nearest_to_itself_also_where_it_goes_on_like_another():
+    n = 12  # a chain: its first states have the same outputs for many symbols
+    step = np.eye(n, k=1)
+    step[-1, -1] = 1
+    outputs = np.array([[1, 0]] * (n - 1) + [[0, 1]])
+    chain = ClassifierAutomaton("a", np.eye(n)[0], [step], outputs, classes=["no", "yes"])
+    assert nearest_states(chain, np.eye(n)).tolist() == [*range(n)]
+
+
+def test_the_largest_part_of_a_mixture_is_not_named_where_it_is_negative():
+    automaton = remainder_automaton()
+    mixture = np.array([[-1.7, 1.5, 1.2]])
+    assert nearest_states(automaton, mixture).tolist() == [1]
+
+
+def test_a_mixture_of_a_class_that_no_state_has_is_near_to_none():
+    outputs = [[1, 0, 0.9], [0, 1, 0.9]]
+    automaton = ClassifierAutomaton(
+        *("a", [1, 0], [np.eye(2)], outputs), classes=["x", "y", "both"]
+    )
+    assert nearest_states(automaton, np.array([[0.5, 0.5]])).tolist() == [NO_STATE]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
+from classifier_boxes import remainder_automaton
 from seqray import WeightedAutomaton, facts, name_states
 from seqray.automata.algebra import change_basis, scale
 from seqray.automata.generators import random_automaton, random_machine
@@ -153,3 +154,8 @@ def test_facts_are_shown_within_80_columns_and_as_json(short):
     written = json.loads(json.dumps(found.as_dict()))
     assert written["mean_length"] == found.mean_length
     assert [state["name"] for state in written["states"]] == [*found.named.names]
+
+
+def test_facts_about_a_classifier_are_elsewhere():
+    with pytest.raises(ArgumentError, match=r"class_facts\.class_facts"):
+        facts(remainder_automaton())

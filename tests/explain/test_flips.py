@@ -103,3 +103,12 @@ def test_a_search_ends_before_there_are_too_many_words():
 def test_a_word_has_at_least_one_edit():
     with pytest.raises(ArgumentError, match="max_edits"):
         find_flips(threes(), "a", max_edits=0)
+
+
+def test_a_search_prints_as_a_table():
+    box = three_classes()
+    text = str(find_flips(remainder_automaton(), "ab", box=box, n_flips=1))
+    assert text.startswith("The fewest edits that change the decision\nedits")
+    assert "confirmed" in text
+    assert "The box gave 0 words another class: left out." in text
+    assert "not queried" in str(find_flips(remainder_automaton(), "ab", n_flips=1))

@@ -8,6 +8,7 @@ import pytest
 
 import seqray
 from automata import FIGURE_1
+from classifier_boxes import remainder_automaton
 from seqray import Background, WeightedAutomaton, explain_word, name_states
 from seqray.automata.algebra import change_basis
 from seqray.automata.generators import random_automaton, random_machine
@@ -210,3 +211,8 @@ def test_the_python_of_the_page_runs_and_prints_what_it_says():
     assert test.examples
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(test).failed == 0
+
+
+def test_words_of_a_classifier_are_explained_elsewhere():
+    with pytest.raises(ArgumentError, match=r"explain them with seqray\.explain_decision"):
+        explain_word(remainder_automaton(), "ab")

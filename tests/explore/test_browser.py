@@ -507,6 +507,13 @@ def test_the_class_of_a_typed_word_is_that_of_the_box(classifier_page, word):
     assert rows == three_classes().classify([word[:n] for n in range(len(word) + 1)])
 
 
+def test_the_page_names_the_same_states_as_the_explanation_of_a_word(classifier_page):
+    classifier_page.type_word("abcb")
+    explanation = seqray.explain_decision(seqray.extract(three_classes()), "abcb")
+    rows = classifier_page.page.locator("#path tbody tr td:nth-child(2)").all_text_contents()
+    assert rows == explanation.as_dict()["states"]
+
+
 def test_every_flip_on_the_page_has_the_class_of_the_box(classifier_page):
     classifier_page.type_word("abc")
     items = classifier_page.page.locator("#flips li").all_text_contents()

@@ -33,6 +33,21 @@ def test_a_page_has_sections_for_classes(page):
     assert "100.00 %" in page
 
 
+def test_tiles_say_what_the_automaton_computes_and_keep_percents_whole(page):
+    tiles = re.search(r'<div class="tiles">(.*?)</header>', page)[1]
+    assert "<b>the probability of each class</b><span>the automaton computes</span>" in tiles
+    assert "100.00\u00a0%" in tiles
+    assert "0 %" not in tiles
+
+
+def test_mixtures_are_explained_where_there_are_some(page):
+    assert "mixture of states" not in page
+    doubtful = remainder_automaton()
+    steps = 0.8 * doubtful.transitions + 0.2 / 3
+    mixed = doubtful.with_arrays(doubtful.initial, steps, doubtful.outputs)
+    assert "Where a symbol leads to a mixture of states" in classes_html(mixed)
+
+
 def test_no_word_is_about_perplexity_language_or_ends(page):
     words = re.findall(r"[a-z]+", text_of(page).lower())
     assert not {"perplexity", "language", "end", "ends", "ended", "kl", "ndcg"} & set(words)
@@ -56,7 +71,7 @@ def test_words_to_compare_on_may_be_given():
     box = doubtful_classes()
     page = classes_html(seqray.extract(box), box=box, words=["a", "b", "ab"], rank=1)
     assert "Measured on 3 words." in page
-    assert "Words that both give another class" in page
+    assert "Words on which box and automaton decide differently" in page
 
 
 def test_random_words_are_no_longer_than_asked(extraction):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from same_gru import native
-from seqray import WeightedAutomaton, black_box, language_model
+from seqray import WeightedAutomaton, black_box, classifier, language_model
 from seqray.extraction.self_check import check
 
 
@@ -121,3 +121,20 @@ def test_a_box_is_checked_on_words_that_it_can_read(limit):
 
     box = language_model(ask, "ab", max_length=limit)
     assert [f.name for f in check(box) if f.ok is False] == []
+
+
+def test_the_check_of_a_classifier_names_classes_and_their_probabilities():
+    def scores(words):
+        return [[0.0, 0.75, 0.25] if len(word) % 2 else [0.9, 0.1, 0.0] for word in words]
+
+    box = classifier(scores, "ab", ["low", "middle", "high"])
+    assert result_of(box, "empty word").observed == "has the class low, probability 0.9"
+    answers = result_of(box, "answers")
+    assert "% low, " in answers.observed
+    assert answers.observed.endswith(", 0% high")
+    assert (answers.ok, answers.advice) == (True, "")
+
+
+def test_a_classifier_that_always_decides_alike_is_asked_about():
+    box = classifier(lambda words: ["no"] * len(words), "ab")
+    assert "all words get one class" in result_of(box, "answers").advice

@@ -125,5 +125,5 @@ def test_more_words_can_be_joined():
     known = DecisionReference.query(box, ["a"])
     more = box.alphabet.words(["ab", "b"])
     both = known.joined(more, box.scores(more))
-    assert both.agreement_of(box) == 1
+    assert both.agreement_and_distance(box) == (1, 0)
     assert len(both.words) == 3

@@ -116,3 +116,19 @@ def test_the_best_rank_is_the_smallest_that_is_exact_or_loses_hardly_more_than_t
 
 def test_a_saved_metric_that_this_version_does_not_have_is_left_out():
     assert list(Fidelity.from_saved({"ndcg5": 0.9, "new": 0.5}, 2, 9)) == ["ndcg5"]
+
+
+def decision_table(rows):
+    names = ("agreement", "score_distance")
+    fidelities = [Fidelity(dict(zip(names, row, strict=True)), 1000, 9000) for row in rows]
+    return FidelityTable(tuple(range(1, len(rows) + 1)), tuple(fidelities))
+
+
+def test_the_best_rank_of_a_classifier_has_probabilities_near_the_best():
+    table = decision_table([(0.6, 0.3), (1.0, 0.065), (1.0, 0.0017), (1.0, 0.0008)])
+    assert table.best_rank() == 3
+    assert table.best_rank(tolerance=0.001) == 2  # decisions alone
+
+
+def test_probabilities_of_a_rank_that_agrees_less_do_not_count():
+    assert decision_table([(0.6, 0.0), (1.0, 0.2), (0.999, 0.195)]).best_rank() == 2

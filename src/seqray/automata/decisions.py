@@ -7,11 +7,13 @@ one, or, where there are two classes, for the second where its probability reach
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 import numpy as np
 
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
+from seqray.util.formatting import counted
 
 MIN_PROBABILITY = 1e-6
 """Smaller probabilities count as this much in a logit: float32 networks round them anyway."""
@@ -53,14 +55,33 @@ def check_classes(classes: object) -> tuple[str, ...]:
     >>> check_classes(["no", "yes"])
     ('no', 'yes')
     """
-    if isinstance(classes, str) or not isinstance(classes, list | tuple):
-        raise ArgumentError(f"classes: expected a list of names, got {classes!r}")
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise ArgumentError(
+            f'classes: expected a list of names, as in ["no", "yes"], got {classes!r}'
+        )
     names = tuple(str(name) for name in classes)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ArgumentError(
             f"classes: expected at least two names, all different, got {list(names)}"
         )
     return names
+
+
+def check_class_count(classes: Sequence[str], n_outputs: int) -> None:
+    """Refuse names of classes that are not as many as the outputs of a network.
+
+    Two classes may have a single output; classes without names fit any network.
+
+    >>> check_class_count(["no", "yes"], 1)
+    """
+    n = len(classes)
+    if n in (0, n_outputs) or (n, n_outputs) == (2, 1):
+        return
+    raise ArgumentError(
+        f"classes: the card names {n} ({', '.join(classes)}) and the network has "
+        f'{counted(n_outputs, "output")}: write one name for each output ("classes": [...]), or '
+        'choose an output for each class ("columns": [...])'
+    )
 
 
 def decide(scores: FloatArray, threshold: float | None = None) -> IntArray:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from seqray.automata.decisions import check_classes, check_threshold
+from seqray.automata.decisions import check_class_count, check_classes, check_threshold
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
@@ -174,13 +174,13 @@ class Card:
         if self.network is not None and not isinstance(self.network, Mapping):
             raise ArgumentError(f"network: expected an object, got {self.network!r}")
 
-    def _numbers(self, name: str) -> tuple[int, ...]:
+    def _numbers(self, name: str) -> tuple[int, ...] | None:
         """Return a field's number for each symbol: by default its place in the alphabet."""
         numbers, n, owner = getattr(self, name), len(self.alphabet), "symbols"
         if self.answers == "classes" and name == "columns":
             n, owner = len(self.classes or ()), "classes"
-        if numbers is None:
-            return tuple(range(n))
+        if numbers is None:  # which outputs classes have is known with the network
+            return None if owner == "classes" else tuple(range(n))
         if isinstance(numbers, str) or not isinstance(numbers, Iterable):
             raise ArgumentError(f"{name}: expected a list of {n} numbers, got {numbers!r}")
         numbers = tuple(numbers)
@@ -199,7 +199,7 @@ class Card:
         if self.answers == "value":
             return (self.column,)
         if self.answers == "classes":
-            columns = tuple(self.columns or ())
+            columns = tuple(self.columns or range(len(self.classes or ())))
             return (0,) if columns in ((), (0, 1)) else columns
         end = len(self.alphabet) if self.end is None else self.end
         return (*(self.columns or ()), end)
@@ -250,7 +250,11 @@ class Card:
         >>> Card(Alphabet("ab"), "classes", classes=["no", "yes"]).class_scores(np.zeros((1, 1)))
         array([[0.5, 0.5]])
         """
-        scores, columns = self._checked(scores), list(self.columns or ())
+        scores = _as_rows(scores)
+        if self.columns is None:
+            check_class_count(self.classes or (), scores.shape[-1])
+        columns = list(self.columns or range(len(self.classes or ())))
+        scores = self._checked(scores)
         if scores.shape[1] == 1 and len(columns) == 2:
             second = scores
             if self.scores == "logits":
@@ -292,9 +296,7 @@ class Card:
             return np.log(scores)
 
     def _checked(self, scores: FloatArray) -> FloatArray:
-        scores = np.asarray(scores, np.float64)
-        if scores.ndim == 1:
-            scores = scores[:, None]
+        scores = _as_rows(scores)
         if scores.ndim != 2 or scores.shape[1] <= max(self.outputs):
             raise ArgumentError(
                 f"the network answered shape {scores.shape}, which has no output "
@@ -399,6 +401,11 @@ def read_card(text: str, where: str | os.PathLike[str]) -> Card:
         return Card.from_json(document)
     except SeqrayError as error:
         raise ArgumentError(f"{where}: {error}") from error
+
+
+def _as_rows(scores: FloatArray) -> FloatArray:
+    scores = np.asarray(scores, np.float64)
+    return scores[:, None] if scores.ndim == 1 else scores
 
 
 def _minus_log_sum(logs: FloatArray) -> FloatArray:

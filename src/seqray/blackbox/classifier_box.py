@@ -21,6 +21,7 @@ from seqray.blackbox.protocol import (
 from seqray.blackbox.queried import answered_pieces, gathered, halving
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
+from seqray.util.formatting import counted
 
 SUM_TOLERANCE = 0.02
 """Largest difference from 1 of the sum of class probabilities: those of 16 bits are rounded."""
@@ -112,7 +113,12 @@ def class_scores(answers: Any, words: Words, classes: tuple[str, ...], who: str)
     array([[0., 1.],
            [1., 0.]])
     """
-    array = np.asarray(answers)
+    try:
+        array = np.asarray(answers)
+    except ValueError as error:  # rows of different lengths
+        raise BlackBoxError(
+            f"{who} returned rows of different lengths: {_expected(len(words), classes)}"
+        ) from error
     if array.dtype.kind == "U":
         return _of_names(array, words, classes, who)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -120,7 +126,13 @@ def class_scores(answers: Any, words: Words, classes: tuple[str, ...], who: str)
     if array.ndim == 1 and len(classes) == 2 and len(array) == len(words):
         second = checked_answers(array, words, (len(words),), who)
         array = np.stack([1 - second, second], axis=1)
-    scores = checked_answers(array, words, (len(words), len(classes)), who)
+    shape = len(words), len(classes)
+    if array.shape != shape:
+        raise BlackBoxError(
+            f"{who} was queried about {counted(len(words), 'word')} and returned shape "
+            f"{array.shape}: {_expected(len(words), classes)}"
+        )
+    scores = checked_answers(array, words, shape, who)
     total = scores.sum(axis=1)
     wrong = (scores < -SUM_TOLERANCE).any(axis=1) | (np.abs(total - 1) > SUM_TOLERANCE)
     if wrong.any():
@@ -132,6 +144,17 @@ def class_scores(answers: Any, words: Words, classes: tuple[str, ...], who: str)
         )
     scores = np.maximum(scores, 0.0)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+
+def _expected(n_words: int, classes: tuple[str, ...]) -> str:
+    """Say what the answers of a classifier look like."""
+    text = (
+        f"expected shape ({n_words}, {len(classes)}), for each word one probability for each of "
+        f"the {len(classes)} classes {', '.join(classes)}"
+    )
+    if len(classes) == 2:
+        text += f", or only that of {classes[1]}"
+    return f"{text}; or for each word the name of a class"
 
 
 def _of_names(

@@ -61,7 +61,7 @@ def _show_different(fidelity: DecisionFidelity, alphabet: Alphabet, n_words: int
     if not fidelity.different:
         click.echo("Both give every word the same class.")
         return
-    table = titled("Words that both give another class")
+    table = titled("Words on which box and automaton decide differently")
     for name in ("word", "box", "automaton"):
         table.add_column(name)
     table.add_column("distance", justify="right")

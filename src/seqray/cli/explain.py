@@ -143,7 +143,11 @@ def _explanation(
     path = store_path(options.box, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader
-        if decides and isinstance(box, Classifier):
+        if decides:
+            if not isinstance(box, Classifier):
+                raise click.UsageError(
+                    f"--against {options.box}: expected a classifier, as the automaton is one"
+                )
             return explain_decision(automaton, word, box=box, background=background)
         return explain_word(
             automaton,

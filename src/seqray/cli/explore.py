@@ -27,6 +27,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
 from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.explore.classes_page import is_classifier
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
 from seqray.extraction.result import Extraction
@@ -118,6 +119,11 @@ def _explore(options: ExploreOptions) -> None:
     source = open_source(options.automaton)
     if not isinstance(source, Extraction):
         source = at_rank(source, options.rank, options.automaton)
+    if options.serve and is_classifier(source):
+        raise click.UsageError(
+            "--serve: a page about a classifier queries no box: write it to a file instead, with "
+            "-o page.html"
+        )
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
     if options.box is None:

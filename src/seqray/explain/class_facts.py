@@ -10,7 +10,14 @@ import numpy as np
 from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Symbol
-from seqray.explain.class_states import classifier_of, name_class_states
+from seqray.explain.class_states import (
+    NO_STATE,
+    classifier_of,
+    name_class_states,
+    nearest_states,
+    state_name,
+    vector_decisions,
+)
 from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
@@ -23,7 +30,11 @@ MAX_OFF_SHARE = 0.05
 
 
 class ClassChange(NamedTuple):
-    """A step that changes the class: from a state, by a symbol, to a state, with both classes."""
+    """A step that changes the class: from a state, by a symbol, to a state, with both classes.
+
+    ``after`` is the automaton's class after the prefix of the state and the symbol. ``target`` is
+    the nearest state of that class.
+    """
 
     origin: str
     symbol: Symbol
@@ -45,7 +56,10 @@ class ClassFacts:
     decisions
         The number of the class of each state.
     targets
-        The state that each symbol mostly leads to, shape ``(n_symbols, n_states)``.
+        The state that each symbol leads to, or the nearest one of the same class, shape
+        ``(n_symbols, n_states)``; see `seqray.explain.class_states.nearest_states`.
+    target_decisions
+        The number of the class after each symbol, of the same shape.
     off
         The largest share of a step that leads elsewhere than to that state.
     """
@@ -54,6 +68,7 @@ class ClassFacts:
     scores: FloatArray
     decisions: IntArray
     targets: IntArray
+    target_decisions: IntArray
     off: float
 
     @property
@@ -68,21 +83,19 @@ class ClassFacts:
 
     @property
     def changes(self) -> tuple[ClassChange, ...]:
-        """The steps between states of different classes: there decisions are made."""
+        """The steps after which the class is another: there decisions are made."""
         names, classes = self.named.names, self.automaton.classes
         return tuple(
             ClassChange(
                 names[q],
                 symbol,
-                names[target],
+                state_name(self.named, int(self.targets[code, q])),
                 classes[self.decisions[q]],
-                classes[self.decisions[target]],
+                classes[self.target_decisions[code, q]],
             )
             for q in range(len(names))
-            for symbol, target in zip(
-                self.automaton.alphabet, self.targets[:, q].tolist(), strict=True
-            )
-            if self.decisions[q] != self.decisions[target]
+            for code, symbol in enumerate(self.automaton.alphabet)
+            if self.decisions[q] != self.target_decisions[code, q]
         )
 
     def __repr__(self) -> str:
@@ -101,7 +114,13 @@ class ClassFacts:
             "state_classes": [self.automaton.classes[number] for number in self.decisions],
             "state_scores": self.scores.tolist(),
             "visits": self.named.mass.tolist(),
-            "targets": self.targets.tolist(),
+            "targets": [
+                [None if target == NO_STATE else target for target in row]
+                for row in self.targets.tolist()
+            ],
+            "target_classes": [
+                [self.automaton.classes[number] for number in row] for row in self.target_decisions
+            ],
             "is_deterministic": self.is_deterministic,
             "class_changes": [change._asdict() for change in self.changes],
         }
@@ -132,30 +151,33 @@ def class_facts(automaton: AutomatonLike) -> ClassFacts:
         )
     named = name_class_states(given)
     readable = classifier_of(named)
-    targets = np.abs(readable.transitions).argmax(axis=2)
-    unit = np.eye(readable.n_states)[targets]
-    off = float(np.abs(readable.transitions - unit).sum(axis=2).max() / 2)
-    scores = readable.state_scores
-    return ClassFacts(named, scores, readable.state_decisions, targets, off)
+    steps = readable.transitions
+    targets = np.array([nearest_states(readable, matrix) for matrix in steps])
+    after = np.array([vector_decisions(readable, matrix) for matrix in steps])
+    unit = np.eye(readable.n_states)[targets] * (targets != NO_STATE)[:, :, None]
+    off = float(np.abs(steps - unit).sum(axis=2).max() / 2)
+    scores, decisions = readable.state_scores, readable.state_decisions
+    return ClassFacts(named, scores, decisions, targets, after, off)
 
 
 def _states(facts: ClassFacts) -> Section:
     """Return one row per state: its class, how sure that is, and where symbols lead."""
     automaton, names = facts.automaton, facts.named.names
     symbols = [shortened(str(symbol), 8) for symbol in automaton.alphabet][:8]
-    columns = ("state", "class", " probability", " visits", *(f"after {s}" for s in symbols))
+    columns = ("state", "class", " prob.", " visits", *(f"then {s}" for s in symbols))
     rows = []
     for q, name in enumerate(names):
         number = int(facts.decisions[q])
-        leads = [shortened(names[target], 14) for target in facts.targets[: len(symbols), q]]
+        targets = facts.targets[: len(symbols), q].tolist()
+        leads = [shortened(state_name(facts.named, target), 14) for target in targets]
         share = f"{100 * facts.scores[q, number]:.1f} %"
         visits = f"{100 * facts.named.mass[q]:.1f} %"
         rows.append((shortened(name, 24), automaton.classes[number], share, visits, *leads))
-    note = "visits: share of the prefixes of random words."
+    note = "prob.: probability of the class. visits: share of the prefixes of random words."
     if facts.is_deterministic:
         note += " Each symbol leads from one state to one other."
     else:
-        note += " Steps lead to mixtures of states; the largest part is shown."
+        note += " Steps lead to mixtures of states; the nearest state of the same class is shown."
     return Section(f"{counted(len(names), 'state')} and their classes", columns, tuple(rows), note)
 
 

@@ -8,12 +8,13 @@ from itertools import islice, product
 import numpy as np
 
 from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.decisions import decide, scores_of
 from seqray.automata.sampling import uniform_words
 from seqray.automata.stepper import collect
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.explain.named_automaton import NamedAutomaton
-from seqray.util.arrays import FloatArray
+from seqray.util.arrays import FloatArray, IntArray
 
 N_CANDIDATES = 2000
 """Short words that states are named after."""
@@ -26,6 +27,15 @@ NEARLY_FARTHEST = 0.5
 
 ROUNDING = 1e-12
 """Smaller numbers, relative to the largest, are rounding of 0."""
+
+MIXTURE, NO_STATE = "a mixture", -1
+"""What a state is called whose class no named state has, and its number."""
+
+N_COMPARED_SYMBOLS = 5
+"""States are alike if their outputs are, at once and after so many symbols."""
+
+COORDINATE_WEIGHT = 1e-3
+"""How much coordinates count beside outputs: states with equal outputs differ in them."""
 
 MIN_DISTANCE = 1e-6
 """Words that are nearer to the states so far, relative to the first, add no state."""
@@ -140,6 +150,66 @@ def classifier_of(named: NamedAutomaton) -> ClassifierAutomaton:
     """Return the automaton that `name_class_states` gave names to its states."""
     assert isinstance(named.automaton, ClassifierAutomaton)
     return named.automaton
+
+
+def vector_decisions(automaton: ClassifierAutomaton, vectors: FloatArray) -> IntArray:
+    """Return the number of the class that the automaton decides for in mixtures of its states."""
+    return decide(scores_of(automaton.question, vectors @ automaton.outputs), automaton.threshold)
+
+
+def likeness(automaton: ClassifierAutomaton) -> FloatArray:
+    """Return a matrix G: ``(v - u) @ G @ (v - u)`` says how differently states v and u go on.
+
+    It is the mean squared difference of their outputs, at once and after up to
+    `N_COMPARED_SYMBOLS` random symbols, and a little of the difference of the vectors themselves.
+    """
+    outputs = automaton.outputs @ automaton.outputs.T
+    total = outputs.copy()
+    for _ in range(N_COMPARED_SYMBOLS):
+        outputs = np.mean([step @ outputs @ step.T for step in automaton.transitions], axis=0)
+        total += outputs
+    size = float(np.diag(total).max()) or 1.0
+    return np.asarray(total / size + COORDINATE_WEIGHT * np.eye(automaton.n_states))
+
+
+def nearest_states(automaton: ClassifierAutomaton, vectors: FloatArray) -> IntArray:
+    """Return the state of the same class that each mixture of states is most like.
+
+    Mixtures have negative parts, too, and the largest part of one may be negative. So it is not
+    the parts that are compared, but how both go on, see `likeness`.
+
+    Parameters
+    ----------
+    automaton
+        The automaton, in readable coordinates.
+    vectors
+        Mixtures of its states, shape ``(n, n_states)``.
+
+    Returns
+    -------
+    IntArray
+        The number of a state for each; `NO_STATE` where no state has the class of the mixture.
+
+    Examples
+    --------
+    >>> swap, stay = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    >>> parity = ClassifierAutomaton("ab", [1, 0], [swap, stay], [[1, 0], [0, 1]],
+    ...     classes=["even", "odd"])
+    >>> nearest_states(parity, np.array([[0.9, 0.1], [-2.0, 1.0]]))
+    array([0, 1])
+    """
+    gram = likeness(automaton)
+    # The distance to each state, without what is the same for all of them.
+    distances = np.diag(gram) - 2 * vectors @ gram
+    classes = vector_decisions(automaton, vectors)
+    is_alike = classes[:, None] == automaton.state_decisions
+    nearest = np.where(is_alike, distances, np.inf).argmin(axis=1)
+    return np.where(is_alike.any(axis=1), nearest, NO_STATE)
+
+
+def state_name(named: NamedAutomaton, number: int) -> str:
+    """Return the name of a state that `nearest_states` returned."""
+    return MIXTURE if number == NO_STATE else named.names[number]
 
 
 def state_classes(automaton: ClassifierAutomaton) -> list[str]:

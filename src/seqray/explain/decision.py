@@ -14,7 +14,12 @@ from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
 from seqray.explain.background import Background
-from seqray.explain.class_states import classifier_of, name_class_states
+from seqray.explain.class_states import (
+    classifier_of,
+    name_class_states,
+    nearest_states,
+    state_name,
+)
 from seqray.explain.flips import Flip, FlipSearch, find_flips
 from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.shapley import shapley_values
@@ -22,7 +27,7 @@ from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened
+from seqray.util.formatting import shortened
 
 MAX_CONTINUATIONS = 1500
 """Continuations of each prefix that are looked at, to see whether its decision is settled."""
@@ -49,7 +54,8 @@ class DecisionExplanation:
     decisions
         The number of the class after each prefix, shape ``(n + 1,)``.
     states
-        The state that the automaton is in most after each prefix, shape ``(n + 1,)``.
+        The state that the automaton is in after each prefix, or the nearest one of the same class,
+        shape ``(n + 1,)``; see `seqray.explain.class_states.nearest_states`.
     shapley
         What each position adds to the output of each class, shape ``(n, n_classes)``.
     decided_at
@@ -102,7 +108,7 @@ class DecisionExplanation:
 
     def sections(self) -> tuple[Section, ...]:
         """Return the tables that show it."""
-        return (_summary(self), _steps(self), _flips(self))
+        return (_summary(self), _steps(self), self.flips.section())
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
@@ -115,7 +121,7 @@ class DecisionExplanation:
             "scores": self.scores.tolist(),
             "box_scores": box,
             "decisions": [self.automaton.classes[number] for number in self.decisions],
-            "states": [self.named.names[state] for state in self.states],
+            "states": [state_name(self.named, state) for state in self.states.tolist()],
             "question": self.automaton.question.value,
             "shapley": self.shapley.tolist(),
             "decided_at": self.decided_at,
@@ -125,7 +131,7 @@ class DecisionExplanation:
             "flips": [_flip_json(flip) for flip in self.flips.flips],
             "flips_searched": self.flips.n_searched,
             "flips_max_edits": self.flips.max_edits,
-            "flips_refuted": self.flips.n_refuted,
+            "flips_refuted": self.flips.n_refuted or 0,
         }
 
 
@@ -197,7 +203,7 @@ def explain_decision(
         word=symbols,
         scores=scores,
         decisions=decisions,
-        states=np.array([_main_state(readable, prefix) for prefix in prefixes]),
+        states=nearest_states(readable, np.array([readable.state_after(w) for w in prefixes])),
         shapley=_shapley(given, symbols, background or Background.uniform(alphabet)),
         decided_at=decided_at,
         settled_at=settled_at,
@@ -224,11 +230,6 @@ def _box_answers(
             words = words[np.flatnonzero(words.lengths <= limit)]
         share = float(np.mean(decide(box.scores(words), threshold_of(box)) == number))
     return {"box_scores": row[0], "box_class": box.classes[number], "settled_share": share}
-
-
-def _main_state(automaton: ClassifierAutomaton, prefix: Word) -> int:
-    """Return the state with the largest share after a prefix."""
-    return int(np.abs(automaton.state_after(prefix)).argmax())
 
 
 def _shapley(
@@ -315,38 +316,14 @@ def _steps(it: DecisionExplanation) -> Section:
     """Return one row per prefix: its state, its class, and what its last symbol adds."""
     classes = it.automaton.classes
     shown = range(len(classes)) if len(classes) <= 4 else [int(it.decisions[-1])]
-    columns = ("symbol", "state", "class", " probability", *(f" {classes[c]} adds" for c in shown))
+    adding = [f" {classes[number]} adds" for number in shown]
+    columns = ("symbol", "nearest state", "class", " prob.", *adding)
     rows = []
     for n, number in enumerate(it.decisions.tolist()):
         symbol = "" if n == 0 else str(it.word[n - 1])
         adds = ["" if n == 0 else _signed(it.shapley[n - 1, c]) for c in shown]
-        state = shortened(it.named.names[it.states[n]], 24)
+        state = shortened(state_name(it.named, int(it.states[n])), 24)
         rows.append((symbol, state, classes[number], _percent(it.scores[n, number]), *adds))
     unit = it.automaton.question.value
-    note = f"adds: Shapley value of the position for the {unit} of a class."
+    note = f"adds: Shapley value of the position for the {unit} of a class. prob.: of the class."
     return Section("Where the decision is made", columns, tuple(rows), note)
-
-
-def _flips(it: DecisionExplanation) -> Section:
-    columns = ("edits", "new word", "class", " margin", "box")
-    box = {None: "not queried", True: "confirmed", False: "another class"}
-    rows = [
-        (
-            ", ".join(flip.edits),
-            shortened(it.alphabet.show(flip.word), 30),
-            flip.name,
-            f"{flip.margin:.3f}",
-            box[flip.is_confirmed],
-        )
-        for flip in it.flips.flips
-    ]
-    search = it.flips
-    note = (
-        f"All {counted(search.n_searched, 'word')} with up to {counted(search.max_edits, 'edit')} "
-        "were searched on the automaton."
-    )
-    if any(len(flip.edits) > search.max_edits for flip in search.flips):
-        note += " With more edits its states were searched."
-    if it.box_class is not None:
-        note += f" The box gave {counted(search.n_refuted, 'word')} another class: left out."
-    return Section("The fewest edits that change the decision", columns, tuple(rows), note)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.purpose import Purpose
 from seqray.explain.background import expected_counts, expected_visits
@@ -18,6 +19,7 @@ from seqray.explain.probable import HeaviestWords, has_negative, heaviest_words,
 from seqray.explain.text import Section, as_text, likeliest
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
+from seqray.util.errors import ArgumentError
 from seqray.util.formatting import shortened, significant
 
 MIN_EDGE_WEIGHT = 1e-9
@@ -153,6 +155,11 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     """
     whole_number("n_words", n_words, 1)
     given = as_automaton(automaton, purpose=Purpose.READING)
+    if isinstance(given, ClassifierAutomaton):
+        raise ArgumentError(
+            f"automaton: {given!r} classifies, and its words have a class instead of a weight: "
+            "its facts are returned by seqray.explain.class_facts.class_facts"
+        )
     named = automaton if isinstance(automaton, NamedAutomaton) else name_states(given)
     # Facts are about words: what goes elsewhere is none.
     a, original = (

@@ -16,12 +16,14 @@ import numpy as np
 
 from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import decide, margins
-from seqray.automata.words import Symbol, Word, Words
+from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
 from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.state_search import search_states
+from seqray.explain.text import Section
 from seqray.util.arrays import IntArray, whole_number
+from seqray.util.formatting import counted, shortened
 
 MAX_SEARCHED_WORDS = 20_000
 """Edited words that are scored at most."""
@@ -51,9 +53,9 @@ class Flip(NamedTuple):
     is_confirmed: bool | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FlipSearch:
-    """What came of a search for the shortest edits that change a decision.
+    """What came of a search for the shortest edits that change a decision; printed, a table.
 
     Parameters
     ----------
@@ -65,12 +67,43 @@ class FlipSearch:
         All words with so many edits were searched; those with more edits over states.
     n_refuted
         How many words the box gave another class than the automaton; they are not suggested.
+        None where there is no box.
+    alphabet
+        The symbols of the words.
     """
 
     flips: tuple[Flip, ...]
     n_searched: int
     max_edits: int
-    n_refuted: int
+    n_refuted: int | None
+    alphabet: Alphabet
+
+    def __repr__(self) -> str:
+        return str(self.section())
+
+    def section(self) -> Section:
+        """Return the table that shows it."""
+        columns = ("edits", "new word", "class", " margin", "box")
+        box = {None: "not queried", True: "confirmed", False: "another class"}
+        rows = tuple(
+            (
+                ", ".join(flip.edits),
+                shortened(self.alphabet.show(flip.word), 30),
+                flip.name,
+                f"{flip.margin:.3f}",
+                box[flip.is_confirmed],
+            )
+            for flip in self.flips
+        )
+        note = (
+            f"All {counted(self.n_searched, 'word')} with up to {counted(self.max_edits, 'edit')} "
+            "were searched on the automaton."
+        )
+        if any(len(flip.edits) > self.max_edits for flip in self.flips):
+            note += " With more edits its states were searched."
+        if self.n_refuted is not None:
+            note += f" The box gave {counted(self.n_refuted, 'word')} another class: left out."
+        return Section("The fewest edits that change the decision", columns, rows, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +172,8 @@ def find_flips(
                 search.add(_Level(start.alphabet.words([each.word for each in made]), steps))
             if not search.left:
                 break
-    return FlipSearch(tuple(search.flips), n_searched, n_done, search.n_refuted)
+    n_refuted = None if box is None else search.n_refuted
+    return FlipSearch(tuple(search.flips), n_searched, n_done, n_refuted, start.alphabet)
 
 
 class _Search:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.prediction_states import prediction_states, scaled_states, states_after
 from seqray.automata.probabilities import as_probabilities, total_variation
 from seqray.automata.purpose import Purpose
@@ -27,7 +28,7 @@ from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
-from seqray.util.errors import SymbolError
+from seqray.util.errors import ArgumentError, SymbolError
 from seqray.util.formatting import shortened, significant
 
 REPORTED_LOSS = 1e-6
@@ -172,6 +173,11 @@ def explain_word(
     """
     whole_number("n_neighbours", n_neighbours, 0)
     wa = as_automaton(automaton, purpose=Purpose.READING)
+    if isinstance(wa, ClassifierAutomaton):
+        raise ArgumentError(
+            f"automaton: {wa!r} classifies, and its words have a class instead of a weight: "
+            "explain them with seqray.explain_decision"
+        )
     named = automaton if isinstance(automaton, NamedAutomaton) else name_states(wa)
     box = None if box is None else as_box(box)
     if box is not None and box.alphabet != wa.alphabet:

@@ -19,6 +19,7 @@ from seqray.draw.graph import clear_threshold
 from seqray.draw.styles import MAX_DRAWN_STATES
 from seqray.draw.svg import to_svg
 from seqray.explain.class_facts import ClassFacts, class_facts
+from seqray.explain.class_states import MIXTURE, likeness
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
@@ -42,6 +43,9 @@ EXAMPLE_LENGTH = 8
 
 MAX_NUMBERS = 200_000
 """With more numbers in its matrices an automaton is too large to try words in the browser."""
+
+NO_BREAK = "\u00a0"
+"""A space at which no line ends."""
 
 STYLES = ("page.css", "classes.css")
 
@@ -173,7 +177,7 @@ def _head(about: _Subject) -> str:
         states = states.replace(str(number), n_words[number])
     tiles = [
         ("classes", ", ".join(about.automaton.classes)),
-        ("question", f"{about.automaton.question.value} of each class"),
+        ("the automaton computes", f"the {about.automaton.question.value} of each class"),
     ]
     lede = "An automaton that decides for one class after every word."
     if (fidelity := about.fidelity) is not None:
@@ -188,7 +192,7 @@ def _head(about: _Subject) -> str:
     shown = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in tiles
-    )
+    ).replace(" %", NO_BREAK + "%")
     note = f'<p class="caption">Measured on {escape(about.source)}.</p>' if about.source else ""
     return (
         f'<header class="head"><p class="kicker">seqray · classifier</p>'
@@ -203,6 +207,11 @@ def _graph(about: _Subject) -> str:
         "Each state is what the automaton knows after a prefix. Its colour and its second line are "
         "the class that it decides for there. An arrow shows which symbols lead on to which state."
     )
+    if not about.facts.is_deterministic:
+        intro += (
+            " Where a symbol leads to a mixture of states, each arrow has a weight; that of a "
+            "dashed one is negative."
+        )
     if named.automaton.n_states > MAX_DRAWN_STATES:
         return _section("graph", "The states as a map", "<p>There are too many to draw.</p>")
     limit = clear_threshold(named.automaton)
@@ -273,7 +282,7 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
         "automaton − box: 95 % confidence interval of the difference of both shares of all words.",
     )
     different = Section(
-        "Words that both give another class",
+        "Words on which box and automaton decide differently",
         ("word", "box", "automaton", " distance"),
         tuple(
             (about.automaton.alphabet.show(d.word), d.box, d.automaton, f"{d.distance:.3f}")
@@ -372,6 +381,9 @@ def _content(about: _Subject) -> dict[str, Any]:
         "question": readable.question.value,
         "threshold": readable.threshold,
         "names": list(about.facts.named.names),
+        "mixture": MIXTURE,
+        "stateClasses": about.facts.decisions.tolist(),
+        "likeness": likeness(readable).tolist(),
         "initial": readable.initial.tolist(),
         "transitions": readable.transitions.tolist(),
         "outputs": readable.outputs.tolist(),

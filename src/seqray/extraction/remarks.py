@@ -12,6 +12,7 @@ from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
 from seqray.util.formatting import counted, significant
 
 if TYPE_CHECKING:
+    from seqray.extraction.classes.candidates import QuestionScore
     from seqray.extraction.result import Extraction
 
 SMALLER_TOLERANCE = 0.01
@@ -48,15 +49,22 @@ def _question(extraction: Extraction) -> Iterator[str]:
     scores = {each.question: each for each in settings.question_scores or ()}
     if settings.question is None or settings.question not in scores:
         return
-    texts = {
-        name: f"{name} {significant(100 * one.agreement, 4)} % with {counted(one.states, 'state')}"
-        for name, one in scores.items()
-    }
-    others = "; ".join(text for name, text in texts.items() if name != settings.question)
+    first = [scores[settings.question]]
+    others = [one for name, one in scores.items() if name != settings.question]
     yield (
-        f"The automaton computes the {settings.question} of each class, because its automata agree "
-        f"most with the box, or have fewest states: {texts[settings.question]}; {others}."
+        f"The automaton computes the {settings.question} of each class. Of what agrees most with "
+        "the box, and has the nearest probabilities, it needs the fewest states, where a logit "
+        f"counts one more: {'; '.join(map(_question_score, first + others))}."
     )
+
+
+def _question_score(score: QuestionScore) -> str:
+    """Write how good the automata of a question are."""
+    agreement, states = significant(100 * score.agreement, 4), counted(score.states, "state")
+    text = f"{score.question} {agreement} % with {states}"
+    if score.distance is None:
+        return text
+    return f"{text}, probabilities off by {score.distance:.3f}"
 
 
 def _bits(fidelity: Fidelity) -> float:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from seqray.automata.decisions import decide
 from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, Stepper, collect, predicts, read_each
 from seqray.automata.tree import PrefixTree
@@ -22,6 +23,7 @@ from seqray.blackbox.protocol import (
     allowed_length,
     checked_answers,
     name_of,
+    threshold_of,
 )
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import QueryMode, query_mode
@@ -158,11 +160,19 @@ def _abilities(box: BlackBox) -> CheckResult:
 
 
 def _empty_word(box: BlackBox, words: Words) -> CheckResult:
-    value = _weights(box, box.alphabet.words([()]))[0]
+    empty = box.alphabet.words([()])
+    if isinstance(box, Classifier):
+        scores = np.asarray(box.scores(empty))
+        number = int(decide(scores, threshold_of(box))[0])
+        observed = f"has the class {box.classes[number]}, probability {scores[0, number]:.4g}"
+        return CheckResult("empty word", True, observed)
+    value = _weights(box, empty)[0]
     return CheckResult("empty word", True, f"has the weight {value:.4g}")
 
 
 def _answers(box: BlackBox, words: Words) -> CheckResult:
+    if isinstance(box, Classifier):
+        return _class_answers(box, words)
     values = _weights(box, words)
     if (values < 0).any():
         kind = f"{(values < 0).mean():.0%} of the answers are negative: no distribution"
@@ -170,6 +180,15 @@ def _answers(box: BlackBox, words: Words) -> CheckResult:
         kind = f"from {values.min():.3g} to {values.max():.3g}"
     advice = "" if values.any() else "all words weigh nothing: is it the right alphabet?"
     return CheckResult("answers", bool(values.any()), kind, advice)
+
+
+def _class_answers(box: Classifier, words: Words) -> CheckResult:
+    """Say how many words get each class."""
+    decisions = decide(np.asarray(box.scores(words)), threshold_of(box))
+    counts = np.bincount(decisions, minlength=len(box.classes))
+    shares = (f"{n / len(words):.0%} {name}" for name, n in zip(box.classes, counts, strict=True))
+    advice = "all words get one class: is it the right alphabet?" if (counts > 0).sum() < 2 else ""
+    return CheckResult("answers", True, f"of random words {', '.join(shares)}", advice)
 
 
 def _single(box: BlackBox, words: Words) -> CheckResult:

@@ -193,10 +193,14 @@ class DecisionReference:
         """The number of the class that the box gives to each word."""
         return decide(self.scores, self.threshold)
 
-    def agreement_of(self, automaton: Classifier) -> float:
-        """Return the share of words to which an automaton gives the class of the box."""
+    def agreement_and_distance(self, automaton: Classifier) -> tuple[float, float]:
+        """Return the share of words to which an automaton gives the class of the box.
+
+        And the total variation distance of the class probabilities, mean over words.
+        """
         scores = automaton.scores(self.words)
-        return float(np.mean(self.decisions == decide(scores, threshold_of(automaton))))
+        agreement = np.mean(self.decisions == decide(scores, threshold_of(automaton)))
+        return float(agreement), float(np.abs(scores - self.scores).sum(axis=1).mean() / 2)
 
     def joined(self, words: Words, scores: FloatArray) -> DecisionReference:
         """Return these words and others with their answers."""

@@ -30,6 +30,9 @@ SQUARED_ERROR_TOLERANCE = 0.05
 FEWER_AGREEING_WORDS = 1.5
 """The same for classifiers: a smaller rank may agree on this many words less, so on one."""
 
+SCORE_DISTANCE_TOLERANCE = 0.01
+"""Of classifiers' ranks that agree, one whose ``score_distance`` is larger by more is too small."""
+
 MAX_LOSS_FACTOR = 50
 """A smaller rank may lack at most this many times as much to a score of 1 as the best rank."""
 
@@ -246,16 +249,18 @@ class FidelityTable(Mapping[int, Fidelity]):
     def best_rank(self, tolerance: float | None = None) -> int:
         """Return the smallest rank whose score is within a tolerance of the best.
 
-        Without a tolerance it is `TOLERANCE`, of a classifier that of one word, or for the
-        objective ``weights`` a share of the loss, `SQUARED_ERROR_TOLERANCE`. Where next symbols
-        count, it is
-        `PREDICTION_TOLERANCE`, and the rank may not lose more than `MAX_LOSS_FACTOR` times as much
-        as the best, unless it is exact (`EXACT_TOLERANCE`). So a box that is an automaton comes
-        back with all its states, however little some of them matter.
+        Without a tolerance it is `TOLERANCE`, or for the objective ``weights`` a share of the loss,
+        `SQUARED_ERROR_TOLERANCE`. Of a classifier it is that of one word, and probabilities count,
+        too, see `smallest_faithful`. Where next symbols count, it is `PREDICTION_TOLERANCE`, and
+        the rank may not lose more than `MAX_LOSS_FACTOR` times as much as the best, unless it is
+        exact (`EXACT_TOLERANCE`). So a box that is an automaton comes back with all its states,
+        however little some of them matter.
         """
         loss = np.array([1 - each.score for each in self.fidelities])
         if tolerance is None:
             tolerance = self._tolerance(float(loss.min()))
+            if all("score_distance" in each for each in self.fidelities):
+                return self.ranks[smallest_faithful(1 - loss, self["score_distance"], tolerance)]
         return self.ranks[first_near_best(loss, tolerance)]
 
     def _tolerance(self, least_loss: float) -> float:
@@ -290,6 +295,20 @@ def first_near_best(losses: FloatArray, tolerance: float) -> int:
     1
     """
     return int((losses <= losses.min() + tolerance).argmax())
+
+
+def smallest_faithful(agreements: FloatArray, distances: FloatArray, tolerance: float) -> int:
+    """Return the index of the first automaton of a classifier that is as good as the best.
+
+    Its agreement is within a tolerance of the largest, and of those that agree so much its distance
+    of class probabilities is within `SCORE_DISTANCE_TOLERANCE` of the smallest.
+
+    >>> smallest_faithful(np.array([0.5, 1, 1, 1]), np.array([0.4, 0.07, 0.002, 0.001]), 0.001)
+    2
+    """
+    agrees = agreements >= agreements.max() - tolerance
+    limit = distances[agrees].min() + SCORE_DISTANCE_TOLERANCE
+    return int((agrees & (distances <= limit)).argmax())
 
 
 def _check_name(name: str, known: Iterable[str]) -> None:

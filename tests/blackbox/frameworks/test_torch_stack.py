@@ -124,6 +124,10 @@ def test_what_recurrent_arrays_are_called_is_named_with_what_is_missing():
         ({"start": 4}, "start: the card speaks of input id 4 and the network knows 4, from 0"),
         ({"ids": [0, 1, 7]}, "ids: the card speaks of input id 7 .* alphabet and model disagree"),
         ({"answers": "value", "stop": 9}, "stop: the card speaks of input id 9"),
+        (
+            {"answers": "classes", "classes": ["x", "y", "z"]},
+            r"classes: the card names 3 \(x, y, z\) and the network has 4 outputs",
+        ),
         ({"end": 4}, "columns and end: the card speaks of output 4 and the network has 4"),
     ],
 )

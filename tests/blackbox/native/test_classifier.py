@@ -31,3 +31,9 @@ def test_a_threshold_is_checked():
     assert threshold_of(seqray.classifier(len, "ab", threshold=0.9)) == 0.9
     with pytest.raises(ArgumentError, match="threshold"):
         seqray.classifier(len, "ab", ["a", "b", "c"], threshold=0.9)
+
+
+@pytest.mark.parametrize("classes", [3, "ab", {"x", "y"}, None])
+def test_classes_that_are_no_list_of_names_are_refused(classes):
+    with pytest.raises(ArgumentError, match=r'classes: expected a list of names, as in \["no"'):
+        seqray.classifier(len, "ab", classes)

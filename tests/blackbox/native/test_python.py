@@ -168,3 +168,16 @@ def test_the_command_line_finds_modules_in_the_current_folder(tmp_path):
     command += ["-o", str(tmp_path / "run"), "--prefixes", "20", "--suffixes", "20"]
     done = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, check=True)
     assert "Run folder" in done.stdout
+
+
+def test_a_classifier_is_known_by_its_name_and_its_source(module):
+    text = (
+        "import seqray\n"
+        "box = seqray.classifier(lambda words: [0.5] * len(words), 'ab')\n"
+        "named = seqray.classifier(lambda words: [0.5] * len(words), 'ab', name='my model')\n"
+    )
+    name = module(text)
+    box = open_black_box(f"python:{name}:box")
+    assert fingerprint_of(box).startswith("python:users_model:box ")
+    assert box.classify(["a"]) == ["no"]
+    assert fingerprint_of(open_black_box(f"python:{name}:named")) == "my model"

@@ -10,7 +10,13 @@ from seqray import Alphabet, WeightedAutomaton, black_box, language_model
 from seqray.blackbox.protocol import checked_answers
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import QueryMode, direct_oracle, open_oracle, query_mode
+from seqray.blackbox.queries.oracle import (
+    QueryMode,
+    direct_oracle,
+    fingerprint_of,
+    open_oracle,
+    query_mode,
+)
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 AB = Alphabet("ab")
@@ -251,3 +257,9 @@ def test_an_automaton_that_classifies_is_read_as_it_is():
     oracle = open_oracle(automaton)
     assert oracle.is_free
     assert oracle.classifier.scores(["aa"]).tolist() == [[0.25, 0.75]]
+
+
+def test_a_classifier_without_a_name_is_told_how_to_get_one():
+    box = seqray.classifier(lambda words: [0.5] * len(words), "ab")
+    with pytest.raises(ArgumentError, match=r"seqray.classifier\(function, .* name='my model 1'"):
+        fingerprint_of(box)

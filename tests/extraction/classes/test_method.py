@@ -1,5 +1,6 @@
 import logging
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import seqray
 from classifier_boxes import THREE, all_words, doubtful_classes, remainder, three_classes
 from seqray.automata.decisions import Question
 from seqray.automata.sampling import uniform_words
+from seqray.extraction.classes.candidates import QuestionScore
 from seqray.extraction.hankel.default_cost import default_cost
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
@@ -44,7 +46,28 @@ def test_every_word_is_queried_once():
 def test_remarks_say_which_question_was_taken_and_why(extraction):
     text = extraction.remarks[0]
     assert "computes the probability of each class" in text
-    assert "probability 100 % with 3 states; logit 100 % with 3 states" in text
+    assert "probability 100 % with 3 states, probabilities off by 0.000; logit 100 %" in text
+    assert "fewest states, where a logit counts one more" in text
+
+
+def test_the_states_that_a_remark_names_are_those_of_the_best_rank():
+    extraction = seqray.extract(doubtful_classes())
+    (chosen,) = (
+        score
+        for score in extraction.settings.question_scores
+        if score.question == extraction.settings.question
+    )
+    assert chosen.states == extraction.best_rank()
+    best = extraction.fidelity.at(extraction.best_rank())
+    largest = extraction.fidelity.at(extraction.max_rank)
+    assert best["score_distance"] <= largest["score_distance"] + 0.01
+
+
+def test_a_remark_of_a_run_without_distances_names_none(extraction):
+    scores = [QuestionScore("probability", 3, 1.0), QuestionScore("logit", 2, 0.5)]
+    settings = replace(extraction.settings, question_scores=scores)
+    text = replace(extraction, settings=settings).remarks[0]
+    assert text.endswith("probability 100 % with 3 states; logit 50 % with 2 states.")
 
 
 def test_fidelity_is_about_decisions(extraction):
@@ -264,3 +287,9 @@ def test_an_lstm_with_three_classes_is_copied_and_its_flips_are_right(network):
         assert flips
         for flip in flips:
             assert THREE[box.scores([flip.word])[0].argmax()] == flip.name
+
+
+@pytest.mark.parametrize(("basis", "number"), [([], "none"), (["ab"], "1")])
+def test_too_few_words_to_draw_from_are_refused(basis, number):
+    with pytest.raises(ArgumentError, match=f"basis: expected at least 2 words .* got {number}"):
+        seqray.extract(three_classes(), basis=basis)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from seqray.automata.decisions import check_class_count
 from seqray.blackbox.card import Card
 from seqray.blackbox.frameworks.torch_arrays import (
     N_GATES,
@@ -178,6 +179,8 @@ def check_fit(stack: Stack, card: Card) -> None:
                 f"{name}: the card speaks of input id {number} and the network knows "
                 f"{stack.n_ids}, from 0: alphabet and model disagree"
             )
+    if card.answers == "classes" and card.columns is None:
+        check_class_count(card.classes or (), stack.dense[-1].outputs)
     if max(card.outputs) >= stack.dense[-1].outputs:
         raise ArgumentError(
             f"columns and end: the card speaks of output {max(card.outputs)} and the network has "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from seqray.automata.decisions import check_classes
 from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.native.function import MAX_WORDS_PER_CALL, Function, FunctionBackend
@@ -49,4 +50,5 @@ def classifier(
     array([[0., 1.]])
     """
     backend = FunctionBackend(function, name, batch_size, timeout, max_length)
-    return QueriedClassifier(backend, Alphabet.of(alphabet), tuple(classes), threshold)
+    names = check_classes(classes)
+    return QueriedClassifier(backend, Alphabet.of(alphabet), names, threshold)

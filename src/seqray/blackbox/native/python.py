@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from seqray.automata.words import Alphabet
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.guarded import described
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queried import QueriedBox, QueriedModel
@@ -148,7 +149,7 @@ def _checked(box: BlackBox, spec: str) -> BlackBox:
 
 def _named(box: BlackBox, module: ModuleType, spec: str) -> BlackBox:
     """Give a box without a fingerprint one: its specification and the source of its module."""
-    queried = box if isinstance(box, QueriedBox | QueriedModel) else None
+    queried = box if isinstance(box, QueriedBox | QueriedModel | QueriedClassifier) else None
     holder: Any = queried.backend if queried else box
     source = getattr(module, "__file__", None)
     if getattr(holder, "fingerprint", "") is not None or not source:

@@ -75,9 +75,12 @@ def fingerprint_of(box: object) -> str:
     """Return what the answers of a box are cached under, or say how to give it a name."""
     fingerprint: str | None = getattr(getattr(box, "backend", box), "fingerprint", None)
     if fingerprint is None:
+        call = "black_box(function, alphabet"
+        if isinstance(box, Classifier):
+            call = "classifier(function, alphabet, classes"
         raise ArgumentError(
             "store: the answers of this box have no name to be cached under: give it one, as in "
-            "black_box(function, alphabet, name='my model 1')"
+            f"seqray.{call}, name='my model 1')"
         )
     return fingerprint
 

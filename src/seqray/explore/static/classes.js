@@ -64,6 +64,17 @@
     return element;
   }
 
+  // The state of the same class whose outputs go on most alike, as in `nearest_states`.
+  function nearestState(state, number) {
+    const distances = content.likeness.map((row, q) =>
+      content.stateClasses[q] === number
+        ? row[q] - 2 * row.reduce((sum, value, at) => sum + value * state[at], 0)
+        : Infinity,
+    );
+    const least = Math.min(...distances);
+    return least === Infinity ? content.mixture : content.names[distances.indexOf(least)];
+  }
+
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
   function showPath(word) {
@@ -74,10 +85,9 @@
       if (n > 0) state = stepped(state, word[n - 1]);
       const scores = scoresOf(state);
       const number = decided(scores);
-      const sizes = state.map(Math.abs);
       const row = body.insertRow();
       row.insertCell().textContent = shown(word.slice(0, n));
-      row.insertCell().textContent = content.names[sizes.indexOf(Math.max(...sizes))];
+      row.insertCell().textContent = nearestState(state, number);
       row.insertCell().append(chip(number));
       const last = row.insertCell();
       last.className = "number";

@@ -12,7 +12,11 @@ from seqray.automata.decisions import Question
 from seqray.automata.ranks import RankedAutomata
 from seqray.extraction.classes.blocks import ClassBlocks
 from seqray.fidelity.decisions import DecisionReference
-from seqray.fidelity.table import FEWER_AGREEING_WORDS
+from seqray.fidelity.table import (
+    FEWER_AGREEING_WORDS,
+    SCORE_DISTANCE_TOLERANCE,
+    smallest_faithful,
+)
 
 ORDER = (Question.PROBABILITY, Question.LOGIT, Question.DECISION)
 """Of questions that are equally good the first is taken: probabilities say most."""
@@ -27,15 +31,20 @@ class QuestionScore:
     question
         What was learnt: decisions, probabilities or logits.
     states
-        How many states the smallest automaton has that agrees most.
+        How many states the smallest automaton has that is as good as the best, see
+        `seqray.fidelity.table.smallest_faithful`.
     agreement
         The share of drawn words to which it gives the class of the box: of validation words, and of
         those among which counterexamples were searched.
+    distance
+        The distance of its class probabilities from those of the box on these words; None in runs
+        of earlier versions.
     """
 
     question: str
     states: int
     agreement: float
+    distance: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +61,9 @@ class ClassCandidate:
         The best rank.
     agreement
         The share of validation words to which it gives the class of the box.
-    drawn_agreement
-        The same of all drawn words: questions that agree on the former may differ here.
+    drawn_agreement, drawn_distance
+        The same of all drawn words, and the distance of class probabilities there: questions that
+        agree on the former may differ here.
     """
 
     question: Question
@@ -61,6 +71,7 @@ class ClassCandidate:
     rank: int
     agreement: float
     drawn_agreement: float
+    drawn_distance: float
 
     @property
     def chosen(self) -> ClassifierAutomaton:
@@ -76,7 +87,8 @@ class ClassCandidate:
     @property
     def score(self) -> QuestionScore:
         """What is recorded of it."""
-        return QuestionScore(self.question.value, self.rank, self.drawn_agreement)
+        agreement, distance = self.drawn_agreement, self.drawn_distance
+        return QuestionScore(self.question.value, self.rank, agreement, distance)
 
 
 def some_sizes(max_rank: int) -> list[int]:
@@ -119,19 +131,19 @@ def _candidate(
     reference, drawn = references
     automata = blocks.automata(question, max_rank)
     sizes = some_sizes(automata.max_rank)
-    agreements = []
+    measured = []
     for size in sizes:
         automaton = automata.largest.truncate(size)
         assert isinstance(automaton, ClassifierAutomaton)
-        agreements.append(reference.agreement_of(automaton))
-        if agreements[-1] == 1.0:
-            break
-    near = np.array(agreements) >= max(agreements) - tolerance(reference)
-    at = int(near.argmax())
+        measured.append(reference.agreement_and_distance(automaton))
+        if measured[-1][0] == 1.0 and measured[-1][1] <= SCORE_DISTANCE_TOLERANCE:
+            break  # no larger one is better by more than the tolerance
+    agreements, distances = np.array(measured).T
+    at = smallest_faithful(agreements, distances, tolerance(reference))
     chosen = automata.largest.truncate(sizes[at])
     assert isinstance(chosen, ClassifierAutomaton)
-    agreement = drawn.agreement_of(chosen)
-    return ClassCandidate(question, automata, sizes[at], agreements[at], agreement)
+    on_drawn = drawn.agreement_and_distance(chosen)
+    return ClassCandidate(question, automata, sizes[at], measured[at][0], *on_drawn)
 
 
 def tolerance(reference: DecisionReference) -> float:
@@ -142,8 +154,14 @@ def tolerance(reference: DecisionReference) -> float:
 def nearest_question(
     candidates: Sequence[ClassCandidate], drawn: DecisionReference
 ) -> ClassCandidate:
-    """Return the candidate that agrees most; of nearly equal ones the one with fewest states."""
+    """Return the candidate that agrees most, with the nearest probabilities and fewest states.
+
+    Of candidates that agree nearly equally those count whose probabilities are nearly the nearest,
+    and of these the one with the fewest states. Logits less their mean have one dimension less than
+    probabilities: that alone makes no automaton simpler, so that they count one state more.
+    """
     best = max(each.drawn_agreement for each in candidates)
     near = [each for each in candidates if each.drawn_agreement >= best - tolerance(drawn)]
-    # Logits without their mean have one dimension less: that alone makes no automaton smaller.
+    limit = min(each.drawn_distance for each in near) + SCORE_DISTANCE_TOLERANCE
+    near = [each for each in near if each.drawn_distance <= limit]
     return min(near, key=lambda each: each.rank + (each.question is Question.LOGIT))

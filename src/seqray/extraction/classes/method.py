@@ -40,7 +40,7 @@ from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.decisions import DecisionReference
 from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import BoolArray, FloatArray
-from seqray.util.errors import Stopped
+from seqray.util.errors import ArgumentError, Stopped
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,9 @@ DEFAULT_LENGTH = 30
 
 WORDS_PER_REPORT = 4096
 """Words that are queried between two reports of progress."""
+
+MIN_GIVEN_WORDS = 2
+"""The fewest words to draw from: half of them are for validation."""
 
 VALIDATION_SHARE = 8
 """One word in so many of a budget is for validation, and as many for the pool."""
@@ -149,7 +152,12 @@ def _data(job: Job) -> Words | None:
     if basis is None or isinstance(basis, str | Basis):
         return None
     words = job.oracle.alphabet.words(basis)
-    return words if len(words) > 1 else None
+    if len(words) < MIN_GIVEN_WORDS:
+        raise ArgumentError(
+            f"basis: expected at least {MIN_GIVEN_WORDS} words to draw from, got "
+            f"{len(words) or 'none'}: leave it out, and words are random"
+        )
+    return words
 
 
 def _sizes(job: Job) -> list[Size]:
@@ -266,6 +274,11 @@ def _extraction(
     with job.timing("choose"):
         ranks = tuple(range(1, n_ranks + 1))
         fidelities = [new.compare(best.at(rank)) for rank in ranks]
+    table = FidelityTable(ranks, tuple(fidelities))
+    scores = [
+        replace(each.score, states=table.best_rank()) if each is best else each.score
+        for each in learnt.candidates
+    ]
     if stopped is not None:
         logger.warning("%s: the automaton is that of the rounds before", stopped)
     settings = ExtractionSettings(
@@ -277,9 +290,8 @@ def _extraction(
         classes=list(reference.classes),
         threshold=reference.threshold,
         question=best.question,
-        question_scores=tuple(each.score for each in learnt.candidates),
+        question_scores=tuple(scores),
     )
-    table = FidelityTable(ranks, tuple(fidelities))
     return Extraction(automata, learnt.blocks.basis, table, settings)
 
 
