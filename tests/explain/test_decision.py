@@ -96,3 +96,26 @@ def test_other_automata_and_boxes_are_refused():
         explain_decision(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]), "a")
     with pytest.raises(ArgumentError, match="box: expected one over"):
         explain_decision(LATCH, "a", box=three_classes())
+
+
+def test_a_box_with_other_classes_is_refused():
+    swap, stay = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    parity = seqray.ClassifierAutomaton(
+        "ab", [1, 0], [swap, stay], [[1, 0], [0, 1]], classes=["even", "odd"]
+    )
+    box = seqray.classifier(lambda words: ["odd" for _ in words], "ab", ["odd", "even"])
+    for explain in (seqray.explain_decision, seqray.find_flips):
+        with pytest.raises(seqray.ArgumentError, match="expected the same in the same order"):
+            explain(parity, "ab", box=box)
+
+
+def test_a_box_of_short_words_is_asked_about_the_settled_prefix_at_least():
+    ends = [[0, 1], [0, 1]]
+    settled = seqray.ClassifierAutomaton(
+        "ab", [1, 0], [ends, ends], [[1, 0], [0, 1]], classes=["new", "old"]
+    )
+    box = seqray.classifier(
+        lambda words: ["old" if w else "new" for w in words], "ab", ["new", "old"], max_length=3
+    )
+    explanation = seqray.explain_decision(settled, "bba", box=box)
+    assert explanation.as_dict()["settled_share"] == 1

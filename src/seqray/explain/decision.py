@@ -24,6 +24,7 @@ from seqray.explain.flips import Flip, FlipSearch, find_flips
 from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.shapley import shapley_values
 from seqray.explain.text import Section, as_text
+from seqray.fidelity.decisions import check_same_classes
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
@@ -186,6 +187,10 @@ def explain_decision(
             "with explain_word"
         )
     alphabet = given.alphabet
+    if box is not None:
+        if box.alphabet != alphabet:
+            raise ArgumentError(f"box: expected one over {alphabet}, got one over {box.alphabet}")
+        check_same_classes(box.classes, given)
     symbols = alphabet.decode(alphabet.encode(word))
     named = name_class_states(given)
     readable = classifier_of(named)
@@ -196,8 +201,6 @@ def explain_decision(
     decided_at = int(others[-1]) + 1 if len(others) else 0
     endings = _continuations(alphabet)
     settled_at = _settled_at(given, prefixes, decisions, endings)
-    if box is not None and box.alphabet != alphabet:
-        raise ArgumentError(f"box: expected one over {alphabet}, got one over {box.alphabet}")
     return DecisionExplanation(
         named=named,
         word=symbols,
@@ -223,11 +226,11 @@ def _box_answers(
     number = int(decide(row, threshold_of(box))[0])
     share = None
     if settled_at is not None:
-        chosen = np.random.default_rng(0).permutation(len(endings))[:N_BOX_CONTINUATIONS]
-        words = prefixes[settled_at : settled_at + 1].followed_by(endings[chosen])
+        words = prefixes[settled_at : settled_at + 1].followed_by(endings)
         limit = max_length_of(box)
-        if limit is not None:
+        if limit is not None:  # the prefix itself is short enough
             words = words[np.flatnonzero(words.lengths <= limit)]
+        words = words[np.random.default_rng(0).permutation(len(words))[:N_BOX_CONTINUATIONS]]
         share = float(np.mean(decide(box.scores(words), threshold_of(box)) == number))
     return {"box_scores": row[0], "box_class": box.classes[number], "settled_share": share}
 

@@ -22,6 +22,7 @@ from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.state_search import search_states
 from seqray.explain.text import Section
+from seqray.fidelity.decisions import check_same_classes
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.formatting import counted, shortened
 
@@ -151,6 +152,8 @@ def find_flips(
     """
     whole_number("n_flips", n_flips, 1)
     whole_number("max_edits", max_edits, 1)
+    if box is not None:
+        check_same_classes(box.classes, automaton)
     start = automaton.alphabet.words([word])
     search = _Search(automaton, box, n_flips, start)
     level, seen = _Level(start, [()]), {start[0]}

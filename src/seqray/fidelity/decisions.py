@@ -159,6 +159,15 @@ def _group_json(group: DecisionGroup) -> dict[str, Any]:
     }
 
 
+def check_same_classes(of_box: Sequence[str], automaton: Classifier) -> None:
+    """Refuse an automaton whose classes are not those of the box, in the same order."""
+    if tuple(automaton.classes) != tuple(of_box):
+        raise ArgumentError(
+            f"the box has the classes {', '.join(of_box)}, the automaton "
+            f"{', '.join(automaton.classes)}: expected the same in the same order"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class DecisionReference:
     """A classifier's answers on a set of words, to compare any number of automata with.
@@ -209,11 +218,7 @@ class DecisionReference:
 
     def compare(self, automaton: Classifier, *, intervals: bool = False) -> DecisionFidelity:
         """Return the fidelity of an automaton to the classifier."""
-        if tuple(automaton.classes) != self.classes:
-            raise ArgumentError(
-                f"the box has the classes {', '.join(self.classes)}, the automaton "
-                f"{', '.join(automaton.classes)}: expected the same in the same order"
-            )
+        check_same_classes(self.classes, automaton)
         scores = np.asarray(automaton.scores(self.words), np.float64)
         box, other = self.decisions, decide(scores, threshold_of(automaton))
         n = len(self.words)

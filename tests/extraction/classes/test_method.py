@@ -293,3 +293,11 @@ def test_an_lstm_with_three_classes_is_copied_and_its_flips_are_right(network):
 def test_too_few_words_to_draw_from_are_refused(basis, number):
     with pytest.raises(ArgumentError, match=f"basis: expected at least 2 words .* got {number}"):
         seqray.extract(three_classes(), basis=basis)
+
+
+def test_given_words_that_are_too_long_for_the_box_are_left_out():
+    box = seqray.classifier(
+        lambda words: ["a" in w for w in words], "ab", max_length=6, name="short"
+    )
+    words = ["a" * 20, *("ab"[: n % 3] + "b" * (n % 4) for n in range(40))]
+    assert seqray.extract(box, basis=words).fidelity.best["agreement"] == 1

@@ -38,10 +38,22 @@
 
   const stateAfter = (word) => word.reduce(stepped, content.initial);
 
+  /** Codes of a typed word, or what is unknown in it; of names with spaces the longest that fits. */
   function parsed(text) {
-    const parts = content.characters ? [...text.trim()] : text.trim().split(/\s+/).filter(Boolean);
-    const unknown = parts.find((part) => !symbols.includes(part));
-    return unknown === undefined ? { word: parts.map((p) => symbols.indexOf(p)) } : { unknown };
+    const isSpace = symbols.some((name) => !name.trim());
+    const spaced = !content.characters;
+    const pieces = spaced ? text.split(/\s+/u).filter(Boolean) : [...(isSpace ? text : text.trim())];
+    const longest = Math.max(...symbols.map((name) => name.split(" ").length));
+    const word = [];
+    for (let at = 0; at < pieces.length; ) {
+      let n = spaced ? Math.min(longest, pieces.length - at) : 1;
+      while (n > 1 && !symbols.includes(pieces.slice(at, at + n).join(" "))) n -= 1;
+      const code = symbols.indexOf(pieces.slice(at, at + n).join(" "));
+      if (code < 0) return { unknown: pieces[at] };
+      word.push(code);
+      at += n;
+    }
+    return { word };
   }
 
   function withOneEdit(word) {

@@ -152,10 +152,12 @@ def _data(job: Job) -> Words | None:
     if basis is None or isinstance(basis, str | Basis):
         return None
     words = job.oracle.alphabet.words(basis)
+    if job.limit is not None:
+        words = words[np.flatnonzero(words.lengths <= job.limit)]
     if len(words) < MIN_GIVEN_WORDS:
         raise ArgumentError(
-            f"basis: expected at least {MIN_GIVEN_WORDS} words to draw from, got "
-            f"{len(words) or 'none'}: leave it out, and words are random"
+            f"basis: expected at least {MIN_GIVEN_WORDS} words to draw from that the box can "
+            f"read, got {len(words) or 'none'}: leave it out, and words are random"
         )
     return words
 
