@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import (
     DECISIONS,
     DeterministicAutomaton,
     deterministic_pfa,
+    is_deterministic,
 )
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
@@ -27,23 +30,40 @@ from seqray.util.files import read_bytes, reading, writing
 START = "__start0"
 """The node whose edge leads to the start state."""
 
-END = "end"
-"""The output of a stochastic Mealy machine that ends the word."""
+STEP, END = "next", "end"
+"""The one input of a stochastic Mealy machine, and its output that ends the word."""
 
 EDGE = re.compile(r'"?(\w+)"?\s*->\s*"?(\w+)"?\s*(?:\[(.*)\])?\s*;?')
 NODE = re.compile(r'"?(\w+)"?\s*\[(.*)\]\s*;?')
 ATTRIBUTE = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,\s\]]+))')
-STOCHASTIC = re.compile(r"(.+)/(.+):([-+.\deE]+)")
+STOCHASTIC = re.compile(r"([^/]+)/(.+):([-+.\deE]+)")
 
 
-def write_model(automaton: DeterministicAutomaton, path: Path) -> None:
-    """Write a DFA or Moore machine as AALpy does; symbols and outputs become text."""
+def is_pdfa(automaton: WeightedAutomaton) -> TypeGuard[StructuredAutomaton]:
+    """Whether an automaton is deterministic, and its numbers are probabilities.
+
+    >>> is_pdfa(deterministic_pfa("a", [[0]], [[0.5, 0.5]]))
+    True
+    """
+    return (
+        isinstance(automaton, StructuredAutomaton)
+        and not isinstance(automaton, DeterministicAutomaton)
+        and is_deterministic(automaton)
+        and automaton.is_probabilistic
+    )
+
+
+def write_model(automaton: StructuredAutomaton, path: Path) -> None:
+    """Write a DFA, Moore machine or PDFA as AALpy does; symbols and outputs become text."""
     with writing(path) as fresh:
         fresh.write_text(to_model_text(automaton), "utf-8")
 
 
-def to_model_text(automaton: DeterministicAutomaton) -> str:
-    """Return a DFA or Moore machine as a Graphviz file of AALpy.
+def to_model_text(automaton: StructuredAutomaton) -> str:
+    """Return a DFA, a Moore machine or a PDFA as a Graphviz file of AALpy.
+
+    A PDFA becomes a stochastic Mealy machine with one input, ``next``: its outputs are the symbols,
+    and ``end``.
 
     Examples
     --------
@@ -60,19 +80,47 @@ def to_model_text(automaton: DeterministicAutomaton) -> str:
     """
     symbols = [_text(symbol) for symbol in automaton.alphabet]
     Alphabet(symbols)  # refuses symbols that become the same text
-    lines = ["digraph automaton {"]
+    if isinstance(automaton, DeterministicAutomaton):
+        lines = [*_machine_lines(automaton, symbols)]
+    else:
+        lines = [*_stochastic_lines(automaton, symbols)]
+    lines.append(f'{START} [label="", shape=none];')
+    lines.append(f'{START} -> s{automaton.start_group} [label=""];')
+    return "\n".join(["digraph automaton {", *lines, "}"])
+
+
+def _machine_lines(automaton: DeterministicAutomaton, symbols: list[str]) -> Iterator[str]:
     for state, number in enumerate(automaton.outputs.tolist()):
         label, style = f"s{state}", ", shape=doublecircle" if number else ""
         if not automaton.is_dfa:
             label += f"|{_text(automaton.output_names[number])}"
             style = ", shape=record, style=rounded"
-        lines.append(f's{state} [label="{label}"{style}];')
+        yield f's{state} [label="{label}"{style}];'
     for state, targets in enumerate(automaton.next_state.tolist()):
         for symbol, target in zip(symbols, targets, strict=True):
-            lines.append(f's{state} -> s{target} [label="{symbol}"];')
-    lines.append(f'{START} [label="", shape=none];')
-    lines.append(f'{START} -> s{automaton.start_state} [label=""];')
-    return "\n".join([*lines, "}"])
+            yield f's{state} -> s{target} [label="{symbol}"];'
+
+
+def _stochastic_lines(automaton: StructuredAutomaton, symbols: list[str]) -> Iterator[str]:
+    """Yield states and transitions of a PDFA.
+
+    The first state lists impossible symbols, too, so that the alphabet comes back.
+    """
+    if END in symbols:
+        raise SymbolError(
+            f"{END!r} cannot be written to a Graphviz file of AALpy: there it is the output that "
+            "ends a word; rename the symbol first"
+        )
+    for state in range(automaton.n_states):
+        yield f's{state} [label="s{state}"];'
+    yield f'{END} [label="{END}"];'
+    for state, row in enumerate(automaton.emission.tolist()):
+        targets = [f"s{target}" for target in automaton.next_group[state].tolist()]
+        moves = zip([*targets, END], [*symbols, END], row, strict=True)
+        for target, output, probability in moves:
+            if probability or not state:
+                yield f's{state} -> {target} [label="{STEP}/{output}:{probability!r}"];'
+    yield f'{END} -> {END} [label="{STEP}/{END}:1.0"];'
 
 
 def _text(symbol: Symbol) -> str:
@@ -137,7 +185,7 @@ def _parsed(text: str) -> GraphText:
         ):
             graph.nodes[match[1]] = _attributes(match[2])
     if graph.start not in graph.nodes:
-        raise FileError(f"no start state: expected a line '{START} -> STATE', and that state")
+        raise FileError(_without_start(text))
     for origin, target, _ in graph.edges:
         for name in (origin, target):
             if name not in graph.nodes:
@@ -145,6 +193,17 @@ def _parsed(text: str) -> GraphText:
     if not graph.edges:
         raise FileError("there is no transition: expected one for each state and symbol")
     return graph
+
+
+def _without_start(text: str) -> str:
+    """Say that no state is the start state, and how to get a file that has one."""
+    drawn = "penwidth=" in text  # as in what `seqray draw` writes
+    return (
+        f"no start state: expected a line '{START} -> STATE', and that state"
+        + ("; the file looks like a drawing, which holds rounded weights" if drawn else "")
+        + ". To get a readable file of a deterministic automaton: seqray learn BOX -o model.dot, "
+        "or seqray convert dfa.json model.dot"
+    )
 
 
 def _attributes(text: str) -> dict[str, str]:
