@@ -12,7 +12,7 @@ import click
 import seqray
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
@@ -274,6 +274,11 @@ def _extract(options: ExtractOptions) -> None:
     click.echo(
         f"Run folder: {options.output}    next: seqray draw {options.output} -o automaton.svg"
     )
+    if isinstance(box, Classifier):
+        click.echo(
+            f"Or: seqray learn {redacted(options.box)} -o moore.json, a Moore machine, which is "
+            "easier to read"
+        )
     if extraction.stop_reason is StopReason.INTERRUPTED:
         say_interrupted(answers)
         click.get_current_context().exit(130)
