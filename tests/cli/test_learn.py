@@ -61,6 +61,15 @@ def test_a_dfa_is_learnt_of_a_box_of_numbers(boxes, run, method):
     assert WeightedAutomaton.load("dfa.json").decide(["aaa", "a"]) == ["yes", "no"]
 
 
+def test_the_graph_of_a_pdfa_of_a_network_is_opened_as_a_box(folder, run):
+    options = ("--tolerance", "0.05", "--min-probability", "0.01")
+    run("demo", "-o", "pdfa.dot", *options)
+    run("demo", "-o", "pdfa.json", *options)
+    again, learned = seqray.open_black_box("wa:pdfa.dot"), WeightedAutomaton.load("pdfa.json")
+    words = learned.sample(50, seed=0).words
+    assert np.allclose(again.next_symbol(words), learned.next_symbol(words), rtol=1e-12)
+
+
 def test_a_moore_machine_is_learnt_of_a_classifier(boxes, run):
     run("python:deciding:thirds", "-o", "moore.dot")
     again = seqray.open_black_box("moore.dot")

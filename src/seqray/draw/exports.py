@@ -26,6 +26,6 @@ def write_dot(automaton: WeightedAutomaton, path: Path) -> None:
         file.writelines(dot_lines(automaton, threshold=0))
 
 
-DOT_MEANING = "Graphviz, every transition; of DFA, Moore, PDFA as AALpy has it (wa:x.dot)"
+DOT_MEANING = "Graphviz; of a deterministic automaton an AALpy model"
 
 EXPORTS = {**exports.EXPORTS, ".dot": Export(write_dot, DOT_MEANING)}

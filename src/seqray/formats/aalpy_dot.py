@@ -30,6 +30,9 @@ from seqray.util.files import read_bytes, reading, writing
 START = "__start0"
 """The node whose edge leads to the start state."""
 
+SUM_TOLERANCE = 1e-5
+"""Probabilities of a network may sum to this much more than 1."""
+
 STEP, END = "next", "end"
 """The one input of a stochastic Mealy machine, and its output that ends the word."""
 
@@ -49,7 +52,9 @@ def is_pdfa(automaton: WeightedAutomaton) -> TypeGuard[StructuredAutomaton]:
         isinstance(automaton, StructuredAutomaton)
         and not isinstance(automaton, DeterministicAutomaton)
         and is_deterministic(automaton)
-        and automaton.is_probabilistic
+        and bool((automaton.initial_vector == 1).all() and (automaton.entry == 1).all())
+        and bool(automaton.emission.min() >= 0)
+        and bool(automaton.emission.sum(axis=1).max() <= 1 + SUM_TOLERANCE)
     )
 
 
@@ -119,7 +124,7 @@ def _stochastic_lines(automaton: StructuredAutomaton, symbols: list[str]) -> Ite
         moves = zip([*targets, END], [*symbols, END], row, strict=True)
         for target, output, probability in moves:
             if probability or not state:
-                yield f's{state} -> {target} [label="{STEP}/{output}:{probability!r}"];'
+                yield f's{state} -> {target} [label="{STEP}/{output}:{min(probability, 1.0)!r}"];'
     yield f'{END} -> {END} [label="{STEP}/{END}:1.0"];'
 
 
