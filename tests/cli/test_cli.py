@@ -100,3 +100,16 @@ def test_a_name_that_is_no_text_can_be_printed(folder):
     assert done.returncode == 0, done.stderr
     assert done.stdout == b"r\\udcff.json: 4 states, 3 symbols\n"
     assert (folder / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "hint"), [("extrct", "Did you mean extract?"), ("lern", "Did you mean learn?")]
+)
+def test_a_misspelt_command_is_answered_with_similar_ones(fails, misspelt, hint):
+    assert f"No such command '{misspelt}'. {hint}" in fails(2, misspelt)
+
+
+def test_nothing_is_suggested_for_a_command_that_is_like_none(fails):
+    message = fails(2, "xyzzy")
+    assert "No such command 'xyzzy'." in message
+    assert "Did you mean" not in message

@@ -1,9 +1,11 @@
 import io
+import logging
+import sys
 
 from rich import progress
 from rich.console import Console
 
-from seqray.cli.console import ProgressBar
+from seqray.cli.console import ProgressBar, notes, progress_bar
 from seqray.util.progress import PhasedProgress
 
 
@@ -25,3 +27,20 @@ def test_a_bar_says_what_is_being_done():
         (task,) = shown.tasks
         assert task.description == "fitting 6 states"
     assert "a line above the bar" in console.file.getvalue()
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what it shows."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_note_has_a_line_of_its_own_above_the_bar(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with notes(), progress_bar("querying the box") as bar:
+        bar(3, 9)
+        logging.getLogger("seqray.learning").warning("many states")
+    assert "\x1b[2KNote: many states\n" in terminal.getvalue()

@@ -4,8 +4,9 @@ import pytest
 import seqray
 from copied import copied
 from copied import machine as copied_machine
+from deterministic_cases import random_pdfa, same_predictions
 from listing import names
-from seqray import StructuredAutomaton, WeightedAutomaton, open_run
+from seqray import DeterministicAutomaton, StructuredAutomaton, WeightedAutomaton, open_run
 from seqray.automata.generators import random_structured
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.fst import from_fst_text
@@ -116,3 +117,33 @@ def test_a_copy_is_converted_unless_it_is_to_be_read(folder, run):
     for options in (["wa.json", "--for", "reading"], ["wa.json", "--rank", "2"], ["wa.dot"]):
         assert run("convert", "copied", *options).endswith(": 2 states, 3 symbols\n")
     assert run("convert", "copied", "wa.json", "--repair").endswith(": 2 states, 3 symbols\n")
+
+
+MOORE = DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [0, 1, 2], ["x", "y", "z"])
+EVEN = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+
+
+@pytest.mark.parametrize("automaton", [EVEN, MOORE])
+def test_the_graph_of_an_automaton_that_decides_is_opened_as_a_box(folder, run, automaton):
+    automaton.save("dfa.json")
+    run("convert", "dfa.json", "dfa.dot")
+    assert seqray.open_black_box("wa:dfa.dot").allclose(automaton)
+
+
+def test_the_graph_of_a_pdfa_is_opened_as_a_box(folder, run):
+    machine = random_pdfa(5, 2, 0)
+    machine.save("pdfa.json")
+    run("convert", "pdfa.json", "pdfa.dot")
+    assert same_predictions(seqray.open_black_box("wa:pdfa.dot"), machine)
+
+
+@pytest.mark.parametrize(
+    ("automaton", "kind"),
+    [(EVEN, "DFA"), (MOORE, "Moore machine"), (MOORE.to_classifier(), "classifier")],
+)
+@pytest.mark.parametrize("ending", ["prism", "pautomac"])
+def test_an_automaton_that_decides_is_no_markov_chain(folder, fails, automaton, kind, ending):
+    automaton.save("dfa.json")
+    message = " ".join(fails(2, "convert", "dfa.json", f"dfa.{ending}").split())
+    assert f"needs a probabilistic automaton: this one is a {kind} with the classes" in message
+    assert "repair" not in message

@@ -46,6 +46,7 @@ def parity(tmp_path, monkeypatch, folder, run):
     (tmp_path / "parity_box.py").write_text(BOX)
     text = run("extract", "python:parity_box:box", "-o", "parity")
     assert "computes the probability of each class" in " ".join(text.split())
+    assert "Or: seqray learn python:parity_box:box -o moore.json, a Moore machine" in text
     return "parity"
 
 
@@ -77,7 +78,7 @@ def test_json_has_the_details(parity, run):
 
 def test_a_drawing_and_a_page_are_made(parity, run, tmp_path):
     run("draw", parity, "-o", "run.svg")
-    assert "odd 100 %" in (tmp_path / "run.svg").read_text("utf-8")
+    assert ">odd<" in (tmp_path / "run.svg").read_text("utf-8")
     run("explore", parity, "-o", "page.html", "--against", "python:parity_box:box")
     assert "decided by two states" in (tmp_path / "page.html").read_text("utf-8")
 

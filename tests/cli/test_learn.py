@@ -1,13 +1,21 @@
 """``seqray learn``."""
 
+import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import seqray
 from deterministic_cases import random_pdfa
-from seqray import DeterministicAutomaton, WeightedAutomaton, deterministic_pfa
+from seqray import (
+    DeterministicAutomaton,
+    LearningEnd,
+    WeightedAutomaton,
+    cli,
+    deterministic_pfa,
+)
 
 MODULE = """
 import numpy as np
@@ -65,6 +73,15 @@ def test_a_dfa_is_learnt_of_a_box_of_numbers(boxes, run, method):
     assert WeightedAutomaton.load("dfa.json").decide(["aaa", "a"]) == ["yes", "no"]
 
 
+def test_the_graph_of_a_pdfa_of_a_network_is_opened_as_a_box(folder, run):
+    options = ("--tolerance", "0.05", "--min-probability", "0.01")
+    run("demo", "-o", "pdfa.dot", *options)
+    run("demo", "-o", "pdfa.json", *options)
+    again, learned = seqray.open_black_box("wa:pdfa.dot"), WeightedAutomaton.load("pdfa.json")
+    words = learned.sample(50, seed=0).words
+    assert np.allclose(again.next_symbol(words), learned.next_symbol(words), rtol=1e-12)
+
+
 def test_a_moore_machine_is_learnt_of_a_classifier(boxes, run):
     run("python:deciding:thirds", "-o", "moore.dot")
     again = seqray.open_black_box("moore.dot")
@@ -83,6 +100,7 @@ def test_words_and_a_guide_are_searched(boxes, run):
 def test_a_limit_writes_what_is_known(folder, run):
     out = run("demo", "-o", "pdfa.json", "--budget", "30")
     assert "Not complete: the budget of queries is used up." in out
+    assert "so far; a larger --budget learns more." in out
     assert WeightedAutomaton.load("pdfa.json").n_states > 1
 
 
@@ -138,10 +156,43 @@ def test_an_unknown_ending_is_refused(folder, fails):
     assert "ends in none of" in fails(2, "demo", "-o", "a.txt")
 
 
-def test_ctrl_c_writes_what_is_known_and_exits_with_130(folder, fails, monkeypatch):
+def test_ctrl_c_writes_what_is_known_and_exits_with_130(folder, capsys, monkeypatch):
     monkeypatch.setattr(seqray, "learn_pdfa", interrupted(seqray.learn_pdfa))
-    fails(130, "demo", "-o", "pdfa.json")
+    with pytest.raises(SystemExit, match="130"):
+        cli.main(["learn", "demo", "-o", "pdfa.json", "--store", "answers.sqlite"])
+    printed = capsys.readouterr()
+    assert "The automaton is what is known so far.\n" in printed.out
+    assert "Interrupted: the same command sends only the missing queries.\n" in printed.err
     assert WeightedAutomaton.load("pdfa.json").n_states >= 1
+
+
+def test_states_without_end_are_reported_early_and_at_the_end(folder, run_both, run):
+    out, err = run_both("demo", "-o", "pdfa.json", "--max-states", "150")
+    assert re.search(r"Note: \d+ states became \d+ by counterexamples, and more are likely", err)
+    assert "at 0.05" in err
+    assert "to need fewer states, choose a larger --tolerance, or a larger --min-prob" in out
+    out = run("demo", "-o", "pdfa.json", "--max-states", "10", "--partitions", "20")
+    assert "choose fewer --partitions" in out
+
+
+def test_limits_of_a_dfa_are_named(boxes, run):
+    out = run("python:deciding:threes", "-o", "a.json", "--max-states", "2")
+    assert "so far; a larger --max-states learns more." in out
+
+
+def test_too_little_time_is_named(folder, run, monkeypatch):
+    monkeypatch.setattr(seqray, "learn_pdfa", ended(seqray.learn_pdfa, LearningEnd.TIME))
+    assert "so far; a larger --time-limit learns more." in run("demo", "-o", "a.json")
+
+
+def test_a_threshold_that_no_word_reaches_is_reported(folder, run_both):
+    _, out = run_both("demo", "-o", "dfa.json", "--kind", "dfa", "--draw", "50")
+    assert "Note: the decision is no for every word that was queried" in out
+
+
+def ended(learn, end):
+    """Return a learner that ends as if a limit was reached."""
+    return lambda box, **options: replace(learn(box, **{**options, "max_states": 5}), end=end)
 
 
 def interrupted(learn):

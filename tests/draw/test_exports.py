@@ -1,6 +1,7 @@
 """Graphs are among the formats that automata are written in."""
 
 from automata import FIGURE_1
+from deterministic_cases import random_pdfa, same_predictions
 from seqray import DeterministicAutomaton
 from seqray.automata import structured
 from seqray.automata.generators import random_structured
@@ -8,6 +9,7 @@ from seqray.draw.dot import to_dot
 from seqray.draw.exports import EXPORTS
 from seqray.formats import exports
 from seqray.formats.aalpy_dot import to_model_text
+from seqray.formats.automaton_file import open_wa
 
 
 def test_all_formats_are_offered_and_graphs_have_every_transition(tmp_path):
@@ -29,3 +31,15 @@ def test_an_automaton_that_decides_is_written_as_aalpy_writes_it(tmp_path):
     even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
     EXPORTS[".dot"].write(even, tmp_path / "even.dot")
     assert (tmp_path / "even.dot").read_text("utf-8") == to_model_text(even)
+
+
+def test_a_pdfa_comes_back_from_its_graph(tmp_path):
+    machine = random_pdfa(6, 3, 0, zeros=0.5)
+    EXPORTS[".dot"].write(machine, tmp_path / "pdfa.dot")
+    assert same_predictions(open_wa(tmp_path / "pdfa.dot"), machine)
+
+
+def test_deterministic_states_without_probabilities_are_drawn(tmp_path):
+    even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0]).to_weighted()
+    EXPORTS[".dot"].write(even, tmp_path / "even.dot")
+    assert "penwidth" in (tmp_path / "even.dot").read_text("utf-8")

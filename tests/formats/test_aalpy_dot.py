@@ -8,6 +8,7 @@ import pytest
 import seqray
 from deterministic_cases import random_pdfa, same_predictions
 from seqray import DeterministicAutomaton, FileError, SymbolError, to_aalpy
+from seqray.automata.deterministic import deterministic_pfa
 from seqray.formats.aalpy_dot import from_model_text, read_model, to_model_text, write_model
 
 EVEN = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
@@ -110,6 +111,40 @@ def test_a_coin_is_read():
 def test_stochastic_machines_that_are_no_pdfa_are_refused(old, new, message):
     with pytest.raises(FileError, match=message):
         from_model_text(SMM.replace(old, new))
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.6])
+def test_a_written_pdfa_comes_back_with_its_alphabet(zeros):
+    machine = random_pdfa(6, 3, 1, zeros)
+    again = from_model_text(to_model_text(machine))
+    assert again.alphabet == machine.alphabet
+    assert same_predictions(machine, again)
+
+
+def test_symbols_with_the_signs_of_labels_come_back():
+    machine = deterministic_pfa(["a/b", "c:1"], [[0, 1], [1, 0]], [[0.25, 0.5, 0.25], [0, 0, 1]])
+    again = from_model_text(to_model_text(machine))
+    assert again.alphabet == machine.alphabet
+    assert same_predictions(machine, again)
+
+
+def test_a_symbol_called_end_cannot_be_written():
+    with pytest.raises(SymbolError, match="rename the symbol"):
+        to_model_text(deterministic_pfa(["end"], [[0]], [[0.5, 0.5]]))
+
+
+def test_a_written_pdfa_is_read_by_aalpy(tmp_path):
+    handler = pytest.importorskip("aalpy.utils.FileHandler")
+    write_model(random_pdfa(4, 2, 0), tmp_path / "pdfa.dot")
+    model = handler.load_automaton_from_file(tmp_path / "pdfa.dot", "smm")
+    assert len(model.states) == 5
+    assert model.get_input_alphabet() == ["next"]
+
+
+def test_a_drawing_is_called_one_and_the_way_to_a_model_is_shown():
+    drawing = seqray.to_dot(EVEN)
+    with pytest.raises(FileError, match=r"looks like a drawing.*seqray convert dfa\.json"):
+        from_model_text(drawing)
 
 
 def test_a_file_with_names_the_file(tmp_path):

@@ -69,3 +69,47 @@ def test_a_dfa_of_many_states_is_reported(method, caplog):
     assert learned.automaton.n_states == 150
     (record,) = caplog.records
     assert "a small deterministic automaton may not exist" in record.getMessage()
+
+
+def test_states_that_only_counterexamples_show_are_reported(caplog):
+    """After 5 equal states each state of a circle of 200 looks like the one before it."""
+
+    def circle(prefixes):
+        return [[0.45, 0.45, 0.1] if len(p) % 200 else [0.6, 0.3, 0.1] for p in prefixes]
+
+    with caplog.at_level(logging.WARNING):
+        learned = seqray.learn_pdfa(
+            seqray.language_model(circle, "ab"), words=["a" * 200, "b" * 400], n_words=5
+        )
+    assert learned.automaton.n_states == 200
+    (record,) = caplog.records
+    assert "2 states became " in record.getMessage()
+    assert "--min-probability" in record.getMessage()
+
+
+def test_one_decision_for_all_words_is_reported_with_the_range_of_weights(caplog):
+    box = seqray.black_box(lambda words: [len(word) / 100 for word in words], "a")
+    with caplog.at_level(logging.WARNING):
+        learned = seqray.learn_dfa(box, method="tree", max_length=8)
+    assert learned.automaton.n_states == 1
+    (record,) = caplog.records
+    assert "the decision is no for every word that was queried" in record.getMessage()
+    assert "from 0 to 0.08, and the threshold is 0.5" in record.getMessage()
+    assert "--threshold" in record.getMessage()
+
+
+def test_no_threshold_is_proposed_where_all_weights_are_equal(caplog):
+    box = seqray.black_box(lambda words: [1.0] * len(words), "a")
+    with caplog.at_level(logging.WARNING):
+        seqray.learn_dfa(box, method="tree", max_length=8)
+    (record,) = caplog.records
+    assert "the decision is yes" in record.getMessage()
+    assert "--threshold" not in record.getMessage()
+
+
+def test_one_class_for_all_words_is_reported(caplog):
+    box = seqray.classifier(lambda words: [[0.1, 0.7, 0.2]] * len(words), "a", ["x", "y", "z"])
+    with caplog.at_level(logging.WARNING):
+        seqray.learn_dfa(box, method="tree", max_length=8)
+    (record,) = caplog.records
+    assert "into the class y" in record.getMessage()

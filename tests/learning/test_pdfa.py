@@ -156,3 +156,9 @@ def test_the_automaton_is_saved_and_drawn_like_any_other(tmp_path):
     learned.automaton.save(tmp_path / "pdfa.json")
     assert seqray.open_black_box(tmp_path / "pdfa.json").allclose(learned.automaton)
     assert "<svg" in seqray.to_svg(learned)
+
+
+def test_a_classifier_is_sent_to_the_learner_of_moore_machines():
+    box = seqray.classifier(lambda words: [[0.1, 0.7, 0.2]] * len(words), "a", ["x", "y", "z"])
+    with pytest.raises(ArgumentError, match=r"Moore machine of its classes \(seqray.learn_dfa"):
+        seqray.learn_pdfa(box)

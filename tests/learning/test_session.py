@@ -57,6 +57,18 @@ def test_a_set_event_stops():
         seqray.learn_pdfa(COIN, stop=stop)
 
 
+@pytest.mark.parametrize(
+    ("learn", "misspelt"), [(seqray.learn_pdfa, "tolerence"), (seqray.learn_dfa, "metod")]
+)
+def test_a_misspelt_parameter_is_refused_before_any_query(learn, misspelt):
+    def function(words):
+        raise AssertionError("queried")
+
+    box = seqray.black_box(function, "a")
+    with pytest.raises(TypeError, match=rf"{learn.__name__}\(\) got an unexpected .* '{misspelt}'"):
+        learn(box, **{misspelt: 1})
+
+
 def test_the_most_states_are_a_whole_number():
     assert max_states_of({}) == 1000
     with pytest.raises(seqray.ArgumentError, match="max_states: expected a whole number from 1"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -45,6 +46,15 @@ class Commands(click.Group):
         command = importlib.import_module(f"seqray.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; suggest those with a similar name where there is none."""
+        near = get_close_matches(args[0], COMMANDS)
+        if args[0] not in COMMANDS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a box that calls ``sys.exit`` in it is an error."""

@@ -278,6 +278,12 @@ def check_output(path: Path, endings: Iterable[str], where: str) -> None:
     check_writable(path)
 
 
+def say_interrupted(answers: Path | None) -> None:
+    """Say what the same command does after Ctrl-C; ``answers`` is the file of cached ones."""
+    again = "starts again" if answers is None else "sends only the missing queries"
+    click.echo(f"Interrupted: the same command {again}.", err=True)
+
+
 def json_line(document: dict[str, Any] | list[dict[str, Any]]) -> str:
     """Return a document as one line of JSON; what is not a finite number becomes null.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
 from rich import progress
 from rich.console import Console
 
@@ -99,7 +99,8 @@ def notes() -> Iterator[None]:
     def show(record: logging.LogRecord) -> None:
         is_note = record.levelno >= logging.WARNING and record.name != ESTIMATES
         kind = "Note" if is_note else "Estimate"
-        click.echo(f"{kind}: {record.getMessage()}", err=True)
+        # Not `click.echo`, which writes past a progress bar, onto its line.
+        sys.stderr.write(f"{kind}: {record.getMessage()}\n")
 
     with log_records("seqray", show):
         yield

@@ -7,24 +7,29 @@ from pathlib import Path
 import click
 
 import seqray
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.cli.common import (
+    at_rank,
     automaton_argument,
     check_output,
     for_option,
-    open_automaton,
+    open_source,
     rank_option,
     show_fidelity,
 )
 from seqray.draw.exports import EXPORTS
 from seqray.draw.saving import DRAWINGS
+from seqray.extraction.result import Extraction
 from seqray.util.formatting import counted
 
 FORMATS = "".join(f"  {suffix:<13} {each.meaning}\n" for suffix, each in EXPORTS.items())
 HELP = f"""Write an automaton in the format that OUTPUT's ending names.
 
 Of a run folder it is the largest copy, if there are copies; a drawing and --repair take the
-automaton of the rank chosen there.
+automaton of the rank chosen there. A .dot file of a deterministic automaton is a model of the
+package AALpy, and can be read again; `seqray draw` makes a drawing of it.
 
 \b
 {FORMATS}
@@ -34,6 +39,7 @@ Examples:
   seqray convert run wa.json --for reading
   seqray convert run wa.json --rank 8
   seqray convert run machine.pautomac --repair
+  seqray convert dfa.json dfa.dot
   seqray convert 24.pautomac_model.txt machine.json
 """
 
@@ -55,12 +61,23 @@ def command(
 ) -> None:
     """Write an automaton in the format that OUTPUT's ending names."""
     check_output(output, EXPORTS, "OUTPUT")
-    is_read = repaired or output.suffix in DRAWINGS
-    wanted = Purpose(purpose or (Purpose.READING if is_read else Purpose.COPYING))
-    opened = open_automaton(automaton, rank, wanted)
+    source = open_source(automaton)
+    opened = at_rank(source, rank, automaton, _purpose(source, output, purpose, repaired))
     if repaired:
         opened, loss = seqray.repair(opened)
         show_fidelity(loss, "The repaired automaton against the old one, read as a distribution")
     EXPORTS[output.suffix].write(opened, output)
     states, symbols = counted(opened.n_states, "state"), counted(len(opened.alphabet), "symbol")
     click.echo(f"{output}: {states}, {symbols}")
+
+
+def _purpose(
+    source: Extraction | WeightedAutomaton, output: Path, named: str | None, repaired: bool
+) -> Purpose:
+    """Return what the automaton is for: by default to be read if it is drawn or repaired."""
+    if named is not None:
+        return Purpose(named)
+    if isinstance(source, DeterministicAutomaton):
+        return Purpose.COPYING
+    is_read = repaired or output.suffix in DRAWINGS
+    return Purpose.READING if is_read else Purpose.COPYING

@@ -12,7 +12,7 @@ import click
 import seqray
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
@@ -23,7 +23,14 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import show_copies, show_ranks, show_rounds, show_searches, some_ranks
+from seqray.cli.common import (
+    say_interrupted,
+    show_copies,
+    show_ranks,
+    show_rounds,
+    show_searches,
+    some_ranks,
+)
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.extraction.request import BASES
@@ -267,9 +274,13 @@ def _extract(options: ExtractOptions) -> None:
     click.echo(
         f"Run folder: {options.output}    next: seqray draw {options.output} -o automaton.svg"
     )
+    if isinstance(box, Classifier):
+        click.echo(
+            f"Or: seqray learn {redacted(options.box)} -o moore.json, a Moore machine, which is "
+            "easier to read"
+        )
     if extraction.stop_reason is StopReason.INTERRUPTED:
-        again = "starts again" if answers is None else "sends only the missing queries"
-        click.echo(f"Interrupted: the same command {again}.", err=True)
+        say_interrupted(answers)
         click.get_current_context().exit(130)
 
 

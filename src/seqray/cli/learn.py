@@ -25,7 +25,7 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import check_output
+from seqray.cli.common import check_output, say_interrupted
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.draw.exports import EXPORTS
@@ -217,6 +217,7 @@ def _learn(options: LearnOptions) -> None:
             f"{options.output} was not written: {problem}. The automaton is in {written} instead."
         )
     if learned.end is LearningEnd.INTERRUPTED:
+        say_interrupted(answers)
         click.get_current_context().exit(130)
 
 
@@ -323,4 +324,23 @@ def _show(
             "no state can be split. A smaller tolerance makes more states."
         )
     if not learned.is_complete:
-        click.echo("The automaton is what is known so far; raise the limit to learn more.")
+        click.echo(f"The automaton is what is known so far{_advice(options, learned)}.")
+
+
+def _advice(
+    options: LearnOptions, learned: Learned[StructuredAutomaton] | Learned[DeterministicAutomaton]
+) -> str:
+    """Say what to do where learning ended at a limit; nothing where it was interrupted."""
+    if learned.end is LearningEnd.BUDGET:
+        return "; a larger --budget learns more"
+    if learned.end is LearningEnd.TIME:
+        return "; a larger --time-limit learns more"
+    if learned.end is LearningEnd.INTERRUPTED:
+        return ""
+    if isinstance(learned.automaton, DeterministicAutomaton):
+        return "; a larger --max-states learns more"
+    coarser = "a larger --tolerance" if options.partitions is None else "fewer --partitions"
+    return (
+        f"; to need fewer states, choose {coarser}, or a larger --min-probability: the symbols "
+        "that are less probable are not followed"
+    )

@@ -17,7 +17,7 @@ from seqray.draw.graph import (
     iter_edges,
     state_weights,
 )
-from seqray.draw.readable import MAX_LINES, StateFacts, entry_label, tint
+from seqray.draw.readable import CERTAIN_PEN, StateFacts, entry_label, tint
 from seqray.draw.styles import checked, chosen_threshold, subject
 from seqray.formats.automaton_file import AutomatonLike
 from seqray.util.formatting import typeset
@@ -95,20 +95,21 @@ def dot_lines(
         "    edge [fontname=Helvetica, fontsize=11];",
     )
     largest = heaviest_weight(automaton)
-    edges = (
-        _edge_line(edge, edge.lines if facts is None else edge.label(MAX_LINES, 2), largest)
-        for edge in iter_edges(automaton, threshold)
-    )
+    edges = (_edge_line(edge, facts, largest) for edge in iter_edges(automaton, threshold))
     return (f"{line}\n" for line in chain(head, states, edges, "}"))
 
 
-def _edge_line(edge: DrawnEdge, written: Sequence[tuple[str, float]], largest: float) -> str:
+def _edge_line(edge: DrawnEdge, facts: StateFacts | None, largest: float) -> str:
+    written = edge.lines if facts is None else facts.edge_label(edge)
+    full_text = edge.full_text if facts is None else facts.edge_text(edge)
     label = "".join(f"{_quoted(line)}\\l" for line, _ in written)
     width = 1 + 3 * abs(edge.heaviest) / largest
+    if facts is not None and facts.is_certain:
+        width = CERTAIN_PEN
     sign = f'"{NEGATIVE}", style=dashed' if edge.heaviest < 0 else f'"{POSITIVE}"'
     return (
         f'    {edge.origin} -> {edge.target} [label="{label}", '
-        f'tooltip="{_quoted(edge.full_text)}", penwidth={width:.2f}, color={sign}];'
+        f'tooltip="{_quoted(full_text)}", penwidth={width:.2f}, color={sign}];'
     )
 
 
@@ -116,7 +117,7 @@ def _named_states(automaton: WeightedAutomaton, facts: StateFacts) -> list[str]:
     """Return states with their names, and arrows into those where words begin."""
     lines = []
     for q, (name, final) in enumerate(zip(facts.names, automaton.final.tolist(), strict=True)):
-        rims = ", peripheries=2" if final >= facts.often else ""
+        rims = ", peripheries=2" if facts.has_double_rim(automaton, q) else ""
         second = f"ends {facts.share(final)}"
         if facts.decided is not None:
             second = _quoted(facts.decided.label(q))

@@ -8,7 +8,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.draw.dot import dot_lines
 from seqray.formats import exports
-from seqray.formats.aalpy_dot import write_model
+from seqray.formats.aalpy_dot import is_pdfa, write_model
 from seqray.formats.exports import Export
 from seqray.util.files import writing
 
@@ -16,13 +16,16 @@ from seqray.util.files import writing
 def write_dot(automaton: WeightedAutomaton, path: Path) -> None:
     """Write an automaton as Graphviz text, with every transition.
 
-    One that decides is written as the package AALpy writes it; `seqray.open_black_box` reads that.
+    A DFA, Moore machine or PDFA is written as the package AALpy writes it;
+    `seqray.open_black_box` reads that.
     """
-    if isinstance(automaton, DeterministicAutomaton):
+    if isinstance(automaton, DeterministicAutomaton) or is_pdfa(automaton):
         write_model(automaton, path)
         return
     with writing(path) as fresh, fresh.open("w", encoding="utf-8") as file:
         file.writelines(dot_lines(automaton, threshold=0))
 
 
-EXPORTS = {**exports.EXPORTS, ".dot": Export(write_dot, "Graphviz, every transition")}
+DOT_MEANING = "Graphviz; of a deterministic automaton an AALpy model"
+
+EXPORTS = {**exports.EXPORTS, ".dot": Export(write_dot, DOT_MEANING)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.draw.decided import Decided, class_colour
+from seqray.draw.decided import Decided, class_colour, symbols_label
 from seqray.draw.geometry import Curve, Rims, half_size, head_corners
 from seqray.draw.graph import (
     ISOLATE,
@@ -58,6 +58,9 @@ MOST_VISITED_COLOUR = np.array([0x7D, 0xBE, 0xE8])
 MAX_LINES, MAX_ONE_LINE_CHARACTERS = 4, 13
 CORNER, PADDING, RING = 11.0, (9.0, 6.0), 3.0
 MAX_SCALE = 2.0
+CERTAIN_PEN = 1.8
+"""How wide edges are where all have weight 1."""
+
 DOUBLE_RIM_SHARE = 0.5
 """A state has a double rim if its probability to end is at least this part of the largest."""
 
@@ -113,6 +116,27 @@ class StateFacts:
             begins=begins[np.argsort(sizes[begins], kind="stable")].tolist(),
         )
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the states are those of a DFA or Moore machine, see `Decided`."""
+        return self.decided is not None and self.decided.is_certain
+
+    def has_double_rim(self, automaton: WeightedAutomaton, state: int) -> bool:
+        """Whether words end often in a state, or a DFA accepts there."""
+        if self.decided is not None:
+            return self.decided.is_accepting(self.decided.numbers[state])
+        return bool(automaton.final[state] >= self.often)
+
+    def edge_label(self, edge: DrawnEdge) -> tuple[tuple[str, float], ...]:
+        """Return the lines beside an edge: symbols with their weights, unless all weigh 1."""
+        return symbols_label(edge, MAX_LINES) if self.is_certain else edge.label(MAX_LINES, 2)
+
+    def edge_text(self, edge: DrawnEdge) -> str:
+        """Return all symbols of an edge in one line."""
+        if self.is_certain:
+            return ", ".join(name for name, _ in edge.weights)
+        return edge.full_text
+
     def share(self, weight: float) -> str:
         """Write a weight: in per cent where it is a probability."""
         if not self.probabilities:
@@ -159,7 +183,7 @@ class Shown:
             facts,
             edges,
             _state_lines(automaton, facts),
-            [edge.label(MAX_LINES, 2) for edge in edges]
+            [facts.edge_label(edge) for edge in edges]
             + [entry_label(automaton, facts, q) for q in facts.begins],
         )
 
@@ -204,7 +228,7 @@ def readable_scene(
     arrangement, facts = shown.arranged(), shown.facts
     n_labels = sum(bool(lines) for lines in shown.labels)
     return page(
-        title_of(automaton),
+        title_of(automaton, "Deterministic" if facts.is_certain else "Weighted"),
         _reading(facts),
         count_missing(_caption(automaton, threshold, facts), n_labels, len(arrangement.labels)),
         _drawn(shown, arrangement),
@@ -216,7 +240,7 @@ def readable_scene(
 def _drawn(shown: Shown, arrangement: Arrangement) -> list[Group]:
     """Return edges, then arrow heads, which lines would cut into, then states, then labels."""
     edges, facts, curves = shown.edges, shown.facts, arrangement.curves
-    n, widths = len(edges), pens(edges)
+    n, widths = len(edges), [CERTAIN_PEN] * len(edges) if facts.is_certain else pens(edges)
     tips = [_edge_tip(facts, edge) for edge in edges]
     drawn = list(map(edge_group, edges, curves, widths, tips))
     drawn += map(head_group, edges, curves, widths)
@@ -305,7 +329,7 @@ def _state(shown: Shown, state: int, arrangement: Arrangement) -> Group:
     automaton, facts, lines = shown.automaton, shown.facts, shown.inside[state]
     centre = complex(arrangement.centres[state])
     half = float(arrangement.rims.width[state]), float(arrangement.rims.height[state])
-    shapes = _rims(centre, half, tint(facts, state), automaton.final[state] >= facts.often)
+    shapes = _rims(centre, half, tint(facts, state), facts.has_double_rim(automaton, state))
     text = [(line, INK, at < len(lines) - 1) for at, line in enumerate(lines)]
     if facts.decided is None:
         tip = f"{facts.names[state]}: words end here with {_kind(facts)} "
@@ -341,7 +365,7 @@ def tint(facts: StateFacts, state: int | None) -> str:
 
 
 def _edge_tip(facts: StateFacts, edge: DrawnEdge) -> str:
-    return f"{facts.names[edge.origin]} → {facts.names[edge.target]}: {edge.full_text}"
+    return f"{facts.names[edge.origin]} → {facts.names[edge.target]}: {facts.edge_text(edge)}"
 
 
 # What is said below -------------------------------------------------------------------------------
@@ -363,6 +387,10 @@ def _kind(facts: StateFacts) -> str:
 
 
 def _reading(facts: StateFacts) -> str:
+    if facts.is_certain:
+        return (
+            "States carry their name and their class; each symbol leads from a state to one other."
+        )
     if facts.decided is not None:
         return (
             "States carry their name and the class that is decided for there, with its "
@@ -386,9 +414,9 @@ def _legend(
     half = (15.0, 9.0)
     if (decided := facts.decided) is not None:
         for number in sorted(set(decided.numbers)):
-            box = [Box(0j, half, CORNER - RING, class_colour(number), INK)]
+            box = _rims(0j, half, class_colour(number), decided.is_accepting(number))
             entries.append(LegendEntry(box, 30, short(decided.classes[number])))
-        return entries + line_entries(edges)
+        return entries if decided.is_certain else entries + line_entries(edges)
     if (automaton.final >= facts.often).any():
         text = f"words end here most ({facts.share(facts.often)} or more)"
         entries.append(LegendEntry(_rims(0j, half, PAPER, double=True), 30, text))

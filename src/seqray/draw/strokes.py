@@ -28,10 +28,10 @@ from seqray.util.formatting import counted, typeset
 LABEL_PADDING = 3.0
 
 
-def title_of(automaton: WeightedAutomaton) -> str:
+def title_of(automaton: WeightedAutomaton, kind: str = "Weighted") -> str:
     """Say what a picture is of."""
     states = counted(automaton.n_states, "state")
-    return f"Weighted automaton, {states}, {counted(len(automaton.alphabet), 'symbol')}"
+    return f"{kind} automaton, {states}, {counted(len(automaton.alphabet), 'symbol')}"
 
 
 def pens(edges: Sequence[DrawnEdge]) -> list[float]:

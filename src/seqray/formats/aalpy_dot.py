@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import (
     DECISIONS,
     DeterministicAutomaton,
     deterministic_pfa,
+    is_deterministic,
 )
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
@@ -27,8 +30,11 @@ from seqray.util.files import MAX_NUMBERS, read_bytes, reading, too_many_numbers
 START = "__start0"
 """The node whose edge leads to the start state."""
 
-END = "end"
-"""The output of a stochastic Mealy machine that ends the word."""
+SUM_TOLERANCE = 1e-5
+"""Probabilities of a network may sum to this much more than 1."""
+
+STEP, END = "next", "end"
+"""The one input of a stochastic Mealy machine, and its output that ends the word."""
 
 OUTPUT = f"// {START} output: "
 """Begins the comment line of an output, one per output in their order. AALpy skips lines with the
@@ -36,9 +42,6 @@ name of that node."""
 
 MAX_LINE_LENGTH = 2**16
 """The most characters in a line."""
-
-MAX_ROW_SUM = 1 + 1e-6
-"""The most that the probabilities of a state may sum to."""
 
 # Possessive quantifiers: each pattern takes time in proportion to the line.
 EDGE = re.compile(r'"?(\w++)"?\s*+->\s*+"?(\w++)"?\s*+(?:\[(.*)\])?\s*+;?')
@@ -48,14 +51,33 @@ STOCHASTIC = re.compile(r"([^/]++)/(.+):([-+.\deE]++)")
 WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-def write_model(automaton: DeterministicAutomaton, path: Path) -> None:
-    """Write a DFA or Moore machine as AALpy does; symbols and outputs become text."""
+def is_pdfa(automaton: WeightedAutomaton) -> TypeGuard[StructuredAutomaton]:
+    """Whether an automaton is deterministic, and its numbers are probabilities.
+
+    >>> is_pdfa(deterministic_pfa("a", [[0]], [[0.5, 0.5]]))
+    True
+    """
+    return (
+        isinstance(automaton, StructuredAutomaton)
+        and not isinstance(automaton, DeterministicAutomaton)
+        and is_deterministic(automaton)
+        and bool((automaton.initial_vector == 1).all() and (automaton.entry == 1).all())
+        and bool(automaton.emission.min() >= 0)
+        and bool(automaton.emission.sum(axis=1).max() <= 1 + SUM_TOLERANCE)
+    )
+
+
+def write_model(automaton: StructuredAutomaton, path: Path) -> None:
+    """Write a DFA, Moore machine or PDFA as AALpy does; symbols and outputs become text."""
     with writing(path) as fresh:
         fresh.write_text(to_model_text(automaton), "utf-8")
 
 
-def to_model_text(automaton: DeterministicAutomaton) -> str:
-    """Return a DFA or Moore machine as a Graphviz file of AALpy.
+def to_model_text(automaton: StructuredAutomaton) -> str:
+    """Return a DFA, a Moore machine or a PDFA as a Graphviz file of AALpy.
+
+    A PDFA becomes a stochastic Mealy machine with one input, ``next``: its outputs are the symbols,
+    and ``end``.
 
     Examples
     --------
@@ -70,32 +92,63 @@ def to_model_text(automaton: DeterministicAutomaton) -> str:
     __start0 -> s0 [label=""];
     }
     """
+    if isinstance(automaton, DeterministicAutomaton):
+        lines = [*_machine_lines(automaton)]
+    else:
+        lines = [*_stochastic_lines(automaton)]
+    lines.append(f'{START} [label="", shape=none];')
+    lines.append(f'{START} -> s{automaton.start_group} [label=""];')
+    return "\n".join(["digraph automaton {", *lines, "}"])
+
+
+def _machine_lines(automaton: DeterministicAutomaton) -> Iterator[str]:
+    """Yield outputs, states and transitions of a DFA or Moore machine."""
     symbols = _symbol_texts(automaton.alphabet)
+    if all(STOCHASTIC.fullmatch(text) for text in symbols):
+        raise SymbolError(
+            f"symbols such as {symbols[0]!r} would be read as the outputs of a stochastic Mealy "
+            "machine: expected one that is not INPUT/OUTPUT:NUMBER; rename one first"
+        )
     names = [] if automaton.is_dfa else [_output_text(name) for name in automaton.output_names]
-    lines = ["digraph automaton {", *(OUTPUT + name for name in names)]
+    yield from (OUTPUT + name for name in names)
     for state, number in enumerate(automaton.outputs.tolist()):
         label, style = f"s{state}", ", shape=doublecircle" if number else ""
         if not automaton.is_dfa:
             label += f"|{names[number]}"
             style = ", shape=record, style=rounded"
-        lines.append(f's{state} [label="{label}"{style}];')
+        yield f's{state} [label="{label}"{style}];'
     for state, targets in enumerate(automaton.next_state.tolist()):
         for symbol, target in zip(symbols, targets, strict=True):
-            lines.append(f's{state} -> s{target} [label="{symbol}"];')
-    lines.append(f'{START} [label="", shape=none];')
-    lines.append(f'{START} -> s{automaton.start_state} [label=""];')
-    return "\n".join([*lines, "}"])
+            yield f's{state} -> s{target} [label="{symbol}"];'
+
+
+def _stochastic_lines(automaton: StructuredAutomaton) -> Iterator[str]:
+    """Yield states and transitions of a PDFA.
+
+    The first state lists impossible symbols, too, so that the alphabet comes back.
+    """
+    symbols = _symbol_texts(automaton.alphabet)
+    if END in symbols:
+        raise SymbolError(
+            f"{END!r} cannot be written to a Graphviz file of AALpy: there it is the output that "
+            "ends a word; rename the symbol first"
+        )
+    for state in range(automaton.n_states):
+        yield f's{state} [label="s{state}"];'
+    yield f'{END} [label="{END}"];'
+    for state, row in enumerate(automaton.emission.tolist()):
+        targets = [f"s{target}" for target in automaton.next_group[state].tolist()]
+        moves = zip([*targets, END], [*symbols, END], row, strict=True)
+        for target, output, probability in moves:
+            if probability or not state:
+                yield f's{state} -> {target} [label="{STEP}/{output}:{min(probability, 1.0)!r}"];'
+    yield f'{END} -> {END} [label="{STEP}/{END}:1.0"];'
 
 
 def _symbol_texts(alphabet: Alphabet) -> list[str]:
-    """Return the labels of symbols; refuse those that would be read as something else."""
+    """Return the labels of symbols, which have to be different."""
     texts = [_text(symbol) for symbol in alphabet]
     Alphabet(texts)  # refuses symbols that become the same text
-    if all(STOCHASTIC.fullmatch(text) for text in texts):
-        raise SymbolError(
-            f"symbols such as {texts[0]!r} would be read as the outputs of a stochastic Mealy "
-            "machine: expected one that is not INPUT/OUTPUT:NUMBER; rename one first"
-        )
     return texts
 
 
@@ -185,7 +238,7 @@ def _parsed(text: str) -> GraphText:
         ):
             graph.nodes[match[1]] = _attributes(match[2])
     if graph.start not in graph.nodes:
-        raise FileError(f"no start state: expected a line '{START} -> STATE', and that state")
+        raise FileError(_without_start(text))
     for origin, target, _ in graph.edges:
         for name in (origin, target):
             if name not in graph.nodes:
@@ -193,6 +246,17 @@ def _parsed(text: str) -> GraphText:
     if not graph.edges:
         raise FileError("there is no transition: expected one for each state and symbol")
     return graph
+
+
+def _without_start(text: str) -> str:
+    """Say that no state is the start state, and how to get a file that has one."""
+    drawn = "penwidth=" in text  # as in what `seqray draw` writes
+    return (
+        f"no start state: expected a line '{START} -> STATE', and that state"
+        + ("; the file looks like a drawing, which holds rounded weights" if drawn else "")
+        + ". To get a readable file of a deterministic automaton: seqray learn BOX -o model.dot, "
+        "or seqray convert dfa.json model.dot"
+    )
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -304,7 +368,7 @@ def _filled(
 
 def _check_sums(rows: FloatArray, names: list[str]) -> None:
     sums = rows.sum(axis=1)
-    if (sums > MAX_ROW_SUM).any():
+    if (sums > 1 + SUM_TOLERANCE).any():
         state = int(sums.argmax())
         raise FileError(
             f"the probabilities of state {names[state]!r} sum to {sums[state]:.6g}: expected at "

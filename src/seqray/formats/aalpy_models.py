@@ -16,14 +16,9 @@ from seqray.automata.deterministic import (
 from seqray.automata.probabilities import MIN_LEAK
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
+from seqray.formats.aalpy_dot import END, STEP
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.errors import ArgumentError, MissingExtraError, SymbolError, install_hint
-
-STEP = "next"
-"""The one input of the stochastic Mealy machine of a PDFA: say what comes next."""
-
-END = "end"
-"""Its output when the word ends."""
 
 
 def load_aalpy(module: str) -> Any:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.transitions import Transitions
 from seqray.formats.words_file import PathLike, text_lines
 from seqray.util.arrays import FloatArray
@@ -138,14 +140,17 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
         file.writelines(_section("T", *keys, shares))
 
 
-def stochastic_moves(automaton: WeightedAutomaton) -> tuple[Transitions, FloatArray]:
+def stochastic_moves(
+    automaton: WeightedAutomaton, wanted: str = "a PAutomaC machine"
+) -> tuple[Transitions, FloatArray]:
     """Return the transitions of a stochastic automaton, and what leaves each state by symbol.
 
-    An automaton that is not stochastic is refused.
+    An automaton that is not stochastic is refused; ``wanted`` says what it cannot be written as.
     """
+    _refuse_decisions(automaton, wanted)
     moves = automaton.listed()
     by_symbol = _leaving(automaton, moves)
-    _check_stochastic(automaton, moves, by_symbol.sum(axis=1))
+    _check_stochastic(automaton, moves, by_symbol.sum(axis=1), wanted)
     return moves, by_symbol
 
 
@@ -313,12 +318,27 @@ def _check_sums(
             )
 
 
+def _refuse_decisions(automaton: WeightedAutomaton, wanted: str) -> None:
+    """Refuse an automaton that gives decisions."""
+    if isinstance(automaton, DeterministicAutomaton):
+        kind = "DFA" if automaton.is_dfa else "Moore machine"
+    elif isinstance(automaton, ClassifierAutomaton):
+        kind = "classifier"
+    else:
+        return
+    raise ArgumentError(
+        f"{wanted} needs a probabilistic automaton: this one is a {kind} with the classes "
+        f"{', '.join(automaton.classes)}, and words have no probabilities in it; write it as .json "
+        "or .dot instead"
+    )
+
+
 def _check_stochastic(
-    automaton: WeightedAutomaton, moves: Transitions, leaving: FloatArray
+    automaton: WeightedAutomaton, moves: Transitions, leaving: FloatArray, wanted: str
 ) -> None:
     """Refuse what is no machine; ``leaving`` is the weight of all that leaves each state."""
     advice = (
-        "only a stochastic automaton is a PAutomaC machine: save it as .json instead, or repair it "
+        f"{wanted} needs a probabilistic automaton: save it as .json instead, or repair it "
         "(seqray.repair, or seqray convert --repair)"
     )
     if (moves.weights < 0).any():

@@ -16,10 +16,12 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.formats.pautomac import stochastic_moves
 from seqray.util.files import writing
 
+WANTED = "a PRISM model"
+
 
 def write_prism(automaton: WeightedAutomaton, path: Path) -> None:
     """Write a stochastic automaton as a PRISM model."""
-    stochastic_moves(automaton)  # refuses others, before a file is begun
+    stochastic_moves(automaton, WANTED)  # refuses others, before a file is begun
     with writing(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in _lines(automaton))
 
@@ -68,7 +70,7 @@ def _lines(automaton: WeightedAutomaton) -> Iterator[str]:
 
 def _updates(automaton: WeightedAutomaton) -> Iterator[list[str]]:
     """Yield what can happen in each state, with its probability."""
-    moves, _ = stochastic_moves(automaton)
+    moves, _ = stochastic_moves(automaton, WANTED)
     updates: defaultdict[int, list[str]] = defaultdict(list)
     for code, origin, target, weight in moves.edges():
         updates[origin].append(f"{weight!r}:(state'={target})&(symbol'={code + 1})")

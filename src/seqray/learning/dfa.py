@@ -18,10 +18,10 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.learning.aalpy_learner import AalpyRun, EquivalenceOracle
 from seqray.learning.decision_search import DecisionSearch, access_words
 from seqray.learning.decisions import Decisions, decisions_of
-from seqray.learning.growth import warn_of_size
+from seqray.learning.growth import warn_of_one_decision, warn_of_size
 from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
-from seqray.learning.session import LearningLimits, max_states_of, opened_session
+from seqray.learning.session import LearningLimits, check_limits, max_states_of, opened_session
 from seqray.learning.tree_learner import TreeLearner
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError, Stopped
@@ -102,6 +102,7 @@ def learn_dfa(
     >>> learned.automaton.decide(["aaa", "aab"])
     ['yes', 'no']
     """
+    check_limits("learn_dfa", limits)
     chosen = _named(method)
     if chosen in ALGORITHMS:
         load_aalpy("aalpy")  # before the first query
@@ -111,12 +112,8 @@ def learn_dfa(
     if wa is not None and wa.alphabet != alphabet:
         raise ArgumentError(f"guide: expected an automaton over {alphabet}, got {wa.alphabet}")
     with opened_session(decisions.box, **limits) as oracle:
-        known = KnownRows(
-            alphabet,
-            lambda some: _one_hot(oracle, decisions, some),
-            None,
-            lambda: oracle.meter.left,
-        )
+        rows = DecisionRows(oracle, decisions)
+        known = KnownRows(alphabet, rows, None, lambda: oracle.meter.left)
         search = DecisionSearch(
             known,
             alphabet.words(words),
@@ -128,9 +125,12 @@ def learn_dfa(
         run = DecisionRun(oracle, decisions, search, random_generator(limits.get("seed", 0)))
         if chosen is LearningMethod.TREE:
             learner = TreeLearner(known, RowEquality(0.5), max_states_of(limits), oracle.max_length)
-            return run.learned(lambda: run.grow(learner))
-        aalpy = AalpyRun(known, decisions.names, run.find, max_states_of(limits), equivalence)
-        return run.learned(lambda: run.follow(aalpy, ALGORITHMS[chosen]))
+            learned = run.learned(lambda: run.grow(learner))
+        else:
+            aalpy = AalpyRun(known, decisions.names, run.find, max_states_of(limits), equivalence)
+            learned = run.learned(lambda: run.follow(aalpy, ALGORITHMS[chosen]))
+    rows.warn_if_alike()
+    return learned
 
 
 def _named(method: str) -> LearningMethod:
@@ -141,10 +141,34 @@ def _named(method: str) -> LearningMethod:
         raise ArgumentError(f"method: expected one of {known}, got {method!r}") from None
 
 
-def _one_hot(oracle: Oracle, decisions: Decisions, words: Words) -> FloatArray:
-    """Return a row for each word: 1 for what the box decides, 0 for the other decisions."""
-    numbers = decisions.of(oracle.weights(words))
-    return np.asarray(np.eye(len(decisions.names))[numbers])
+class DecisionRows:
+    """Queries decisions as rows, and remembers the range of the answers.
+
+    Parameters
+    ----------
+    oracle
+        Answers queries about the box.
+    decisions
+        What its answers mean.
+    """
+
+    def __init__(self, oracle: Oracle, decisions: Decisions) -> None:
+        self.oracle, self.decisions = oracle, decisions
+        self.lowest, self.highest = np.inf, -np.inf
+
+    def __call__(self, words: Words) -> FloatArray:
+        """Return a row for each word: 1 for what the box decides, 0 for the other decisions."""
+        weights = self.oracle.weights(words)
+        self.lowest = min(self.lowest, float(weights.min(initial=np.inf)))
+        self.highest = max(self.highest, float(weights.max(initial=-np.inf)))
+        return np.asarray(np.eye(len(self.decisions.names))[self.decisions.of(weights)])
+
+    def warn_if_alike(self) -> None:
+        """Warn if all answers so far mean the same decision."""
+        ends = self.decisions.of(np.array([self.lowest, self.highest])).tolist()
+        if ends[0] == ends[1]:
+            name, threshold = self.decisions.names[ends[0]], self.decisions.threshold
+            warn_of_one_decision(name, threshold, (self.lowest, self.highest))
 
 
 class DecisionRun:

@@ -14,13 +14,13 @@ from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Word, Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.native.clipped import clipped
-from seqray.blackbox.protocol import BlackBox, allowed_length, name_of
+from seqray.blackbox.protocol import BlackBox, Classifier, allowed_length, name_of
 from seqray.blackbox.queries.oracle import Oracle, direct_oracle
 from seqray.learning.growth import GrowthWatch
 from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
 from seqray.learning.search_words import Walks, prefixes_of
-from seqray.learning.session import LearningLimits, max_states_of, opened_session
+from seqray.learning.session import LearningLimits, check_limits, max_states_of, opened_session
 from seqray.learning.tree_learner import TreeLearner
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, Stopped
@@ -94,6 +94,7 @@ def learn_pdfa(
     >>> learned.automaton.next_symbol(["a"])
     array([[0.5, 0.3, 0.2]])
     """
+    check_limits("learn_pdfa", limits)
     box = readable(box)
     equality = RowEquality(tolerance, partitions)
     if not 0 <= min_probability < 1:
@@ -127,9 +128,14 @@ def readable(box: object) -> BlackBox:
     """
     given = as_box(box)
     if not predicts(given):
+        advice = "a DFA of its decisions (seqray.learn_dfa; seqray learn --kind dfa)"
+        if isinstance(box, Classifier):
+            advice = (
+                "a Moore machine of its classes (seqray.learn_dfa; seqray learn without --kind)"
+            )
         raise ArgumentError(
-            f"box: {name_of(given)} does not predict next symbols, which a PDFA needs: learn a DFA "
-            "of its decisions (learn_dfa, --kind dfa)"
+            f"box: {name_of(given)} does not predict next symbols, which a PDFA needs: learn "
+            + advice
         )
     automaton = direct_oracle(as_box(box)).automaton
     if automaton is not None and not automaton.is_nonnegative:

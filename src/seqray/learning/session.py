@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict, Unpack
 
@@ -39,6 +39,19 @@ class LearningLimits(TypedDict, total=False):
 
 DEFAULT_MAX_STATES = 1000
 """The most states of a deterministic automaton, unless the caller says otherwise."""
+
+
+def check_limits(function: str, limits: Mapping[str, object]) -> None:
+    """Refuse keywords that are no limits, as a misspelt parameter.
+
+    >>> check_limits("learn_dfa", {"metod": "tree"})
+    Traceback (most recent call last):
+    ...
+    TypeError: learn_dfa() got an unexpected keyword argument 'metod'
+    """
+    for name in limits:
+        if name not in LearningLimits.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def max_states_of(limits: LearningLimits) -> int:

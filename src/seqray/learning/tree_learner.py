@@ -89,6 +89,11 @@ class TreeLearner:
         """The number of states so far."""
         return len(self.tree.access)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no transition waits to be queried."""
+        return not self._todo
+
     # Transitions --------------------------------------------------------------------------------
 
     def close(self) -> None:
