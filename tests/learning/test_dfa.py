@@ -159,3 +159,51 @@ def test_trained_networks_come_back_as_the_minimal_dfa_of_their_language(name):
     learned = learn_dfa(box)
     assert separating_word(learned.automaton, dfa) is None
     assert learned.automaton.allclose(dfa)
+
+
+class Rare:
+    """A classifier with a threshold that counts the words it gets: one word is a little likely."""
+
+    alphabet = Alphabet("ab")
+    classes = ("no", "yes")
+    fingerprint = "rare"
+    deterministic = True
+
+    def __init__(self, threshold):
+        self.threshold, self.n_words = threshold, 0
+
+    def scores(self, words):
+        self.n_words += len(words)
+        second = np.array([0.3 if word == ("a", "a") else 0.1 for word in words])
+        return np.stack([1 - second, second], axis=1)
+
+
+def test_cached_answers_serve_classifiers_with_any_threshold(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    assert learn_dfa(Rare(0.5), method="tree", store=store).automaton.decide(["aa"]) == ["no"]
+    learned = learn_dfa(Rare(0.2), method="tree", store=store)
+    assert learned.automaton.decide(["aa", "b"]) == ["yes", "no"]
+
+
+def test_answers_cached_by_an_extraction_are_not_queried_again(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    plain, cached = Rare(0.2), Rare(0.2)
+    seqray.extract(Rare(None), store=store, seed=0)
+    learned = learn_dfa(plain, method="tree", n_words=200)
+    again = learn_dfa(cached, method="tree", n_words=200, store=store)
+    assert again.automaton.allclose(learned.automaton)
+    assert cached.n_words < 0.8 * plain.n_words
+
+
+def test_a_guide_with_classes_leads_to_rare_words():
+    box = seqray.classifier(
+        lambda words: ["y" if len(word) == 23 else "x" for word in words], "a", ["x", "y", "z"]
+    )
+    table, outputs = np.minimum(np.arange(25) + 1, 24)[:, None], np.eye(25, dtype=int)[23]
+    guide = seqray.DeterministicAutomaton("a", table, outputs, "xyz")
+    assert learn_dfa(box, method="tree", n_words=2).automaton.decide(["a" * 23]) == ["x"]
+    for one in (guide, guide.to_classifier()):
+        learned = learn_dfa(box, method="tree", n_words=2, guide=one)
+        assert learned.automaton.decide(["a" * 22, "a" * 23]) == ["x", "y"]
+    with pytest.raises(ArgumentError, match="guide: expected an automaton with the classes x, y"):
+        learn_dfa(box, method="tree", guide=seqray.DeterministicAutomaton("a", table, outputs))

@@ -150,6 +150,6 @@ def _decided(
         if words is None
         else wa.alphabet.words(words)
     )
-    expected = decisions_of(plain, threshold).of(plain.weights(chosen))
+    expected = decisions_of(plain, threshold).by(plain, chosen)
     agreement = float((learned.automaton.weights(chosen) == expected).mean())
     return Determinised(learned, wa.n_states, None, agreement, len(chosen))

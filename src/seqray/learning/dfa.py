@@ -72,7 +72,8 @@ def learn_dfa(
         batches and needs no other package.
     guide
         A weighted automaton that is near to the box, such as one that was extracted from it. Words
-        on which it disagrees with the deterministic automaton are queried first.
+        on which it disagrees with the deterministic automaton are queried first. That of a
+        classifier has the same classes.
     words
         Words of your own to search for counterexamples, such as data.
     n_words
@@ -110,6 +111,8 @@ def learn_dfa(
     wa = None if guide is None else as_automaton(guide, "guide", purpose=Purpose.COPYING)
     if wa is not None and wa.alphabet != alphabet:
         raise ArgumentError(f"guide: expected an automaton over {alphabet}, got {wa.alphabet}")
+    if wa is not None:
+        decisions.check_guide(wa)
     with opened_session(decisions.box, **limits) as oracle:
         known = KnownRows(
             alphabet,
@@ -121,7 +124,7 @@ def learn_dfa(
             known,
             alphabet.words(words),
             wa,
-            lambda guide, some: decisions.of(guide.weights(some)),
+            decisions.by,
             whole_number("n_words", n_words, 1),
             allowed_length(oracle, limits.get("max_length"), MAX_RANDOM_LENGTH),
         )
@@ -143,7 +146,7 @@ def _named(method: str) -> LearningMethod:
 
 def _one_hot(oracle: Oracle, decisions: Decisions, words: Words) -> FloatArray:
     """Return a row for each word: 1 for what the box decides, 0 for the other decisions."""
-    numbers = decisions.of(oracle.weights(words))
+    numbers = decisions.by(oracle.classifier or oracle, words)
     return np.asarray(np.eye(len(decisions.names))[numbers])
 
 
