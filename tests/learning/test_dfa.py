@@ -123,6 +123,53 @@ def test_a_box_with_short_words_is_not_queried_about_longer_ones():
     assert learn_dfa(box, method="tree").automaton.n_states == 2
 
 
+LIMITED = {
+    "a's modulo 7": (8, lambda word: word.count("a") % 7 == 3),
+    "a's modulo 5": (5, lambda word: word.count("a") % 5 == 4),
+    "a pattern and a count": (6, lambda word: ("aab" in word) != (word.count("b") % 3 == 1)),
+    "the empty word alone": (0, lambda word: True),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_tree_learns_all_that_a_box_with_short_words_decides(name):
+    max_length, accepts = LIMITED[name]
+    box = seqray.black_box(lambda some: [accepts(w) for w in some], "ab", max_length=max_length)
+    learned = learn_dfa(box, method="tree")
+    assert learned.end is LearningEnd.COMPLETE
+    words = all_words("ab", max_length)
+    assert learned.automaton.weights(words).tolist() == [float(accepts(word)) for word in words]
+
+
+@pytest.mark.parametrize("method", ["kv", "lstar"])
+@pytest.mark.parametrize("name", LIMITED)
+def test_learners_of_aalpy_end_where_a_box_reads_no_longer_words(name, method):
+    max_length, accepts = LIMITED[name]
+    box = seqray.black_box(lambda some: [accepts(w) for w in some], "ab", max_length=max_length)
+    learned = learn_dfa(box, method=method)
+    assert learned.automaton.n_states >= 1
+    assert learned.end is LearningEnd.MAX_LENGTH or learned.largest_distance == 0
+
+
+def test_what_short_words_cannot_explain_is_reported():
+    rng = np.random.default_rng(0)
+    answers = {word: float(rng.integers(2)) for word in all_words("ab", 8)}
+    box = seqray.black_box(lambda words: [answers[word] for word in words], "ab", max_length=8)
+    learned = learn_dfa(box, method="tree")
+    assert learned.end is LearningEnd.MAX_LENGTH
+    assert 0 < learned.largest_distance < 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answered_counterexamples_count_at_a_budget(method):
+    learned = learn_dfa(
+        decider(lambda word: word.count("a") % 7 == 3, "ab"), method=method, budget=100
+    )
+    assert learned.end is LearningEnd.BUDGET
+    assert learned.automaton.n_states > 3
+    assert learned.largest_distance < 0.15
+
+
 def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
     real = builtins.__import__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Unpack
 
 import numpy as np
@@ -119,6 +119,7 @@ def learn_dfa(
             lambda some: _one_hot(oracle, decisions, some),
             None,
             lambda: oracle.meter.left,
+            oracle.max_length,
         )
         search = DecisionSearch(
             known,
@@ -130,7 +131,7 @@ def learn_dfa(
         )
         run = DecisionRun(oracle, decisions, search, random_generator(limits.get("seed", 0)))
         if chosen is LearningMethod.TREE:
-            learner = TreeLearner(known, RowEquality(0.5), max_states_of(limits), oracle.max_length)
+            learner = TreeLearner(known, RowEquality(0.5), max_states_of(limits))
             return run.learned(lambda: run.grow(learner))
         aalpy = AalpyRun(known, decisions.names, run.find, max_states_of(limits), equivalence)
         return run.learned(lambda: run.follow(aalpy, ALGORITHMS[chosen]))
@@ -176,25 +177,32 @@ class DecisionRun:
         self.automaton: DeterministicAutomaton | None = None
         self.n_searches, self.has_warned = 0, False
 
-    def find(self, automaton: DeterministicAutomaton) -> Codes | None:
+    def find(
+        self, automaton: DeterministicAutomaton, ignored: Collection[Codes] = ()
+    ) -> Codes | None:
         """Return a word on which box and automaton decide otherwise; None: none was found."""
         self.automaton = automaton
         self.has_warned = self.has_warned or warn_of_size(automaton.n_states, self.n_searches)
         self.n_searches += 1
         with self.oracle.meter.validating():
-            return self.search.counterexample(automaton, self.rng)
+            return self.search.counterexample(automaton, self.rng, ignored)
 
     def grow(self, learner: TreeLearner) -> LearningEnd:
         """Learn with seqray's own tree."""
         try:
             learner.close()
             learner.refine()
-            while not learner.tree.is_capped and self.find(self._hypothesis(learner)) is not None:
+            while not learner.tree.is_capped:
+                if self.find(self._hypothesis(learner), learner.unresolved) is None:
+                    break
                 learner.refine()
         finally:
             if learner.n_states:
                 self.automaton = self._hypothesis(learner)
-        return LearningEnd.MAX_STATES if learner.tree.is_capped else LearningEnd.COMPLETE
+        if learner.tree.is_capped:
+            return LearningEnd.MAX_STATES
+        is_exact = learner.largest_distance() == 0
+        return LearningEnd.COMPLETE if is_exact else LearningEnd.MAX_LENGTH
 
     def follow(self, aalpy: AalpyRun, algorithm: str) -> LearningEnd:
         """Learn with a learner of AALpy."""
@@ -202,7 +210,7 @@ class DecisionRun:
             aalpy.learn(algorithm)
         finally:
             self.automaton = aalpy.hypothesis or self.automaton
-        return LearningEnd.MAX_STATES if aalpy.is_capped else LearningEnd.COMPLETE
+        return aalpy.end
 
     def _hypothesis(self, learner: TreeLearner) -> DeterministicAutomaton:
         table, rows, _ = learner.hypothesis()
@@ -234,6 +242,6 @@ class DecisionRun:
     def _first_guess(self) -> DeterministicAutomaton:
         """Return the automaton of one state that decides as the first words do."""
         known, alphabet = self.search.known, self.oracle.alphabet
-        decision = int(known.query(known.words[:1])[0].argmax())
+        decision = int(known.query(known.words[:1] or [()])[0].argmax())
         table = np.zeros((1, len(alphabet)), np.int64)
         return DeterministicAutomaton(alphabet, table, [decision], self.decisions.names)
