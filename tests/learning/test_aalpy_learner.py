@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seqray import Alphabet
+from seqray import Alphabet, LearningEnd
 from seqray.learning.aalpy_learner import AalpyRun, PrefixOutputs
 from seqray.learning.known_rows import KnownRows
 
@@ -18,7 +18,7 @@ def run_of(period, n_outputs=2, **options):
         counted.append(len(words))
         return np.eye(n_outputs)[np.minimum(words.lengths % period, n_outputs - 1)]
 
-    known = KnownRows(Alphabet("ab"), query, None)
+    known = KnownRows(Alphabet("ab"), query, None, max_length=options.pop("max_length", None))
 
     def search(automaton):
         for n in range(2 * period):
@@ -53,8 +53,19 @@ def test_both_algorithms_learn_dfa_and_moore_machines(algorithm, n_outputs):
 def test_learning_ends_at_the_most_states():
     run, _ = run_of(20, max_states=5)
     run.learn("run_KV")
-    assert run.is_capped
+    assert run.end is LearningEnd.MAX_STATES
     assert run.hypothesis.n_states <= 5
+
+
+@pytest.mark.parametrize("algorithm", ["run_KV", "run_Lstar"])
+def test_a_word_that_is_too_long_ends_learning_with_the_last_hypothesis(algorithm):
+    run, _ = run_of(4, max_length=7)
+    run.learn(algorithm)
+    assert run.end is LearningEnd.COMPLETE
+    short, _ = run_of(20, max_length=12)
+    short.learn(algorithm)
+    assert short.end is LearningEnd.MAX_LENGTH
+    assert short.hypothesis is not None
 
 
 def test_another_oracle_searches_when_nothing_was_found():

@@ -3,7 +3,12 @@
 import numpy as np
 
 from seqray import Alphabet, DeterministicAutomaton, WeightedAutomaton
-from seqray.learning.decision_search import DecisionSearch, access_words, walks_along
+from seqray.learning.decision_search import (
+    FIRST_PIECE,
+    DecisionSearch,
+    access_words,
+    walks_along,
+)
 from seqray.learning.known_rows import KnownRows
 
 EVEN = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
@@ -68,6 +73,27 @@ def test_random_words_and_walks_find_what_is_frequent():
     search = search_of(even)
     assert search.counterexample(NEVER, np.random.default_rng(0)) is not None
     assert search.counterexample(EVEN, np.random.default_rng(0)) is None
+
+
+def test_a_counterexample_ends_the_search_before_more_is_queried():
+    queried = []
+
+    def even(words):
+        queried.append(len(words))
+        return np.eye(2)[[int(word.count("a") % 2 == 0) for word in words]]
+
+    search = search_of(even, n_words=1000)
+    assert search.counterexample(NEVER, np.random.default_rng(0)) is not None
+    assert queried == [FIRST_PIECE]
+    assert search.counterexample(EVEN, np.random.default_rng(0)) is None
+    assert queried[1:3] == [FIRST_PIECE, 2 * FIRST_PIECE]
+    assert sum(queried) > 300
+
+
+def test_ignored_words_are_no_counterexamples():
+    search = search_of(Needle("a"))
+    search.known.query([(0,)])
+    assert search.counterexample(NEVER, np.random.default_rng(0), {(0,)}) is None
 
 
 def test_no_word_is_longer_than_allowed():

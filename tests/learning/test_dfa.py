@@ -123,6 +123,53 @@ def test_a_box_with_short_words_is_not_queried_about_longer_ones():
     assert learn_dfa(box, method="tree").automaton.n_states == 2
 
 
+LIMITED = {
+    "a's modulo 7": (8, lambda word: word.count("a") % 7 == 3),
+    "a's modulo 5": (5, lambda word: word.count("a") % 5 == 4),
+    "a pattern and a count": (6, lambda word: ("aab" in word) != (word.count("b") % 3 == 1)),
+    "the empty word alone": (0, lambda word: True),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_tree_learns_all_that_a_box_with_short_words_decides(name):
+    max_length, accepts = LIMITED[name]
+    box = seqray.black_box(lambda some: [accepts(w) for w in some], "ab", max_length=max_length)
+    learned = learn_dfa(box, method="tree")
+    assert learned.end is LearningEnd.COMPLETE
+    words = all_words("ab", max_length)
+    assert learned.automaton.weights(words).tolist() == [float(accepts(word)) for word in words]
+
+
+@pytest.mark.parametrize("method", ["kv", "lstar"])
+@pytest.mark.parametrize("name", LIMITED)
+def test_learners_of_aalpy_end_where_a_box_reads_no_longer_words(name, method):
+    max_length, accepts = LIMITED[name]
+    box = seqray.black_box(lambda some: [accepts(w) for w in some], "ab", max_length=max_length)
+    learned = learn_dfa(box, method=method)
+    assert learned.automaton.n_states >= 1
+    assert learned.end is LearningEnd.MAX_LENGTH or learned.largest_distance == 0
+
+
+def test_what_short_words_cannot_explain_is_reported():
+    rng = np.random.default_rng(0)
+    answers = {word: float(rng.integers(2)) for word in all_words("ab", 8)}
+    box = seqray.black_box(lambda words: [answers[word] for word in words], "ab", max_length=8)
+    learned = learn_dfa(box, method="tree")
+    assert learned.end is LearningEnd.MAX_LENGTH
+    assert 0 < learned.largest_distance < 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answered_counterexamples_count_at_a_budget(method):
+    learned = learn_dfa(
+        decider(lambda word: word.count("a") % 7 == 3, "ab"), method=method, budget=100
+    )
+    assert learned.end is LearningEnd.BUDGET
+    assert learned.automaton.n_states > 3
+    assert learned.largest_distance < 0.15
+
+
 def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
     real = builtins.__import__
 
@@ -159,3 +206,51 @@ def test_trained_networks_come_back_as_the_minimal_dfa_of_their_language(name):
     learned = learn_dfa(box)
     assert separating_word(learned.automaton, dfa) is None
     assert learned.automaton.allclose(dfa)
+
+
+class Rare:
+    """A classifier with a threshold that counts the words it gets: one word is a little likely."""
+
+    alphabet = Alphabet("ab")
+    classes = ("no", "yes")
+    fingerprint = "rare"
+    deterministic = True
+
+    def __init__(self, threshold):
+        self.threshold, self.n_words = threshold, 0
+
+    def scores(self, words):
+        self.n_words += len(words)
+        second = np.array([0.3 if word == ("a", "a") else 0.1 for word in words])
+        return np.stack([1 - second, second], axis=1)
+
+
+def test_cached_answers_serve_classifiers_with_any_threshold(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    assert learn_dfa(Rare(0.5), method="tree", store=store).automaton.decide(["aa"]) == ["no"]
+    learned = learn_dfa(Rare(0.2), method="tree", store=store)
+    assert learned.automaton.decide(["aa", "b"]) == ["yes", "no"]
+
+
+def test_answers_cached_by_an_extraction_are_not_queried_again(tmp_path):
+    store = tmp_path / "answers.sqlite"
+    plain, cached = Rare(0.2), Rare(0.2)
+    seqray.extract(Rare(None), store=store, seed=0)
+    learned = learn_dfa(plain, method="tree", n_words=200)
+    again = learn_dfa(cached, method="tree", n_words=200, store=store)
+    assert again.automaton.allclose(learned.automaton)
+    assert cached.n_words < 0.8 * plain.n_words
+
+
+def test_a_guide_with_classes_leads_to_rare_words():
+    box = seqray.classifier(
+        lambda words: ["y" if len(word) == 23 else "x" for word in words], "a", ["x", "y", "z"]
+    )
+    table, outputs = np.minimum(np.arange(25) + 1, 24)[:, None], np.eye(25, dtype=int)[23]
+    guide = seqray.DeterministicAutomaton("a", table, outputs, "xyz")
+    assert learn_dfa(box, method="tree", n_words=2).automaton.decide(["a" * 23]) == ["x"]
+    for one in (guide, guide.to_classifier()):
+        learned = learn_dfa(box, method="tree", n_words=2, guide=one)
+        assert learned.automaton.decide(["a" * 22, "a" * 23]) == ["x", "y"]
+    with pytest.raises(ArgumentError, match="guide: expected an automaton with the classes x, y"):
+        learn_dfa(box, method="tree", guide=seqray.DeterministicAutomaton("a", table, outputs))

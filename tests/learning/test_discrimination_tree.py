@@ -7,10 +7,13 @@ from seqray.learning.discrimination_tree import DiscriminationTree
 from seqray.learning.known_rows import KnownRows, RowEquality
 
 
-def tree_of(period, max_states=10):
+def tree_of(period, max_states=10, max_length=None):
     """Return a tree for the words whose length is a multiple of a period."""
     rows = KnownRows(
-        Alphabet("a"), lambda words: np.eye(2)[(words.lengths % period == 0).astype(int)], None
+        Alphabet("a"),
+        lambda words: np.eye(2)[(words.lengths % period == 0).astype(int)],
+        None,
+        max_length=max_length,
     )
     return DiscriminationTree(rows, RowEquality(0.5), max_states)
 
@@ -53,3 +56,12 @@ def test_at_the_most_states_nothing_is_split():
     tree.sift(words(0, 1))
     assert tree.split(1, (0, 0), (0,)) is None
     assert tree.is_capped
+
+
+def test_a_word_that_is_too_long_with_the_suffix_goes_to_a_known_state():
+    tree = tree_of(3, max_length=5)
+    tree.sift(words(0, 1))
+    assert tree.split(1, (0,) * 5, (0,)) is None
+    assert tree.split(1, (0, 0), (0,)) is not None
+    assert tree.sift(words(2, 4, 5)).tolist() == [2, 1, 1]
+    assert len(tree.access) == 3

@@ -5,7 +5,14 @@ import pytest
 
 from seqray import Alphabet, ArgumentError, Stopped, StopReason
 from seqray.learning import known_rows
-from seqray.learning.known_rows import IMPOSSIBLE, KnownRows, RowEquality, codes_of, words_of
+from seqray.learning.known_rows import (
+    IMPOSSIBLE,
+    UNKNOWN,
+    KnownRows,
+    RowEquality,
+    codes_of,
+    words_of,
+)
 
 AB = Alphabet("ab")
 
@@ -72,6 +79,27 @@ def test_what_cannot_follow_is_not_queried():
     assert after[1].tolist() == [0.5, 0, 0.5]
     assert (1, 0) not in box.queried
     assert (rows.after([()], (1, 0)) == IMPOSSIBLE).all()
+
+
+def test_what_is_longer_than_may_be_queried_is_unknown():
+    box = Box()
+    rows = KnownRows(AB, box, None, max_length=2)
+    rows.query([()])
+    after = rows.after([(), (0,), (0, 0)], (1,))
+    assert after[:2].tolist() == [[0.5, 0, 0.5], [0.25, 0.25, 0.5]]
+    assert np.isnan(after[2]).all()
+    assert np.isnan(rows.after([(0, 0)], (1,))).all()
+    assert max(map(len, box.queried)) == 2
+    assert [rows.may_query(n) for n in (2, 3)] == [True, False]
+
+
+@pytest.mark.parametrize("equality", [RowEquality(0.1), RowEquality(partitions=10)])
+def test_unknown_rows_are_equal_to_any(equality):
+    rows = np.array([[UNKNOWN, UNKNOWN], [0.9, 0.1]])
+    others = np.array([[0.0, 1.0], [0.9, 0.1]])
+    assert equality.same(rows, others).tolist() == [True, True]
+    assert equality.same(rows, others[::-1]).tolist() == [True, False]
+    assert equality.match(rows, others).tolist() == [0, 1]
 
 
 def test_rows_that_say_nothing_of_next_symbols_make_every_symbol_possible():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seqray
-from deterministic_cases import random_pdfa, same_predictions
+from deterministic_cases import all_words, random_pdfa, same_predictions
 from seqray import ArgumentError, LearningEnd, WeightedAutomaton, learn_pdfa
 from seqray.automata.deterministic import is_deterministic
 from seqray.learning.pdfa import readable
@@ -125,6 +125,25 @@ def test_the_longest_word_of_a_box_is_kept():
 
     learned = learn_pdfa(seqray.language_model(short, "a", max_length=5), tolerance=0.001)
     assert learned.automaton.n_states == 5
+
+
+def test_given_words_are_read_as_far_as_the_box_reads():
+    def short(prefixes):
+        assert max(map(len, prefixes)) <= 8
+        return [
+            [0.5, 0.3, 0.2] if p.count("a") % 5 == 4 and p.endswith("ab") else [0.2, 0.2, 0.6]
+            for p in prefixes
+        ]
+
+    box = seqray.language_model(short, "ab", max_length=8)
+    words = ["a" * 12, "aaaabab"]
+    learned = learn_pdfa(box, words=words)
+    prefixes = all_words("ab", 8)
+    assert learned.end is LearningEnd.COMPLETE
+    assert learned.largest_distance == 0
+    assert np.allclose(learned.automaton.next_symbol(["aaaab"]), [0.5, 0.3, 0.2])
+    share = np.isclose(learned.automaton.next_symbol(prefixes), box.next_symbol(prefixes)).mean()
+    assert share > 0.95
 
 
 def test_access_words_lead_to_their_states():

@@ -34,8 +34,8 @@ def test_walks_go_along_every_transition_and_no_further_than_possible(monkeypatc
 
 def test_walks_are_no_longer_than_the_box_reads():
     machine = random_pdfa(5, 2, 0)
-    rows = KnownRows(machine.alphabet, machine.next_symbol)
-    learner = TreeLearner(rows, RowEquality(0.001), max_length=4)
+    rows = KnownRows(machine.alphabet, machine.next_symbol, max_length=4)
+    learner = TreeLearner(rows, RowEquality(0.001))
     learner.close()
     assert max(map(len, Walks(learner).draw(np.random.default_rng(0)))) <= 4
 

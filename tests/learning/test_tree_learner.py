@@ -75,7 +75,7 @@ def test_no_word_is_longer_than_the_box_reads():
         assert words.lengths.max() <= 2
         return np.eye(9)[words.lengths]
 
-    learner = TreeLearner(KnownRows(Alphabet("a"), query, None), RowEquality(0.5), max_length=2)
+    learner = TreeLearner(KnownRows(Alphabet("a"), query, None, max_length=2), RowEquality(0.5))
     learner.refine()
     assert learner.hypothesis().next_state.ravel().tolist() == [1, 2, 2]
 

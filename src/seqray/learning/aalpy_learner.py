@@ -8,9 +8,14 @@ from typing import Any, TypeAlias, overload
 from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton
 from seqray.formats.aalpy_models import from_aalpy, load_aalpy
 from seqray.learning.known_rows import Codes, KnownRows
+from seqray.learning.result import LearningEnd
 
 EquivalenceOracle: TypeAlias = Callable[[list[int], Any], Any]
 """Makes an equivalence oracle of AALpy from the alphabet, as codes, and the system."""
+
+
+class WordTooLong(Exception):  # noqa: N818 - no error: it ends a learner
+    """A learner asks for a word that is longer than the box reads."""
 
 
 class PrefixOutputs(Sequence[Any]):
@@ -56,8 +61,8 @@ class AalpyRun:
     ----------
     hypothesis
         The last hypothesis; None before the first.
-    is_capped
-        Whether learning ended because there were so many states.
+    end
+        Why learning ended.
     """
 
     def __init__(
@@ -71,20 +76,28 @@ class AalpyRun:
         self.known, self.names, self.search = known, names, search
         self.max_states, self.equivalence = max_states, equivalence
         self.hypothesis: DeterministicAutomaton | None = None
-        self.is_capped = False
+        self.end = LearningEnd.COMPLETE
 
     def learn(self, algorithm: str) -> None:
-        """Run ``run_KV`` or ``run_Lstar``; `hypothesis` is what it learnt."""
+        """Run ``run_KV`` or ``run_Lstar``; `hypothesis` is what it learnt.
+
+        Its learners need every answer: the first word that is longer than the box reads ends them.
+        """
         learners = load_aalpy("aalpy.learning_algs")
         system = self._system()
         symbols = list(range(len(self.known.alphabet)))
         kind = "dfa" if self.names == DECISIONS else "moore"
         options = {"cache_and_non_det_check": False, "print_level": 0}
         run = getattr(learners, algorithm)
-        run(symbols, system, self._oracle(symbols, system), automaton_type=kind, **options)
+        try:
+            run(symbols, system, self._oracle(symbols, system), automaton_type=kind, **options)
+        except WordTooLong:
+            self.end = LearningEnd.MAX_LENGTH
 
     def decide(self, word: Codes) -> Any:
         """Return the decision of the box about a word, as AALpy's automata have it."""
+        if not self.known.may_query(len(word)):
+            raise WordTooLong
         decision = int(self.known.query([word])[0].argmax())
         return bool(decision) if self.names == DECISIONS else decision
 
@@ -132,6 +145,6 @@ class AalpyRun:
         if self.hypothesis is None or latest.n_states <= self.max_states:
             self.hypothesis = latest
         if latest.n_states >= self.max_states:
-            self.is_capped = True
+            self.end = LearningEnd.MAX_STATES
             return None
         return self.search(latest)

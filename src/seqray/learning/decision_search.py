@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,9 @@ from seqray.util.arrays import IntArray
 
 MEAN_SUFFIX_LENGTH = 4
 """Symbols after a transition of the automaton, on average."""
+
+FIRST_PIECE = 32
+"""Words that are queried first, before they are compared; then twice as many, and so on."""
 
 GUIDED_FACTOR = 10
 """For each word that may be queried, so many are tried on the guide, which costs no query."""
@@ -51,19 +54,38 @@ class DecisionSearch:
     max_length: int
 
     def counterexample(
-        self, automaton: DeterministicAutomaton, rng: np.random.Generator
+        self,
+        automaton: DeterministicAutomaton,
+        rng: np.random.Generator,
+        ignored: Collection[Codes] = (),
     ) -> Codes | None:
-        """Return a short word on which box and automaton decide otherwise; None: none was found."""
+        """Return a short word on which box and automaton decide otherwise; None: none was found.
+
+        Words that are ignored do not count.
+        """
         for words in self._batches(automaton, rng):
             short = [word for word in words if len(word) <= self.max_length]
-            if not short:
-                continue
-            decided = self.known.query(short).argmax(axis=1)
-            batch = words_of(automaton.alphabet, short)
-            wrong = np.flatnonzero(decided != automaton.outputs[automaton.states(batch)])
-            if len(wrong):
-                return min((short[i] for i in wrong.tolist()), key=len)
+            for some in self._pieces([word for word in short if word not in ignored]):
+                decided = self.known.query(some).argmax(axis=1)
+                batch = words_of(automaton.alphabet, some)
+                wrong = np.flatnonzero(decided != automaton.outputs[automaton.states(batch)])
+                if len(wrong):
+                    return min((some[i] for i in wrong.tolist()), key=len)
         return None
+
+    def _pieces(self, words: list[Codes]) -> Iterator[list[Codes]]:
+        """Yield words in growing pieces, those that are known at once.
+
+        A counterexample in one piece saves the queries of the next; a limit loses one piece.
+        """
+        known = [word for word in words if word in self.known]
+        if known:
+            yield known
+        unknown = [word for word in dict.fromkeys(words) if word not in self.known]
+        begin, size = 0, FIRST_PIECE
+        while begin < len(unknown):
+            yield unknown[begin : begin + size]
+            begin, size = begin + size, 2 * size
 
     def _batches(
         self, automaton: DeterministicAutomaton, rng: np.random.Generator

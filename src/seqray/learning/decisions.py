@@ -8,52 +8,12 @@ import numpy as np
 
 from seqray.automata.decisions import decide
 from seqray.automata.deterministic import DECISIONS
-from seqray.automata.words import Alphabet, Words
+from seqray.automata.words import Words
 from seqray.blackbox.arguments import as_box
-from seqray.blackbox.protocol import (
-    BlackBox,
-    Classifier,
-    checked_answers,
-    max_length_of,
-    name_of,
-    threshold_of,
-)
+from seqray.blackbox.classifier_box import queried_classifier
+from seqray.blackbox.protocol import BlackBox, Classifier, threshold_of
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-
-
-@dataclass(frozen=True, eq=False)
-class ClassNumbers:
-    """A classifier as a box of numbers: the number of the class that each word gets."""
-
-    classifier: Classifier
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The symbols of the words."""
-        return self.classifier.alphabet
-
-    @property
-    def who(self) -> str:
-        """Who answers."""
-        return name_of(self.classifier)
-
-    @property
-    def fingerprint(self) -> str | None:
-        """What the answers are cached under."""
-        name: str | None = getattr(self.classifier, "fingerprint", None)
-        return None if name is None else f"{name} classes"
-
-    @property
-    def max_length(self) -> int | None:
-        """The length of the longest word that the classifier can read."""
-        return max_length_of(self.classifier)
-
-    def weights(self, words: Words) -> FloatArray:
-        """Return the number of each word's class."""
-        shape = len(words), len(self.classifier.classes)
-        scores = checked_answers(self.classifier.scores(words), words, shape, self.who)
-        return decide(scores, threshold_of(self.classifier)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +27,34 @@ class Decisions:
     names
         The names of the decisions.
     threshold
-        The box says yes to words that weigh at least this; None: its answers are numbers of
-        decisions.
+        The box says yes to words that weigh at least this; None: it is a classifier.
     """
 
     box: BlackBox
     names: tuple[str, ...]
     threshold: float | None
 
-    def of(self, weights: FloatArray) -> IntArray:
-        """Return the decisions that the answers of the box mean, as numbers."""
-        if self.threshold is None:
-            return weights.astype(np.int64)
-        return (weights >= self.threshold).astype(np.int64)
+    def by(self, source: BlackBox | Classifier, words: Words) -> IntArray:
+        """Return what the box decides, or an oracle or automaton in its place, as numbers."""
+        if isinstance(source, Classifier):
+            return decide(source.scores(words), threshold_of(source))
+        return self.of_weights(source.weights(words))
+
+    def of_weights(self, weights: FloatArray) -> IntArray:
+        """Return the decisions of a box of numbers by the weights of words."""
+        assert self.threshold is not None
+        return np.asarray(weights >= self.threshold, np.int64)
+
+    def check_guide(self, guide: BlackBox) -> None:
+        """Refuse an automaton in place of the box that has other decisions."""
+        classes = tuple(guide.classes) if isinstance(guide, Classifier) else None
+        is_right = self.threshold is not None if classes is None else classes == self.names
+        if not is_right:
+            got = f"one with the classes {', '.join(classes)}" if classes else "one without classes"
+            raise ArgumentError(
+                f"guide: expected an automaton with the classes {', '.join(self.names)}, "
+                f"got {got}: extract one from this box"
+            )
 
 
 def decisions_of(box: object, threshold: float = 0.5) -> Decisions:
@@ -90,11 +65,12 @@ def decisions_of(box: object, threshold: float = 0.5) -> Decisions:
     >>> import seqray
     >>> box = seqray.black_box(lambda words: [len(word) / 4 for word in words], "ab")
     >>> decisions = decisions_of(box)
-    >>> decisions.names, decisions.of(box.weights(["a", "ab", "aba"]))
+    >>> decisions.names, decisions.by(box, box.alphabet.words(["a", "ab", "aba"]))
     (('no', 'yes'), array([0, 1, 1]))
     """
-    if isinstance(box, Classifier):
-        return Decisions(ClassNumbers(box), tuple(box.classes), None)
+    given = as_box(box)
+    if isinstance(given, Classifier):
+        return Decisions(queried_classifier(given), tuple(given.classes), None)
     if not np.isfinite(threshold):
         raise ArgumentError(f"threshold: expected a finite number, got {threshold}")
-    return Decisions(as_box(box), DECISIONS, float(threshold))
+    return Decisions(given, DECISIONS, float(threshold))

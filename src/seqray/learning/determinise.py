@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import DeterministicAutomaton
@@ -11,14 +14,17 @@ from seqray.automata.purpose import Purpose
 from seqray.automata.sampling import uniform_words
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Word, Words
+from seqray.blackbox.protocol import Classifier
 from seqray.fidelity.compare import compare
 from seqray.fidelity.reference import drawn_words
 from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
+from seqray.learning.decision_search import access_words
 from seqray.learning.decisions import decisions_of
 from seqray.learning.dfa import MAX_RANDOM_LENGTH, LearningMethod, learn_dfa
+from seqray.learning.known_rows import words_of
 from seqray.learning.pdfa import learn_pdfa, readable
-from seqray.learning.result import Learned
+from seqray.learning.result import Learned, LearningEnd
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, significant
 from seqray.util.random import Seed, random_generator
@@ -95,18 +101,20 @@ def determinise(
     Parameters
     ----------
     automaton
-        An automaton, or what one is in. Without a threshold it has to be (nearly) a distribution;
-        the result is a PDFA.
+        An automaton, or what one is in. Without a threshold it has to be (nearly) a distribution,
+        and the result is a PDFA; or it has classes, and the result is a DFA or Moore machine that
+        decides as it does.
     tolerance
         Prefixes are merged if no probability of a next symbol differs by more than this, now or
         later.
     threshold
-        Words that weigh at least this are accepted, all others rejected: the result is a DFA.
+        Words that weigh at least this are accepted, all others rejected: the result is a DFA. An
+        automaton with classes has none.
     max_states
         The most states; further prefixes go to the states whose predictions are nearest.
     words
         The words on which the loss is measured; by default words drawn from the automaton, or
-        random ones with a threshold.
+        random ones where it decides.
     seed
         Random seed, a number or a generator.
 
@@ -119,7 +127,10 @@ def determinise(
     >>> determinise(wa, threshold=0.1).automaton.decide(["", "a", "aa", "aaa"])
     ['yes', 'yes', 'no', 'no']
     """
-    wa, rng = as_automaton(automaton, purpose=Purpose.READING), random_generator(seed)
+    wa, rng = as_automaton(automaton), random_generator(seed)
+    if isinstance(wa, Classifier):
+        _check_no_threshold(wa, threshold)
+        return _decided(wa, None, max_states, words, rng)
     if threshold is not None:
         return _decided(wa, threshold, max_states, words, rng)
     if not wa.is_distribution:
@@ -134,22 +145,49 @@ def determinise(
     return Determinised(learned, wa.n_states, fidelity, None, len(chosen))
 
 
+def _check_no_threshold(wa: Classifier, threshold: float | None) -> None:
+    """Refuse a threshold for an automaton that decides; any from 0 to 1 leaves a DFA as it is."""
+    is_dfa = isinstance(wa, DeterministicAutomaton) and wa.is_dfa
+    if threshold is None or (is_dfa and 0 < threshold <= 1):
+        return
+    raise ArgumentError(
+        f"threshold: expected none for an automaton with the classes {', '.join(wa.classes)}, got "
+        f"{threshold}: leave it out, and the result decides as the automaton does"
+    )
+
+
 def _decided(
     wa: WeightedAutomaton,
-    threshold: float,
+    threshold: float | None,
     max_states: int,
     words: Words | Iterable[Word] | None,
-    seed: Seed,
+    rng: np.random.Generator,
 ) -> Determinised:
-    plain = wa.to_weighted() if isinstance(wa, DeterministicAutomaton) else wa
-    learned = learn_dfa(
-        plain, threshold=threshold, method=LearningMethod.TREE, max_states=max_states, seed=seed
-    )
+    smallest = wa.minimised() if isinstance(wa, DeterministicAutomaton) else None
+    if smallest is not None and smallest.n_states <= max_states:
+        learned = _nothing_queried(smallest)
+    else:
+        learn = partial(learn_dfa, wa, method=LearningMethod.TREE, max_states=max_states, seed=rng)
+        learned = learn() if threshold is None else learn(threshold=threshold)
     chosen = (
-        uniform_words(wa.alphabet, N_WORDS, seed=seed, max_length=MAX_RANDOM_LENGTH)
+        uniform_words(wa.alphabet, N_WORDS, seed=rng, max_length=MAX_RANDOM_LENGTH)
         if words is None
         else wa.alphabet.words(words)
     )
-    expected = decisions_of(plain, threshold).of(plain.weights(chosen))
-    agreement = float((learned.automaton.weights(chosen) == expected).mean())
+    decisions = decisions_of(wa) if threshold is None else decisions_of(wa, threshold)
+    expected = decisions.by(wa, chosen)
+    agreement = float((decisions.by(learned.automaton, chosen) == expected).mean())
     return Determinised(learned, wa.n_states, None, agreement, len(chosen))
+
+
+def _nothing_queried(automaton: DeterministicAutomaton) -> Learned[DeterministicAutomaton]:
+    """Return an automaton that is known already as what was learnt."""
+    return Learned(
+        automaton=automaton,
+        end=LearningEnd.COMPLETE,
+        n_queries=0,
+        n_search_queries=0,
+        n_searches=0,
+        access_words=words_of(automaton.alphabet, access_words(automaton)),
+        largest_distance=0.0,
+    )

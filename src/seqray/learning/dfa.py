@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Unpack
 
 import numpy as np
@@ -23,7 +23,7 @@ from seqray.learning.known_rows import Codes, KnownRows, RowEquality, words_of
 from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
 from seqray.learning.session import LearningLimits, check_limits, max_states_of, opened_session
 from seqray.learning.tree_learner import TreeLearner
-from seqray.util.arrays import FloatArray, whole_number
+from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError, Stopped
 from seqray.util.random import random_generator
 
@@ -72,7 +72,8 @@ def learn_dfa(
         batches and needs no other package.
     guide
         A weighted automaton that is near to the box, such as one that was extracted from it. Words
-        on which it disagrees with the deterministic automaton are queried first.
+        on which it disagrees with the deterministic automaton are queried first. That of a
+        classifier has the same classes.
     words
         Words of your own to search for counterexamples, such as data.
     n_words
@@ -111,20 +112,24 @@ def learn_dfa(
     wa = None if guide is None else as_automaton(guide, "guide", purpose=Purpose.COPYING)
     if wa is not None and wa.alphabet != alphabet:
         raise ArgumentError(f"guide: expected an automaton over {alphabet}, got {wa.alphabet}")
+    if wa is not None:
+        decisions.check_guide(wa)
     with opened_session(decisions.box, **limits) as oracle:
         rows = DecisionRows(oracle, decisions)
-        known = KnownRows(alphabet, rows, None, lambda: oracle.meter.left)
+        known = KnownRows(
+            alphabet, rows, None, lambda: oracle.meter.left, max_length=oracle.max_length
+        )
         search = DecisionSearch(
             known,
             alphabet.words(words),
             wa,
-            lambda guide, some: decisions.of(guide.weights(some)),
+            decisions.by,
             whole_number("n_words", n_words, 1),
             allowed_length(oracle, limits.get("max_length"), MAX_RANDOM_LENGTH),
         )
         run = DecisionRun(oracle, decisions, search, random_generator(limits.get("seed", 0)))
         if chosen is LearningMethod.TREE:
-            learner = TreeLearner(known, RowEquality(0.5), max_states_of(limits), oracle.max_length)
+            learner = TreeLearner(known, RowEquality(0.5), max_states_of(limits))
             learned = run.learned(lambda: run.grow(learner))
         else:
             aalpy = AalpyRun(known, decisions.names, run.find, max_states_of(limits), equivalence)
@@ -154,20 +159,27 @@ class DecisionRows:
 
     def __init__(self, oracle: Oracle, decisions: Decisions) -> None:
         self.oracle, self.decisions = oracle, decisions
-        self.lowest, self.highest = np.inf, -np.inf
+        self.lowest, self.highest = np.inf, -np.inf  # of weights
+        self.numbers: set[int] = set()  # of decisions
 
     def __call__(self, words: Words) -> FloatArray:
         """Return a row for each word: 1 for what the box decides, 0 for the other decisions."""
+        numbers = self._decided(words)
+        self.numbers.update(numbers.tolist())
+        return np.asarray(np.eye(len(self.decisions.names))[numbers])
+
+    def _decided(self, words: Words) -> IntArray:
+        if (classifier := self.oracle.classifier) is not None:
+            return self.decisions.by(classifier, words)
         weights = self.oracle.weights(words)
         self.lowest = min(self.lowest, float(weights.min(initial=np.inf)))
         self.highest = max(self.highest, float(weights.max(initial=-np.inf)))
-        return np.asarray(np.eye(len(self.decisions.names))[self.decisions.of(weights)])
+        return self.decisions.of_weights(weights)
 
     def warn_if_alike(self) -> None:
         """Warn if all answers so far mean the same decision."""
-        ends = self.decisions.of(np.array([self.lowest, self.highest])).tolist()
-        if ends[0] == ends[1]:
-            name, threshold = self.decisions.names[ends[0]], self.decisions.threshold
+        if len(self.numbers) == 1:
+            name, threshold = self.decisions.names[min(self.numbers)], self.decisions.threshold
             warn_of_one_decision(name, threshold, (self.lowest, self.highest))
 
 
@@ -197,25 +209,32 @@ class DecisionRun:
         self.automaton: DeterministicAutomaton | None = None
         self.n_searches, self.has_warned = 0, False
 
-    def find(self, automaton: DeterministicAutomaton) -> Codes | None:
+    def find(
+        self, automaton: DeterministicAutomaton, ignored: Collection[Codes] = ()
+    ) -> Codes | None:
         """Return a word on which box and automaton decide otherwise; None: none was found."""
         self.automaton = automaton
         self.has_warned = self.has_warned or warn_of_size(automaton.n_states, self.n_searches)
         self.n_searches += 1
         with self.oracle.meter.validating():
-            return self.search.counterexample(automaton, self.rng)
+            return self.search.counterexample(automaton, self.rng, ignored)
 
     def grow(self, learner: TreeLearner) -> LearningEnd:
         """Learn with seqray's own tree."""
         try:
             learner.close()
             learner.refine()
-            while not learner.tree.is_capped and self.find(self._hypothesis(learner)) is not None:
+            while not learner.tree.is_capped:
+                if self.find(self._hypothesis(learner), learner.unresolved) is None:
+                    break
                 learner.refine()
         finally:
             if learner.n_states:
                 self.automaton = self._hypothesis(learner)
-        return LearningEnd.MAX_STATES if learner.tree.is_capped else LearningEnd.COMPLETE
+        if learner.tree.is_capped:
+            return LearningEnd.MAX_STATES
+        is_exact = learner.largest_distance() == 0
+        return LearningEnd.COMPLETE if is_exact else LearningEnd.MAX_LENGTH
 
     def follow(self, aalpy: AalpyRun, algorithm: str) -> LearningEnd:
         """Learn with a learner of AALpy."""
@@ -223,7 +242,7 @@ class DecisionRun:
             aalpy.learn(algorithm)
         finally:
             self.automaton = aalpy.hypothesis or self.automaton
-        return LearningEnd.MAX_STATES if aalpy.is_capped else LearningEnd.COMPLETE
+        return aalpy.end
 
     def _hypothesis(self, learner: TreeLearner) -> DeterministicAutomaton:
         table, rows, _ = learner.hypothesis()
@@ -255,6 +274,6 @@ class DecisionRun:
     def _first_guess(self) -> DeterministicAutomaton:
         """Return the automaton of one state that decides as the first words do."""
         known, alphabet = self.search.known, self.oracle.alphabet
-        decision = int(known.query(known.words[:1])[0].argmax())
+        decision = int(known.query(known.words[:1] or [()])[0].argmax())
         table = np.zeros((1, len(alphabet)), np.int64)
         return DeterministicAutomaton(alphabet, table, [decision], self.decisions.names)

@@ -28,6 +28,10 @@ IMPOSSIBLE = -1.0
 """Each number of the row of a word that has probability 0: no other row is near to it."""
 
 
+UNKNOWN = np.nan
+"""Each number of the row of a word that is longer than the box reads: any other row is equal."""
+
+
 MIN_POSSIBLE = 1e-6
 """A number above this is not equal to 0, whatever the tolerance: what is possible stays so."""
 
@@ -70,7 +74,8 @@ class RowEquality:
         Or: the numbers from 0 to 1 are cut into so many parts, and equal rows have all their
         numbers in the same parts. Then ``tolerance`` does not count.
 
-    Rows are never equal where a symbol is impossible after one and possible after the other.
+    Rows are never equal where a symbol is impossible after one and possible after the other. A
+    row of `UNKNOWN` numbers is equal to any row.
 
     Examples
     --------
@@ -95,9 +100,10 @@ class RowEquality:
     def same(self, rows: FloatArray, others: FloatArray) -> BoolArray:
         """Return whether rows count as equal, row by row."""
         if self.partitions is None:
-            is_near = self.distance(rows, others) <= self.tolerance
+            is_near = ~(self.distance(rows, others) > self.tolerance)
         else:
-            is_near = (self._parts(rows) == self._parts(others)).all(axis=-1)
+            is_unknown = np.isnan(rows) | np.isnan(others)
+            is_near = (is_unknown | (self._parts(rows) == self._parts(others))).all(axis=-1)
         return np.asarray(is_near & ~self._one_sided(rows, others))
 
     def match(self, rows: FloatArray, others: FloatArray) -> IntArray:
@@ -150,6 +156,8 @@ class KnownRows:
         nothing about the next symbol.
     allowed
         Returns how many words may still be queried: these are queried before the others fail.
+    max_length
+        The longest word that may be queried; None: any.
 
     Examples
     --------
@@ -170,9 +178,10 @@ class KnownRows:
         query: Callable[[Words], FloatArray],
         min_probability: float | None = 0.0,
         allowed: Callable[[], float] = lambda: math.inf,
+        max_length: int | None = None,
     ) -> None:
         self.alphabet, self._query, self._allowed = alphabet, query, allowed
-        self.min_probability = min_probability
+        self.min_probability, self.max_length = min_probability, max_length
         self._place: dict[Codes, int] = {}
         self._rows = np.empty((0, 0))
         self._batches = [words_of(alphabet, [])]
@@ -190,6 +199,10 @@ class KnownRows:
         """Return all words that were queried, in the same order, and their rows."""
         self._batches = [Words.concatenate(self._batches)]
         return self._batches[0], self._rows[: len(self)]
+
+    def may_query(self, length: int) -> bool:
+        """Whether words of a length may be queried."""
+        return self.max_length is None or length <= self.max_length
 
     def __contains__(self, word: Codes) -> bool:
         return word in self._place
@@ -232,7 +245,17 @@ class KnownRows:
         return np.asarray(rows[:, :n_symbols] <= 0)
 
     def after(self, words: Sequence[Codes], suffix: Codes) -> FloatArray:
-        """Return the rows of words followed by a suffix, `IMPOSSIBLE` where that cannot follow."""
+        """Return the rows of words followed by a suffix.
+
+        They are `UNKNOWN` where that is longer than may be queried, and `IMPOSSIBLE` where the
+        suffix cannot follow.
+        """
+        short = [i for i, word in enumerate(words) if self.may_query(len(word) + len(suffix))]
+        if len(short) < len(words):
+            rows = np.full((len(words), self._rows.shape[1]), UNKNOWN)
+            if short:
+                rows[short] = self.after([words[i] for i in short], suffix)
+            return rows
         if not self._has_zeros:
             return self.query([word + suffix for word in words])
         alive = np.arange(len(words))

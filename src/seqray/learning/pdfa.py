@@ -106,10 +106,15 @@ def learn_pdfa(
     with opened_session(box, **limits) as oracle:
         watch = GrowthWatch(tolerance)
         learner = TreeLearner(
-            KnownRows(box.alphabet, oracle.next_symbol, min_probability, lambda: oracle.meter.left),
+            KnownRows(
+                box.alphabet,
+                oracle.next_symbol,
+                min_probability,
+                lambda: oracle.meter.left,
+                oracle.max_length,
+            ),
             equality,
             max_states_of(limits),
-            oracle.max_length,
             lambda: watch.look(learner),
         )
         longest = allowed_length(oracle, limits.get("max_length"), MAX_DRAWN_LENGTH)
@@ -196,7 +201,8 @@ class PredictionRun:
     def _pieces(self, rng: np.random.Generator) -> Iterator[list[Codes]]:
         """Yield words in which counterexamples may be, a few first."""
         if self.n_searches == 1 and len(self.given):
-            yield prefixes_of(self.given)
+            may_query = self.learner.rows.may_query
+            yield [word for word in prefixes_of(self.given) if may_query(len(word))]
         n_drawn, n_more = 0, FIRST_DRAW
         while n_drawn < self.n_words:
             n_more = min(n_more, self.n_words - n_drawn)

@@ -17,6 +17,7 @@ class LearningEnd(enum.Enum):
 
     COMPLETE = "the last search found no word that splits another state"
     MAX_STATES = "there are as many states as there may be"
+    MAX_LENGTH = "to learn more takes words that are longer than the box reads"
     BUDGET = "the budget of queries is used up"
     TIME = "the time is over"
     INTERRUPTED = "it was interrupted"

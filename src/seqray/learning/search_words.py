@@ -68,7 +68,7 @@ class Walks:
         """Yield a word with one more symbol each time."""
         for _ in range(int(rng.geometric(1 / MEAN_WALK_LENGTH))):
             symbols = np.flatnonzero(hypothesis.possible[state])
-            if not len(symbols) or len(word) == self.learner.max_length:
+            if not len(symbols) or not self.learner.rows.may_query(len(word) + 1):
                 return
             code = int(rng.choice(symbols))
             word, state = (*word, code), int(hypothesis.next_state[state, code])

@@ -49,8 +49,6 @@ class TreeLearner:
         When two rows count as equal.
     max_states
         The most states.
-    max_length
-        The longest word that may be queried; None: any.
     watch
         Called after each batch of transitions.
 
@@ -74,10 +72,9 @@ class TreeLearner:
         rows: KnownRows,
         equality: RowEquality,
         max_states: int = 1000,
-        max_length: int | None = None,
         watch: Callable[[], None] = lambda: None,
     ) -> None:
-        self.rows, self.equality, self.max_length, self.watch = rows, equality, max_length, watch
+        self.rows, self.equality, self.watch = rows, equality, watch
         self.tree = DiscriminationTree(rows, equality, max_states)
         self.unresolved: set[Codes] = set()
         self._next: list[list[int]] = []
@@ -124,7 +121,7 @@ class TreeLearner:
         for state, (word, row) in enumerate(zip(new, possible, strict=True), first):
             self._next.append([-1] * len(row))
             self._into.append([])
-            if self.max_length is None or len(word) < self.max_length:
+            if self.rows.may_query(len(word) + 1):
                 self._todo += [
                     OpenTransition(state, code, (*word, code))
                     for code in np.flatnonzero(row).tolist()
@@ -226,8 +223,7 @@ class TreeLearner:
             path.append(self._next[path[-1]][code])
             if path[-1] < 0:
                 return None
-        longest = max(len(self.tree.access[q]) + len(word) - at for at, q in enumerate(path))
-        return path if self.max_length is None or longest <= self.max_length else None
+        return path
 
     def _breaks(self, word: Codes, access: list[Codes], expected: FloatArray) -> Iterator[int]:
         """Yield where the states along a word may be wrong: first by halving, then everywhere.
