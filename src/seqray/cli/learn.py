@@ -36,7 +36,7 @@ from seqray.learning.session import DEFAULT_MAX_STATES, LearningLimits
 from seqray.util.errors import SeqrayError
 from seqray.util.formatting import counted, significant
 
-DEFAULT_WORDS = {"pdfa": 50, "dfa": 1000, "moore": 1000}
+DEFAULT_WORDS = {"pdfa": 50, "dfa": 3000, "moore": 3000}
 """Words to draw in each search, by kind of automaton."""
 
 PROBABILISTIC_FORMATS = ".prism", ".pautomac"

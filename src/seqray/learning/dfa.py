@@ -50,7 +50,7 @@ def learn_dfa(
     method: str = LearningMethod.KV,
     guide: AutomatonLike | None = None,
     words: Words | Iterable[Word] = (),
-    n_words: int = 1000,
+    n_words: int = 3000,
     equivalence: EquivalenceOracle | None = None,
     **limits: Unpack[LearningLimits],
 ) -> Learned[DeterministicAutomaton]:
