@@ -36,6 +36,11 @@ thirds = Thirds()
 def unqueried(words):
     raise RuntimeError("queried")
 
+short = seqray.black_box(
+    lambda words: [float(("aab" in w) != (w.count("b") % 3 == 1)) for w in words],
+    "ab",
+    max_length=6,
+)
 braces = seqray.black_box(unqueried, "{}a")
 spaces = seqray.black_box(unqueried, ["a b", "c"])
 """
@@ -203,3 +208,10 @@ def interrupted(learn):
         return learn(box, **options)
 
     return call
+
+
+def test_a_box_of_short_words_leads_to_the_tree(boxes, run):
+    out = run("python:deciding:short", "-o", "a.json", "--method", "kv")
+    assert "--method tree learns more from short words." in out
+    out = run("python:deciding:short", "-o", "a.json", "--method", "tree")
+    assert "--method tree" not in out

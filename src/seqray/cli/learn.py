@@ -337,6 +337,8 @@ def _advice(
         return "; a larger --time-limit learns more"
     if learned.end is LearningEnd.INTERRUPTED:
         return ""
+    if learned.end is LearningEnd.MAX_LENGTH:
+        return "" if options.method == "tree" else "; --method tree learns more from short words"
     if isinstance(learned.automaton, DeterministicAutomaton):
         return "; a larger --max-states learns more"
     coarser = "a larger --tolerance" if options.partitions is None else "fewer --partitions"
