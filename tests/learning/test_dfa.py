@@ -155,7 +155,7 @@ def test_what_short_words_cannot_explain_is_reported():
     rng = np.random.default_rng(0)
     answers = {word: float(rng.integers(2)) for word in all_words("ab", 8)}
     box = seqray.black_box(lambda words: [answers[word] for word in words], "ab", max_length=8)
-    learned = learn_dfa(box, method="tree")
+    learned = learn_dfa(box, method="tree", n_words=1000)
     assert learned.end is LearningEnd.MAX_LENGTH
     assert 0 < learned.largest_distance < 0.05
 
