@@ -51,7 +51,7 @@ def test_a_larger_tolerance_leaves_fewer_states():
     assert few < many
 
 
-def test_a_symbol_that_no_context_ends_with_has_the_states_of_all_contexts():
+def test_a_symbol_that_no_context_ends_with_has_one_state():
     box = machine(n_states=2, n_symbols=2)
     blocks = blocks_of(box, n_contexts=1)
     automaton = spectral_by_last_symbol(blocks, 1e-3, 50)
@@ -66,3 +66,13 @@ def test_contexts_of_a_box_of_few_states_have_a_clear_rank():
 def test_too_few_contexts_show_no_clear_rank():
     blocks = blocks_of(random_structured("abc", 9, seed=0), n_contexts=12)
     assert low_rank_share(blocks, 1e-3) == 0
+
+
+def test_symbols_that_no_context_ends_with_take_no_matrices():
+    blocks = blocks_of(random_structured(range(40), 2, seed=0), n_contexts=20)
+    automaton = spectral_by_last_symbol(blocks, 1e-3, 50)
+    last = blocks.rows.symbol[blocks.contexts]
+    unknown = 1 + np.setdiff1d(np.arange(40), last)
+    assert len(unknown) > 10
+    assert (automaton.group_sizes[unknown] == 1).all()
+    assert not np.isin(automaton.remembering.groups, unknown).any()

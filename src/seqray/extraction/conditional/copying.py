@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from seqray.blackbox.queries.oracle import QueryMode
-from seqray.extraction.conditional.comparison import compare
 from seqray.extraction.conditional.learner import ConditionalLearner
 from seqray.extraction.conditional.parts import ConditionalRound, Learning
-from seqray.extraction.conditional.spectral_copy import learn_spectral_copy
+from seqray.extraction.conditional.spectral_copy import compared_copy, learn_spectral_copy
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.copies import Copy
@@ -193,5 +192,4 @@ def _copy(learner: ConditionalLearner, learning: Learning, fitted: StructuredFit
     """Return the automaton of a fit, and its fidelity."""
     automaton = to_automaton(learner.box.alphabet, fitted.layout, fitted.logarithms)
     with learner.job.timing("choose"):
-        counterexamples = learning.part.counterexamples.to_validate
-        return Copy(automaton, compare(automaton, learner.held_out, counterexamples))
+        return compared_copy(learner, learning.part, automaton)

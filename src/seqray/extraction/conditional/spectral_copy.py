@@ -20,7 +20,6 @@ TOLERANCES = 0.01, 0.002, 0.0005
 MIN_LOW_RANK_SHARE = 0.25
 """How much of all visits is of contexts with a clear rank where larger blocks are queried."""
 
-
 BUDGET_PER_CELL = 2
 """How many queries have to be left for each cell of larger blocks: they take one at most."""
 
@@ -64,12 +63,13 @@ def _nearest(learner: ConditionalLearner, part: LearntPart, settings: Structured
             spectral_by_last_symbol(part.blocks, tolerance, max_size) for tolerance in TOLERANCES
         ]
     with learner.job.timing("choose"):
-        copies = [_compared(learner, part, each) for each in automata]
+        copies = [compared_copy(learner, part, each) for each in automata]
     return min(copies, key=lambda copy: copy.fidelity["kl_per_symbol"])
 
 
-def _compared(
+def compared_copy(
     learner: ConditionalLearner, part: LearntPart, automaton: StructuredAutomaton
 ) -> Copy:
+    """Return a copy with its fidelity on held-out words and counterexamples."""
     counterexamples = part.counterexamples.to_validate
     return Copy(automaton, compare(automaton, learner.held_out, counterexamples))

@@ -24,7 +24,6 @@ MAX_SATURATION = 0.9
 MIN_GAP_SHARE = 0.9
 """How many of the singular values above a tenth of the tolerance are above the tolerance."""
 
-
 MIN_STATE_SUM = 0.5
 """Coordinates with a smaller sum, which should be 1, are no state."""
 
@@ -88,7 +87,7 @@ def spectral_by_last_symbol(
         (number, symbol): solution.matrix(number, symbol)
         for number, group in enumerate(groups)
         for symbol in range(n_symbols)
-        if (blocks.children[group.contexts, symbol] >= 0).any()
+        if group is not solution.unknown and (blocks.children[group.contexts, symbol] >= 0).any()
     }
     for (number, symbol), matrix in matrices.items():
         emission[number][:, symbol] = matrix.sum(axis=1)
@@ -128,15 +127,19 @@ class _Solution:
 
     blocks: ConditionalBlocks
     groups: list[_Group]
+    unknown: _Group  # after symbols that no context ends with: one state, which remembers nothing
 
     @classmethod
     def of(cls, blocks: ConditionalBlocks, tolerance: float, max_size: int) -> _Solution:
         last = blocks.rows.symbol[blocks.contexts]
         every = np.arange(len(last))
         members = [np.flatnonzero(last == code) for code in range(len(blocks.rows.alphabet))]
-        members = [every[:1], *(each if len(each) else every for each in members)]
-        groups = [_group(blocks, each, tolerance, max_size) for each in members]
-        return cls(blocks, groups)
+        members = [every[:1], *members]
+        unknown = _group(blocks, every, tolerance, 1)
+        groups = [
+            _group(blocks, each, tolerance, max_size) if len(each) else unknown for each in members
+        ]
+        return cls(blocks, groups, unknown)
 
     def matrix(self, number: int, symbol: int) -> FloatArray:
         """Return the matrix of a symbol, from the states of a group to those after the symbol."""
