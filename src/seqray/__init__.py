@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from seqray.explain.decision import explain_decision
     from seqray.explain.facts import facts
     from seqray.explain.flips import find_flips
+    from seqray.explain.motifs import find_motifs
     from seqray.explain.named_automaton import NamedAutomaton
     from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.extraction.blind_spots import find_blind_spots
     from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
     from seqray.extraction.hankel.decomposition import decompose
@@ -161,7 +163,9 @@ _ROOMS = {
     "extract": "extraction.extract",
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
+    "find_blind_spots": "extraction.blind_spots",
     "find_flips": "explain.flips",
+    "find_motifs": "explain.motifs",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "hf_box": "blackbox.frameworks.hf",
@@ -260,7 +264,9 @@ __all__ = [
     "extract",
     "facts",
     "fill",
+    "find_blind_spots",
     "find_flips",
+    "find_motifs",
     "from_aalpy",
     "gramians",
     "hf_box",

@@ -138,3 +138,32 @@ def test_the_check_of_a_classifier_names_classes_and_their_probabilities():
 def test_a_classifier_that_always_decides_alike_is_asked_about():
     box = classifier(lambda words: ["no"] * len(words), "ab")
     assert "all words get one class" in result_of(box, "answers").advice
+
+
+def test_a_symbol_that_is_never_seen_at_the_end_is_reported_and_no_failure():
+    def sees(words):
+        return [sum((at + 1) * ord(s) for at, s in enumerate(w.rstrip("-"))) for w in words]
+
+    box = black_box(sees, "-ab")
+    result = result_of(box, "every symbol counts")
+    assert result.ok is None
+    assert '"-" at the end never changes the answer' in result.observed
+    assert result.advice == "is its id also the padding id?"
+    assert result_of(box, "long words count").ok
+    assert failed(box) == set()
+
+
+def test_a_long_list_of_symbols_that_are_one_is_cut():
+    box = black_box(lambda words: [sum(map(ord, w.lower())) for w in words], "abcdefABCDEF")
+    result = result_of(box, "every symbol counts")
+    assert '"a" and "A" are one symbol to the box' in result.observed
+    assert result.observed.endswith("; 2 more")
+
+
+def test_a_box_that_fails_on_long_words_without_saying_so_is_found_out():
+    def short(words):
+        if max(map(len, words)) > 50:
+            raise ValueError("too long")
+        return good(words)
+
+    assert "long words count" in failed(black_box(short, "ab"))

@@ -21,7 +21,8 @@ HELP = """Check that a black box fulfils what extraction needs.
 
 A few thousand queries at most: does a word get the same answer alone and in a batch, beside longer
 words, in any order, and when the query is repeated? Do probabilities sum to 1? Is the empty word
-accepted? How fast is it, and what will extraction do? Exit code 1 if a check fails.
+accepted? Is a symbol never seen at the end of a word, as where padding has its id? How fast is it,
+and what will extraction do? Exit code 1 if a check fails.
 
 \b
 BOX is one of:

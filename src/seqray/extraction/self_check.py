@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ from seqray.blackbox.protocol import (
 )
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import QueryMode, query_mode
+from seqray.extraction.blind_spots import BlindSpot, length_blind_spots, symbol_blind_spots
 from seqray.extraction.classes.default_cost import default_cost as class_cost
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
 from seqray.extraction.hankel.default_cost import default_cost as hankel_cost
@@ -110,8 +111,14 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
 
 
 FAILS = "extraction would stop with this error"
-AGREEMENTS = ("batch = single", "padded = unpadded", "same in any order", "states = words")
+AGREEMENTS = (
+    *("batch = single", "padded = unpadded", "same in any order", "states = words"),
+    *("every symbol counts", "long words count"),
+)
 """Checks that compare two answers, which a noisy box cannot pass."""
+
+N_SHOWN_SPOTS = 4
+"""How many blind spots are shown."""
 
 Check: TypeAlias = Callable[[BlackBox, Words], CheckResult]
 
@@ -122,6 +129,8 @@ def _checks(box: BlackBox) -> dict[str, Check]:
         "batch = single": _single,
         "padded = unpadded": _padded,
         "same in any order": _order,
+        "every symbol counts": _symbols,
+        "long words count": _long_words,
     }
     if isinstance(box, Stepper):
         checks["states = words"] = _states
@@ -213,6 +222,26 @@ def _order(box: BlackBox, words: Words) -> CheckResult:
     backwards = _weights(box, words[::-1])[::-1]
     remedy = "answers do not come in the order of the words"
     return _agreement("same in any order", forwards, backwards, remedy)
+
+
+def _symbols(box: BlackBox, words: Words) -> CheckResult:
+    spots = symbol_blind_spots(box, None, np.random.default_rng(0))
+    return _seen("every symbol counts", spots, "no symbol is ignored, and no two are one")
+
+
+def _long_words(box: BlackBox, words: Words) -> CheckResult:
+    spots = length_blind_spots(box, np.random.default_rng(0))
+    return _seen("long words count", spots, "the first and the last symbol count")
+
+
+def _seen(name: str, spots: Sequence[BlindSpot], otherwise: str) -> CheckResult:
+    """Report blind spots. They break no promise, so no box fails because of them."""
+    if not spots:
+        return CheckResult(name, True, otherwise)
+    more = len(spots) - N_SHOWN_SPOTS
+    observed = [str(spot) for spot in spots[:N_SHOWN_SPOTS]] + [f"{more} more"] * (more > 0)
+    advice = dict.fromkeys(spot.advice for spot in spots)
+    return CheckResult(name, None, "; ".join(observed), " ".join(advice))
 
 
 def _deterministic(box: BlackBox, words: Words) -> CheckResult:
