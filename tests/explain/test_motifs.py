@@ -162,3 +162,15 @@ def test_what_cannot_be_searched_is_refused():
     numbers = seqray.black_box(lambda words: [0] * len(words), "ab")
     with pytest.raises(ArgumentError, match="the box is no classifier"):
         find_motifs(numbers, ["ababab"], class_name="yes")
+
+
+def test_profiles_are_plotted_and_effects_are_a_frame():
+    pytest.importorskip("matplotlib", reason="plots need matplotlib").use("agg")
+    pytest.importorskip("pandas", reason="frames need pandas")
+    box, _ = containing("ab")
+    search = find_motifs(box, random_words(), length=2, n_motifs=2)
+    lines = {line.get_label(): line.get_ydata() for line in search.plot().get_lines()}
+    assert np.array_equal(lines["ab"], search.motifs[0].profile)
+    frame = search.to_frame()
+    assert frame["motif"].tolist() == shown(search)
+    assert frame["share"][0] == 1.0

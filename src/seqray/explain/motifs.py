@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,18 @@ from seqray.blackbox.protocol import (
     query_weights,
     threshold_of,
 )
+from seqray.explain.plots import plot_profiles
 from seqray.explain.text import Section, as_text
 from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import percent
+from seqray.util.frames import data_frame
 from seqray.util.random import Seed, random_generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 MAX_POSITIONS = 100
 """Positions at which a motif is measured; in longer words they are spread evenly."""
@@ -50,7 +57,7 @@ class Motif(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotifSearch:
+class MotifSearch(Displayed):
     """The motifs that change the answers of a box most; printed, a table.
 
     Made by `find_motifs`.
@@ -108,6 +115,24 @@ class MotifSearch:
         if self.share is not None:
             note += f" Without a motif {percent(self.share)} of the words are {self.class_name}."
         return (Section("What changes the answer most", tuple(columns), tuple(rows), note),)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Plot the effect of each motif against its position; returns the axes.
+
+        A new figure is made unless ``ax`` names axes to plot on.
+        """
+        profiles = {self.alphabet.show(each.symbols): each.profile for each in self.motifs}
+        return plot_profiles(self.positions, profiles, self.measured_in, ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per motif as a pandas data frame, without the profiles."""
+        names = ("effect", "peak", "share")
+        return data_frame(
+            [
+                {"motif": self.alphabet.show(each.symbols)} | {n: getattr(each, n) for n in names}
+                for each in self.motifs
+            ]
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
@@ -344,12 +369,12 @@ def _measured(effects: _Effects, motifs: IntArray, positions: IntArray) -> tuple
         effects.at(np.full(len(fits), position), motifs, fits)
         for position, fits in zip(positions.tolist(), fitting, strict=True)
     ]
-    counts, found = np.array([len(fits) for fits in fitting]), []
+    counts, ranked = np.array([len(fits) for fits in fitting]), []
     for codes, profile in zip(motifs, np.stack(columns, axis=1), strict=True):
         effect = float(profile @ counts / counts.sum())
         peak = int(np.argmax(profile * np.sign(effect)))
         fits, position = fitting[peak], int(positions[peak])
         changed = _placed(effects.words[fits], np.full(len(fits), position), codes[None])
         symbols = effects.box.alphabet.decode(codes.tolist())
-        found.append(Motif(symbols, effect, profile, position + 1, effects.share(changed)))
-    return tuple(sorted(found, key=lambda motif: -abs(motif.effect)))
+        ranked.append(Motif(symbols, effect, profile, position + 1, effects.share(changed)))
+    return tuple(sorted(ranked, key=lambda motif: -abs(motif.effect)))

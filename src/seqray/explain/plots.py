@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seqray.automata.words import Symbol
-from seqray.util.arrays import FloatArray
+from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.plots import BLUE, COLOURS, GREY, ORANGE, axes, name_positions, plain_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "osD^vPX"
+LINES = ("-", "--", "-.", ":")
 
 
 def plot_additions(
@@ -28,6 +29,28 @@ def plot_additions(
         name_positions(on, [*map(str, word)], 1)
         on.set_ylabel(f"adds, {unit}")
         on.set_title("what each symbol adds to the weight")
+    return on
+
+
+def plot_profiles(
+    positions: IntArray, profiles: Mapping[str, FloatArray], unit: str, *, ax: Axes | None = None
+) -> Axes:
+    """Plot the effect of each motif against its position."""
+    with axes(ax, height=3.0) as on:
+        on.axhline(0, color=GREY, lw=0.8)
+        for place, (name, profile) in enumerate(profiles.items()):
+            on.plot(
+                positions,
+                profile,
+                label=plain_label(name, 24),
+                color=COLOURS[place % len(COLOURS)],
+                ls=LINES[place % len(LINES)],
+                lw=1.5,
+            )
+        on.set_xlabel("position of the first symbol")
+        on.set_ylabel(f"change of the {unit}")
+        on.set_title("what a motif does, and where")
+        on.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return on
 
 

@@ -14,17 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqray.automata.sampling import uniform_words
-from seqray.automata.stepper import predicts, read_each
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.arguments import as_box
-from seqray.blackbox.protocol import (
-    BlackBox,
-    Classifier,
-    allowed_length,
-    max_length_of,
-    query_weights,
-)
-from seqray.blackbox.queried import PrefixReader
+from seqray.blackbox.protocol import BlackBox, Classifier, allowed_length
+from seqray.blackbox.queries.oracle import Oracle, open_oracle
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.formatting import counted, shortened
 from seqray.util.random import Seed, random_generator
@@ -41,7 +34,7 @@ N_FIRST_WORDS = 6
 MAX_SYMBOLS = 200
 """How many symbols are tried; of a larger alphabet some, drawn at random."""
 
-MIN_TELLING_SHARE = 0.1
+MIN_CHANGED_SHARE = 0.1
 """The least share of words on which another change of the same kind changes the answer."""
 
 N_LONG_WORDS, LONG_LENGTH = 24, 100
@@ -153,33 +146,33 @@ def find_blind_spots(
     ...     print(spot.kind, spot.symbols)
     at the end ('-',)
     """
-    box, rng = as_box(box), random_generator(seed)
-    given = None if words is None else box.alphabet.words(words).unique()[0]
-    return (*symbol_blind_spots(box, given, rng), *length_blind_spots(box, rng))
+    oracle, rng = open_oracle(as_box(box)), random_generator(seed)
+    given = None if words is None else oracle.alphabet.words(words).unique()[0]
+    return (*symbol_blind_spots(oracle, given, rng), *length_blind_spots(oracle, rng))
 
 
 def symbol_blind_spots(
-    box: BlackBox, words: Words | None, rng: np.random.Generator
+    oracle: Oracle, words: Words | None, rng: np.random.Generator
 ) -> tuple[BlindSpot, ...]:
     """Return the symbols that never change the answer, and those that are one to the box."""
-    longest = allowed_length(box, None, MAX_WORD_LENGTH + 1) - 1
+    longest = allowed_length(oracle, None, MAX_WORD_LENGTH + 1) - 1
     if words is None:
-        drawn = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest))
+        drawn = uniform_words(oracle.alphabet, N_WORDS, seed=rng, max_length=max(1, longest))
         words = drawn.cut(longest).unique()[0]
-    limit = max_length_of(box)
+    limit = oracle.max_length
     fits = np.flatnonzero(words.lengths < (np.inf if limit is None else limit))
     words = words[rng.permutation(fits)[:N_WORDS]]
-    codes = np.sort(rng.permutation(len(box.alphabet))[:MAX_SYMBOLS])
+    codes = np.sort(rng.permutation(len(oracle.alphabet))[:MAX_SYMBOLS])
     inside = rng.integers(0, words.lengths + 1)
-    anywhere = _Insertions(box, words, inside, BlindSpotKind.ANYWHERE, codes)
+    anywhere = _Insertions(oracle, words, inside, BlindSpotKind.ANYWHERE, codes)
     spots = anywhere.ignored()
     masked = {symbol for spot in spots for symbol in spot.symbols}
     for kind, places in (
         (BlindSpotKind.END, words.lengths),
         (BlindSpotKind.BEGINNING, np.zeros(len(words), np.int64)),
     ):
-        left = np.array([c for c in codes if box.alphabet.symbols[c] not in masked], np.int64)
-        spots += _Insertions(box, words, places, kind, left).ignored()
+        left = np.array([c for c in codes if oracle.alphabet.symbols[c] not in masked], np.int64)
+        spots += _Insertions(oracle, words, places, kind, left).ignored()
     return (*spots, *anywhere.confused(masked))
 
 
@@ -187,23 +180,29 @@ class _Insertions:
     """Words with one more symbol at a place of each, and the answers to the first few."""
 
     def __init__(
-        self, box: BlackBox, words: Words, places: IntArray, kind: BlindSpotKind, codes: IntArray
+        self, oracle: Oracle, words: Words, places: IntArray, kind: BlindSpotKind, codes: IntArray
     ) -> None:
-        self.box, self.words, self.places, self.kind, self.codes = box, words, places, kind, codes
+        self.oracle, self.words, self.places, self.kind, self.codes = (
+            oracle,
+            words,
+            places,
+            kind,
+            codes,
+        )
         few = np.arange(min(N_FIRST_WORDS, len(words)))
-        self.unchanged = _answers(box, words[few])
+        self.unchanged = _answers(oracle, words[few])
         self.changed = self._answers_with(codes, few)
         self.same = _equal(self.changed, self.unchanged[:, None])
 
     def _with(self, codes: IntArray, which: IntArray) -> Words:
         """Return each chosen word with each symbol inserted, the symbols varying fastest."""
-        symbols = self.box.alphabet.decode(codes.tolist())
+        symbols = self.oracle.alphabet.decode(codes.tolist())
         chosen = zip(self.words[which], self.places[which].tolist(), strict=True)
         longer = [(*word[:at], symbol, *word[at:]) for word, at in chosen for symbol in symbols]
-        return self.box.alphabet.words(longer)
+        return self.oracle.alphabet.words(longer)
 
     def _answers_with(self, codes: IntArray, which: IntArray) -> FloatArray:
-        answers = _answers(self.box, self._with(codes, which))
+        answers = _answers(self.oracle, self._with(codes, which))
         return answers.reshape(len(which), len(codes), -1)
 
     def ignored(self) -> list[BlindSpot]:
@@ -215,20 +214,22 @@ class _Insertions:
         other = self.codes[int((~self.same).sum(axis=0).argmax())]
         everywhere = np.arange(len(self.words))
         rows = self._answers_with(np.append(candidates, other), everywhere)
-        same = _equal(rows, _answers(self.box, self.words)[:, None])
-        if (~same[:, -1]).mean() < MIN_TELLING_SHARE:
+        same = _equal(rows, _answers(self.oracle, self.words)[:, None])
+        if (~same[:, -1]).mean() < MIN_CHANGED_SHARE:
             return []
         codes = candidates[same[:, :-1].all(axis=0)]
         if not len(codes):
             return []
         longer = self._with(codes[:1], everywhere[:1])[0]
-        symbols = self.box.alphabet.decode(codes.tolist())
+        symbols = self.oracle.alphabet.decode(codes.tolist())
         pair = (longer, self.words[0])
-        return [BlindSpot(self.kind, symbols, None, pair, len(self.words), self.box.alphabet)]
+        return [BlindSpot(self.kind, symbols, None, pair, len(self.words), self.oracle.alphabet)]
 
     def confused(self, masked: set[Symbol]) -> list[BlindSpot]:
         """Return the groups of symbols with the same answers, but for symbols that are masked."""
-        left = [i for i, c in enumerate(self.codes) if self.box.alphabet.symbols[c] not in masked]
+        left = [
+            i for i, c in enumerate(self.codes) if self.oracle.alphabet.symbols[c] not in masked
+        ]
         spots = []
         while left:
             first, *rest = left
@@ -247,47 +248,49 @@ class _Insertions:
         rows = self._answers_with(np.concatenate([codes, others[:1]]), everywhere)
         same = _equal(rows, rows[:, :1])
         # Where all symbols are one, lengths of words have to count.
-        tells = ~same[:, -1] if len(others) else ~_equal(rows[:, 0], _answers(self.box, self.words))
+        tells = (
+            ~same[:, -1] if len(others) else ~_equal(rows[:, 0], _answers(self.oracle, self.words))
+        )
         alike = same[:, : len(codes)].all(axis=0)
-        if tells.mean() < MIN_TELLING_SHARE or alike.sum() < 2:
+        if tells.mean() < MIN_CHANGED_SHARE or alike.sum() < 2:
             return []
         pair = self._with(codes[alike][:2], everywhere[:1])
-        symbols = self.box.alphabet.decode(codes[alike].tolist())
+        symbols = self.oracle.alphabet.decode(codes[alike].tolist())
         kind, n_words = BlindSpotKind.EXCHANGED, len(self.words)
-        return [BlindSpot(kind, symbols, None, (pair[0], pair[1]), n_words, self.box.alphabet)]
+        return [BlindSpot(kind, symbols, None, (pair[0], pair[1]), n_words, self.oracle.alphabet)]
 
 
-def length_blind_spots(box: BlackBox, rng: np.random.Generator) -> tuple[BlindSpot, ...]:
+def length_blind_spots(oracle: Oracle, rng: np.random.Generator) -> tuple[BlindSpot, ...]:
     """Return from which position on, and up to which, symbols of long words do not count."""
-    longest = allowed_length(box, None, LONG_LENGTH)
-    if longest < 2 or len(box.alphabet) < 2:
+    longest = allowed_length(oracle, None, LONG_LENGTH)
+    if longest < 2 or len(oracle.alphabet) < 2:
         return ()
-    shape, n_symbols = (N_LONG_WORDS, longest), len(box.alphabet)
+    shape, n_symbols = (N_LONG_WORDS, longest), len(oracle.alphabet)
     codes = rng.integers(0, n_symbols, shape)
     others = (codes + rng.integers(1, n_symbols, shape)) % n_symbols  # another symbol everywhere
-    place, unchanged = np.arange(longest), _answers(box, _rectangle(box.alphabet, codes))
+    place, unchanged = np.arange(longest), _answers(oracle, _rectangle(oracle.alphabet, codes))
     spots = []
     for kind, order in ((BlindSpotKind.TAIL, place), (BlindSpotKind.HEAD, place[::-1])):
 
         def changed(n_kept: int, order: IntArray = order) -> Words:
-            return _rectangle(box.alphabet, np.where(order < n_kept, codes, others))
+            return _rectangle(oracle.alphabet, np.where(order < n_kept, codes, others))
 
-        n_kept = _n_counting(box, unchanged, changed, longest)
+        n_kept = _n_counting(oracle, unchanged, changed, longest)
         if n_kept is not None:
-            pair = (_rectangle(box.alphabet, codes)[0], changed(n_kept)[0])
-            spots.append(BlindSpot(kind, (), n_kept, pair, N_LONG_WORDS, box.alphabet))
+            pair = (_rectangle(oracle.alphabet, codes)[0], changed(n_kept)[0])
+            spots.append(BlindSpot(kind, (), n_kept, pair, N_LONG_WORDS, oracle.alphabet))
     return tuple(spots)
 
 
 def _n_counting(
-    box: BlackBox, unchanged: FloatArray, changed: Callable[[int], Words], longest: int
+    oracle: Oracle, unchanged: FloatArray, changed: Callable[[int], Words], longest: int
 ) -> int | None:
     """Return how many symbols have to stay for the same answers; None where all have to."""
 
     def same(n_kept: int) -> BoolArray:
-        return _equal(_answers(box, changed(n_kept)), unchanged)
+        return _equal(_answers(oracle, changed(n_kept)), unchanged)
 
-    if not same(longest - 1).all() or same(0).mean() > 1 - MIN_TELLING_SHARE:
+    if not same(longest - 1).all() or same(0).mean() > 1 - MIN_CHANGED_SHARE:
         return None
     low, high = 0, longest - 1  # too few, and enough
     while high - low > 1:
@@ -301,15 +304,11 @@ def _rectangle(alphabet: Alphabet, codes: IntArray) -> Words:
     return Words(alphabet, codes.ravel(), np.arange(len(codes) + 1) * codes.shape[1])
 
 
-def _answers(box: BlackBox, words: Words) -> FloatArray:
+def _answers(oracle: Oracle, words: Words) -> FloatArray:
     """Return a row of numbers for each word, which says all that the box says of it."""
-    if isinstance(box, Classifier):
-        return np.asarray(box.scores(words))
-    if isinstance(box, PrefixReader):
-        return box.next_symbol(words)
-    if predicts(box):
-        return read_each(box, words, box.state_next_symbol)
-    return query_weights(box, words)[:, None]
+    if oracle.classifier is not None:
+        return oracle.classifier.scores(words)
+    return oracle.next_symbol(words) if oracle.predicts else oracle.weights(words)[:, None]
 
 
 def _equal(rows: FloatArray, others: FloatArray) -> BoolArray:

@@ -26,7 +26,7 @@ from seqray.blackbox.protocol import (
     threshold_of,
 )
 from seqray.blackbox.queries.noise import measure_noise
-from seqray.blackbox.queries.oracle import QueryMode, query_mode
+from seqray.blackbox.queries.oracle import QueryMode, open_oracle, query_mode
 from seqray.extraction.blind_spots import BlindSpot, length_blind_spots, symbol_blind_spots
 from seqray.extraction.classes.default_cost import default_cost as class_cost
 from seqray.extraction.conditional.default_cost import default_cost as conditional_cost
@@ -225,12 +225,12 @@ def _order(box: BlackBox, words: Words) -> CheckResult:
 
 
 def _symbols(box: BlackBox, words: Words) -> CheckResult:
-    spots = symbol_blind_spots(box, None, np.random.default_rng(0))
+    spots = symbol_blind_spots(open_oracle(box), None, np.random.default_rng(0))
     return _seen("every symbol counts", spots, "no symbol is ignored, and no two are one")
 
 
 def _long_words(box: BlackBox, words: Words) -> CheckResult:
-    spots = length_blind_spots(box, np.random.default_rng(0))
+    spots = length_blind_spots(open_oracle(box), np.random.default_rng(0))
     return _seen("long words count", spots, "the first and the last symbol count")
 
 
