@@ -46,7 +46,7 @@ def plot_fidelity(
             on.set_xscale("log")
             on.xaxis.set_major_formatter("{x:g}")
         else:
-            on.xaxis.get_major_locator().set_params(integer=True)
+            on.locator_params(axis="x", integer=True)
         if metric is not None and _is_wide(values):
             on.set_yscale("log")
         on.set_xlabel("states")
