@@ -62,8 +62,7 @@ def _learned(value: Learned) -> dict[str, str]:  # type: ignore[type-arg]
 
 @bundle.register
 def _determinised(value: Determinised) -> dict[str, str]:
-    section = Section(f"Determinised: {value.report}", ("",), ())
-    return _card(section, value.automaton)
+    return _card(Section("Determinised", ("",), ((value.report,),)), value.automaton)
 
 
 @bundle.register
