@@ -307,6 +307,7 @@ def _recurrent_biases(place: Place, n: int) -> tuple[FloatArray, FloatArray, boo
 def _bidirectional(place: Place) -> Built:
     _check_time(place)
     config = place.config
+    merge = config.choice("merge_mode", "concat", layers.MERGES)
     sides = list[Recurrence]()
     ahead = read_layer(config.fields.get("layer"))
     back = config.fields.get("backward_layer")
@@ -322,7 +323,6 @@ def _bidirectional(place: Place) -> Built:
     forward, backward = sides
     if forward.returns_sequences != backward.returns_sequences:
         raise config.error("return_sequences: expected the same in both directions")
-    merge = config.choice("merge_mode", "concat", layers.MERGES)
     n = forward.cell.n_units + (backward.cell.n_units if merge == "concat" else 0)
     layer = layers.bidirectional(forward, backward, merge)
     return Built(layer, n, 3 if forward.returns_sequences else 2)
