@@ -7,6 +7,7 @@ import pytest
 
 import seqray
 from automata import FIGURE_1 as MACHINE
+from keras_files import h5_sequences, h5_steps
 from same_gru.hf import hf_cached, hf_classifier, hf_sequences
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
@@ -95,6 +96,8 @@ BOXES = {
     "onnx with states": onnx_steps,
     "keras": keras_sequences,
     "keras with states": keras_steps,
+    "keras in a .h5 file": h5_sequences,
+    "keras in a .h5 file, with states": h5_steps,
     "language model with a cache": hf_cached,
     "language model without": hf_sequences,
     "classifier of sequences": hf_classifier,

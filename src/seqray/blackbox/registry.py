@@ -85,7 +85,7 @@ ADAPTERS = {
     "keras": Adapter(
         "seqray.blackbox.frameworks.keras:open_keras",
         "PATH",
-        "a Keras model in a .keras file, with its card (docs/boxes/keras.md)",
+        "a Keras model in a .keras or .h5 file, with its card (docs/boxes/keras.md)",
     ),
     "onnx": Adapter(
         "seqray.blackbox.frameworks.onnx:open_onnx",
@@ -132,6 +132,8 @@ KIND_OF_SUFFIX = {
     "_model.txt": "wa",
     ".dot": "wa",
     ".keras": "keras",
+    ".h5": "keras",
+    ".hdf5": "keras",
     ".onnx": "onnx",
     ".pt": "torch",
 }
@@ -146,7 +148,8 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     spec
         ``kind:where``; `known_black_boxes` lists the kinds. The kind may be left out before a path
         that ends in ``.safetensors`` (rnn), ``.json``, ``.npz``, ``.dot`` or ``_model.txt`` (wa),
-        ``.keras``, ``.onnx`` or ``.pt`` (torch), and before the folder of an extraction (wa).
+        ``.keras`` or ``.h5`` (keras), ``.onnx`` or ``.pt`` (torch), and before the folder of an
+        extraction (wa).
     options
         Options of its kind, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for each.
 

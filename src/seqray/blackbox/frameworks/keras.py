@@ -20,6 +20,8 @@ import numpy as np
 from seqray.blackbox.card import Card, card_path, load_card
 from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import check_safe, is_absent, load_extra
+from seqray.blackbox.frameworks.keras_h5 import SUFFIXES, open_keras_h5
+from seqray.blackbox.frameworks.keras_layers import read_ids
 from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
@@ -67,7 +69,7 @@ def keras_box(
 
 
 def open_keras(path: str | os.PathLike[str], *, batch_size: int = MAX_IDS_PER_BATCH) -> KerasBox:
-    """Open a ``.keras`` file; nothing in it can run code.
+    """Open a ``.keras`` file, or a ``.h5`` file of recurrent layers; nothing in it can run code.
 
     Parameters
     ----------
@@ -76,10 +78,12 @@ def open_keras(path: str | os.PathLike[str], *, batch_size: int = MAX_IDS_PER_BA
     batch_size
         The most ids in one call, for a model without states.
     """
+    if os.fspath(path).endswith(SUFFIXES):
+        return open_keras_h5(path, batch_size=batch_size)
     if not os.fspath(path).endswith(".keras"):
         raise FileError(
-            f"{path}: expected a .keras file. Files of older forms may hold code that Keras does "
-            "not keep from running: write keras.saving.load_model('model.h5').save('model.keras') "
+            f"{path}: expected a .keras or .h5 file. Other forms may hold code that Keras does "
+            "not keep from running: write keras.saving.load_model('model').save('model.keras') "
             "where you trust it"
         )
     card = load_card(path)
@@ -191,7 +195,7 @@ def _input_shape(model: Any, who: str) -> tuple[int | None, ...]:
 def _forward(keras: Any, model: Any, one_hot: int | None) -> Forward:
     def run(ids: IntArray, lengths: IntArray) -> FloatArray:
         with inference(keras):
-            return scores_array(model(_shown(ids, one_hot), training=False))
+            return scores_array(model(read_ids(ids, one_hot), training=False))
 
     return run
 
@@ -204,15 +208,6 @@ def inference(keras: Any) -> Iterator[None]:
         return
     with load_extra("torch", "keras").no_grad():
         yield
-
-
-def _shown(ids: IntArray, one_hot: int | None) -> Any:
-    """Return the model's input for ids."""
-    if one_hot is None:
-        return ids
-    if ids.max(initial=0) >= one_hot:
-        raise ValueError(f"id {ids.max()} has no place in one-hot vectors of {one_hot}")
-    return np.eye(one_hot, dtype=np.float32)[ids]
 
 
 def scores_array(scores: Any) -> FloatArray:
@@ -294,7 +289,7 @@ class LayerStepper:
         ops, before, after = self.keras.ops, iter(state or ()), []
         with inference(self.keras):
             rows = ops.convert_to_tensor(np.asarray(parents, np.int32))
-            x = ops.convert_to_tensor(_shown(ids[:, None], self.one_hot))
+            x = ops.convert_to_tensor(read_ids(ids[:, None], self.one_hot))
             for layer in self.layers:
                 if not _is_one_of(self.keras, layer, RECURRENT_LAYERS):
                     x = layer(x)
