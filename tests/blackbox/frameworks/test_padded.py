@@ -238,6 +238,22 @@ def test_a_network_of_a_fixed_width_is_filled_up_to_it(answers):
         box.weights(["aaaaaa"])
 
 
+def test_the_empty_word_is_nothing_but_padding_to_a_network_of_a_fixed_width():
+    def forward(ids, lengths):
+        return (ids == 9).sum(axis=1)
+
+    card = Card(AB, "value", pad=9)
+    box = sequence_box(*filled_up(forward, card, 6, "the net"), who="the net")
+    assert box.weights(["", "ab", ""]).tolist() == [6, 4, 6]
+
+
+def test_a_network_of_a_fixed_width_that_answers_at_every_id_cannot_read_the_empty_word():
+    card = Card(AB, "value", pad=9)
+    box = sequence_box(*filled_up(Network(), card, 6, "the net"), who="the net")
+    with pytest.raises(BlackBoxError, match="cannot read the empty word"):
+        box.weights([""])
+
+
 def test_a_smaller_limit_of_the_card_stays():
     _, card = filled_up(Network(), replace(VALUE, pad=9, limit=3), 6, "the net")
     assert card.limit == 3

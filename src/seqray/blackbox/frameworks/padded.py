@@ -85,13 +85,23 @@ def filled_up(forward: Forward, card: Card, width: int, who: str) -> tuple[Forwa
             f"{who} reads sequences of {width} ids and no others: export it with a time axis that "
             "is free, or say in the card which id fills shorter words up (pad)"
         )
+    filled = FilledUp(forward, card.pad, width)
+    return filled, replace(card, limit=min(width, card.limit or width))
 
-    def fill_and_run(ids: IntArray, lengths: IntArray) -> Any:
-        more = ((0, 0), (0, width - ids.shape[1]))
-        scores = np.asarray(forward(np.pad(ids, more, constant_values=card.pad or 0), lengths))
+
+@dataclass(frozen=True, eq=False)
+class FilledUp:
+    """Runs a network of exactly ``width`` ids; the empty word is nothing but ``pad`` to it."""
+
+    forward: Forward
+    pad: int
+    width: int
+
+    def __call__(self, ids: IntArray, lengths: IntArray) -> Any:
+        """Return the scores of ids that are filled up at their end."""
+        more = ((0, 0), (0, self.width - ids.shape[1]))
+        scores = np.asarray(self.forward(np.pad(ids, more, constant_values=self.pad), lengths))
         return scores[:, : ids.shape[1]] if scores.ndim == 3 else scores
-
-    return fill_and_run, replace(card, limit=min(width, card.limit or width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +125,10 @@ class SequenceBackend:
         order = np.argsort(words.lengths, kind="stable")
         lengths = words.lengths[order]
         more = len(self.card.start_ids) + len(self.card.stop_ids)
-        n_empty = int((lengths == 0).sum()) if self.card.empty is not None or not more else 0
+        reads_empty = more > 0 or isinstance(self.forward, FilledUp)
+        n_empty = 0
+        if self.card.empty is not None or not reads_empty:
+            n_empty = int((lengths == 0).sum())
         if n_empty:
             answer = self._answer_to_empty_word()
             yield order[:n_empty], np.broadcast_to(answer, (n_empty, *answer.shape))
@@ -124,7 +137,7 @@ class SequenceBackend:
             stop = len(order)
             if self.card.pad is None:
                 stop = int(np.searchsorted(lengths, lengths[begin], side="right"))
-            n_columns = int(lengths[stop - 1]) + more
+            n_columns = max(1, int(lengths[stop - 1]) + more)
             stop = min(stop, begin + max(1, self.batch_size // n_columns))
             which = order[begin:stop]
             yield from halving(lambda some: self._answer(words[some]), words, which, self.who)
@@ -147,6 +160,8 @@ class SequenceBackend:
     ) -> FloatArray:
         """Return the answers that scores stand for: one value or row of probabilities per word."""
         if scores.ndim == 3:
+            if not ids.shape[1]:
+                return self._answer_to_empty_word()
             if scores.shape[:2] != ids.shape:
                 raise BlackBoxError(
                     f"{self.who} read ids of shape {ids.shape} and answered shape {scores.shape}: "
