@@ -1,3 +1,7 @@
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -156,3 +160,20 @@ def test_of_a_large_alphabet_some_symbols_are_tried():
 
     assert find_blind_spots(seqray.black_box(weigh, symbols)) == ()
     assert len(counted) < 4500
+
+
+def test_the_hyphen_that_a_published_classifier_of_domain_names_cannot_see_is_found(tmp_path):
+    package = find_spec("dgaintel")
+    if package is None:
+        pytest.skip("needs the model of dgaintel: pip install --no-deps dgaintel")
+    model = Path(package.submodule_search_locations[0]) / "domain_classifier_model.h5"
+    shutil.copy(model, tmp_path / "domains.h5")
+    card = seqray.Card(
+        *("-.0123456789_abcdefghijklmnopqrstuvwxyz", "classes", "probabilities"),
+        classes=["genuine", "generated"],
+        pad=0,
+        limit=82,
+    )
+    card.save(tmp_path / "domains.seqray.json")
+    box = seqray.open_black_box(f"keras:{tmp_path / 'domains.h5'}")
+    assert found(box) == {("END", ("-",))}
