@@ -58,7 +58,8 @@ def test_what_gets_no_names_is_drawn_with_its_own_coordinates():
 
 def test_large_automata_are_not_drawn_unasked(monkeypatch):
     assert shown_drawing(large(21, 2)) is None
-    assert shown_drawing(large(20, 101)) is None
+    assert shown_drawing(large(20, 26)) is None
+    assert shown_drawing(large(1, 301)) is None
     assert shown_drawing(machine()) is not None
     monkeypatch.setattr(drawing, "MAX_SHOWN_CHARACTERS", 1000)
     assert shown_drawing(machine()) is None
