@@ -8,7 +8,9 @@ from classifier_boxes import remainder_automaton, three_classes
 from copied import copied
 from displays import NASTY, shown, text_of
 from explore.subjects import large, machine
+from pages import blocks
 from seqray.explain.class_facts import class_facts
+from seqray.notebook import drawing
 
 MAX_CHARACTERS = 250_000
 
@@ -55,6 +57,20 @@ def test_an_extraction_is_a_card_with_a_drawing_and_remarks():
     assert "chosen among ranks 1 … 3" in text
     assert "The automaton computes the" in text
     assert "after a" in text
+
+
+def test_a_card_says_where_the_drawing_is_that_it_does_not_show(monkeypatch):
+    monkeypatch.setattr(drawing, "MAX_SHOWN_STATES", 1)
+    text = text_of(copied())
+    assert "draw() draws up to 500 states" in text
+    assert "words begin here" not in text
+
+
+def test_the_python_of_the_docs_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("notebooks.md", "python")
+    exec(code, {})
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["automaton.svg", "page.html"]
 
 
 def test_what_was_learnt_is_a_card_with_a_drawing():

@@ -27,8 +27,8 @@ class Terminal(io.StringIO):
 def cell(monkeypatch):
     """What is shown below the cell of a notebook, one after the other."""
     updates = []
-    handle = SimpleNamespace(update=updates.append)
-    display = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
+    handle = SimpleNamespace(update=lambda data, raw: updates.append(data["text/html"]))
+    display = SimpleNamespace(display=lambda data, raw, display_id: handle)
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", display)

@@ -54,7 +54,7 @@ class PlottedAutomaton(Drawable):
         if not self.is_distribution:
             raise ArgumentError(
                 f"{self!r} does not predict next symbols: expected the weights of all words to sum "
-                "to 1; seqray.explain_word shows what each symbol adds"
+                "to 1; seqray.explain_word, or explain_decision, shows what symbols add"
             )
         codes = self.alphabet.encode(word)
         symbols = self.alphabet.decode(codes.tolist())

@@ -15,13 +15,18 @@ from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.naming import name_states
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.display import Picture
-from seqray.util.errors import SeqrayError
 
 MAX_SHOWN_STATES = 20
-"""An automaton of more states is shown as a table; `draw` draws it all the same."""
+"""An automaton of more states is shown as a table; `draw` draws it all the same.
 
-MAX_SHOWN_WEIGHTS = 40_000
-"""The same for the number of weights of all its transitions."""
+What is shown unasked is made in about two seconds at most.
+"""
+
+MAX_SHOWN_SYMBOLS = 300
+"""The same for its symbols."""
+
+MAX_SHOWN_WEIGHTS = 10_000
+"""The same for the weights of all its transitions."""
 
 MAX_SHOWN_CHARACTERS = 200_000
 """The same for the size of the drawing."""
@@ -42,7 +47,8 @@ def draw(
     >>> draw(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
     Picture(... characters of SVG)
     """
-    subject = readable(automaton) if names is None else automaton
+    is_named = names is not None or isinstance(automaton, NamedAutomaton)
+    subject = automaton if is_named else name_states(automaton)
     how: dict[str, Any] = {"threshold": threshold, "names": names}
     if path is not None:
         save_drawing(subject, path, **how)
@@ -51,21 +57,13 @@ def draw(
     return sized(to_svg(subject, **how))
 
 
-def readable(automaton: AutomatonLike) -> AutomatonLike:
-    """Return an automaton with names for its states; itself, where they get none."""
-    if isinstance(automaton, NamedAutomaton):
-        return automaton
-    try:
-        return name_states(automaton)
-    except SeqrayError:
-        return as_automaton(automaton, purpose=Purpose.READING)
-
-
 def shown_drawing(automaton: AutomatonLike) -> Picture | None:
     """Return the drawing that a notebook shows unasked; None where it would be too large."""
     wa = as_automaton(automaton, purpose=Purpose.READING)
-    n_weights = len(wa.alphabet) * wa.n_states**2
-    if wa.n_states > MAX_SHOWN_STATES or n_weights > MAX_SHOWN_WEIGHTS:
+    n_states, n_symbols = wa.n_states, len(wa.alphabet)
+    if n_states > MAX_SHOWN_STATES or n_symbols > MAX_SHOWN_SYMBOLS:
+        return None
+    if n_symbols * n_states**2 > MAX_SHOWN_WEIGHTS:
         return None
     picture = draw(automaton)
     return picture if len(picture.svg) <= MAX_SHOWN_CHARACTERS else None

@@ -18,7 +18,12 @@ from seqray.learning.result import Learned
 from seqray.notebook.drawing import draw, shown_drawing
 from seqray.notebook.fidelity_tables import confusion_section, fidelity_section, ranks_section
 from seqray.notebook.html import framed, note, tables
-from seqray.notebook.summaries import automaton_section, extraction_section, learned_section
+from seqray.notebook.summaries import (
+    TOO_LARGE,
+    automaton_section,
+    extraction_section,
+    learned_section,
+)
 from seqray.util.display import InlinePage
 
 __all__ = ["bundle", "draw", "explore"]
@@ -83,5 +88,5 @@ def _fidelity_table(value: FidelityTable) -> dict[str, str]:
 def _card(section: Section, automaton: WeightedAutomaton, remarks: str = "") -> dict[str, str]:
     """Show a table and below it a drawing, where it is small enough."""
     picture = shown_drawing(automaton)
-    below = "" if picture is None else picture.svg
+    below = note(TOO_LARGE) if picture is None else picture.svg
     return {"text/html": framed(f"{tables([section])}{note(remarks)}{below}")}
