@@ -123,12 +123,12 @@ def _is_inside(path: str, home: str) -> bool:
 
 
 def _places(path: str, home: str) -> Iterator[str]:
-    """Yield what opening a model looks at: the way to it, its card, and all files of a folder."""
-    way = Path(path)
-    for parent in reversed(way.relative_to(home).parents[:-1]):
+    """Yield what opening a model looks at: folders above it, its card, all files of a folder."""
+    model = Path(path)
+    for parent in reversed(model.relative_to(home).parents[:-1]):
         yield os.path.join(home, parent)
     yield path
-    if not way.is_dir():
+    if not model.is_dir():
         if os.path.lexists(card_path(path)):
             yield os.fspath(card_path(path))
         return
