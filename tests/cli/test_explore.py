@@ -115,7 +115,7 @@ def test_serving_to_others_is_warned_of(extracted, run_both, opened, monkeypatch
 
 def test_a_port_in_use_is_noticed_before_any_work(extracted, fails, monkeypatch):
     pytest.importorskip("starlette")
-    monkeypatch.setattr(explore, "open_box", lambda *_: pytest.fail("the box was opened"))
+    monkeypatch.setattr(explore, "open_against", lambda *_: pytest.fail("the box was opened"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         error = fails(2, *SERVED, "--port", taken.getsockname()[1])
     assert "cannot listen at 127.0.0.1" in error
