@@ -5,24 +5,30 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import numpy as np
 
 import seqray
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
+from seqray.blackbox.recorded_box import open_recorded
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.extraction.result import Extraction
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
+from seqray.util.redaction import redacted
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def box_list() -> str:
@@ -50,6 +56,9 @@ store_option = click.option(
     f"file in the user's cache; none for {', '.join(FAST)} and {LAST_FAST}, which are fast]",
 )
 
+
+RECORDED = "recorded"
+"""The value of --against that lets a run folder say which box is opened, whatever it is."""
 
 name_option = click.option(
     "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
@@ -89,6 +98,58 @@ def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
     """Open a black box with options as they stand on the command line."""
     with box_prints_to_stderr():
         return seqray.open_black_box(spec, **dict(map(_option, options)))
+
+
+def against_option(text: str) -> Callable[[F], F]:
+    """Return the option --against, with what the box is for in its help."""
+    return click.option("--against", "box", metavar="BOX|recorded", help=text)
+
+
+class AgainstBox(NamedTuple):
+    """The box that an automaton is compared with."""
+
+    spec: str
+    box: BlackBox
+    max_length: int | None
+    """The longest word to draw; None: as long as the box, or the default, allows."""
+
+
+def open_against(
+    given: str | None,
+    options: tuple[str, ...],
+    source: Extraction | WeightedAutomaton,
+    path: str,
+    max_length: int | None = None,
+) -> AgainstBox:
+    """Open the box that --against names, or the one that a run folder remembers.
+
+    Parameters
+    ----------
+    given
+        The value of --against; ``recorded`` is the user's word that whatever the run folder
+        remembers may be opened.
+    options
+        The values of --option.
+    source, path
+        The run or automaton, and how its path was written.
+    max_length
+        The value of --max-length; where it is not given, that of the run.
+    """
+    if given is not None and given != RECORDED:
+        return AgainstBox(given, open_box(given, options), max_length)
+    record = source.settings.recorded_box if isinstance(source, Extraction) else None
+    if record is None or not isinstance(source, Extraction):
+        reason = "its box was not opened by a specification, or an older seqray wrote it"
+        what = reason if isinstance(source, Extraction) else "it is no run folder"
+        raise click.UsageError(
+            f"{path} does not say which box it is from ({what}): add --against BOX"
+        )
+    with box_prints_to_stderr():
+        spec, box = open_recorded(
+            record, path, is_trusted=given == RECORDED, options=dict(map(_option, options))
+        )
+    click.echo(f"Box: {redacted(spec)}, as {path} remembers it.", err=True)
+    return AgainstBox(spec, box, max_length or source.settings.max_length)
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:

@@ -16,9 +16,10 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
+    against_option,
     max_length_option,
     name_option,
-    open_box,
+    open_against,
     option_option,
     read_box_words,
     store_option,
@@ -43,11 +44,9 @@ from seqray.util.formatting import megabytes
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page, a file that ends in .html.",
 )
-@click.option(
-    "--against",
-    "box",
-    metavar="BOX",
-    help="The black box: the page then shows where both agree and where not.",
+@against_option(
+    "The black box: the page then shows where both agree and where not. recorded: the one that the "
+    "run folder remembers, which is the default with --serve and --words."
 )
 @click.option(
     "--words",
@@ -79,8 +78,9 @@ def command(**options: Any) -> None:
     \b
     Examples:
       seqray explore run -o page.html
+      seqray explore run -o page.html --against recorded
       seqray explore run -o page.html --against rnn:model.safetensors
-      seqray explore run --against rnn:model.safetensors --serve --open
+      seqray explore run --serve --open
       seqray explore wa.json -o page.html
 
     With --serve the same page runs at http://127.0.0.1:8765, and every word that is typed there is
@@ -126,16 +126,18 @@ def _explore(options: ExploreOptions) -> None:
         )
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
-    if options.box is None:
+    if options.box is None and not options.serve and options.words is None:
         with notes():
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
         return
-    opened, max_length = open_box(options.box, options.options), options.max_length
+    spec, opened, max_length = open_against(
+        options.box, options.options, source, options.automaton, options.max_length
+    )
     words = None
     if options.words is not None:
         words = read_box_words(options.words, opened, max_length)
-    with opened_store(store_path(options.box, opened, options.store)) as cache:
+    with opened_store(store_path(spec, opened, options.store)) as cache:
         box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
             page = to_html(
@@ -157,8 +159,6 @@ def _explore(options: ExploreOptions) -> None:
 def _check(options: ExploreOptions) -> None:
     """Refuse what cannot work, before the first query."""
     if options.serve:
-        if options.box is None:
-            raise click.UsageError("--serve needs a box: add --against BOX")
         if options.output is not None:
             raise click.UsageError("--serve writes no file: leave out either --serve or --output")
         load_web()
@@ -166,8 +166,6 @@ def _check(options: ExploreOptions) -> None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(options.output, [".html"], "--output")
-    if options.words is not None and options.box is None:
-        raise click.UsageError("--words needs a box to compare with: add --against BOX")
 
 
 def _default_name(source: Extraction | WeightedAutomaton, path: str) -> str | None:

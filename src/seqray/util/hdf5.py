@@ -105,7 +105,7 @@ class Hdf5File:
         tree, heap = self._unpack("<QQ", tables[0].begin)
         self._check_signature(heap, b"HEAP")
         n_bytes, _, names = self._unpack("<QQQ", heap + 8)
-        found = dict[str, int]()
+        addresses = dict[str, int]()
         for entry in self._entries(tree):
             place, address, cached = self._unpack("<QQI", entry)
             name = self._name(names, n_bytes, place)
@@ -113,8 +113,8 @@ class Hdf5File:
                 raise FileError(
                     f"{name} is a link to another place: expected it in the file itself"
                 )
-            found[name] = address
-        return found
+            addresses[name] = address
+        return addresses
 
     def array(self, address: int, name: str) -> FloatArray:
         """Return an array, which has a ``name`` in error messages."""

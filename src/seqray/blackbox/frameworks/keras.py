@@ -154,7 +154,7 @@ def _box(model: Any, card: Card, who: str, name: str | None, batch_size: int) ->
     keras = load_keras()
     shape = _input_shape(model, who)
     layers = _steppable(keras, model, card)
-    if layers is not None:
+    if layers is not None and not _reads_padding(keras, layers, shape, card):
         stepper = LayerStepper(keras, layers, one_hot=shape[2] if len(shape) == 3 else None)
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
     if shape and shape[0] is not None:
@@ -239,6 +239,15 @@ def _steppable(keras: Any, model: Any, card: Card) -> list[Any] | None:
         if not fine:
             return None
     return layers
+
+
+def _reads_padding(
+    keras: Any, layers: list[Any], shape: tuple[int | None, ...], card: Card
+) -> bool:
+    """Return whether a model of a fixed length answers once, after what fills short words up."""
+    is_filled = shape[1] is not None and card.pad is not None
+    recurrent = [layer for layer in layers if _is_one_of(keras, layer, RECURRENT_LAYERS)]
+    return is_filled and not all(layer.return_sequences for layer in recurrent)
 
 
 def layer_chain(keras: Any, model: Any) -> list[Any] | None:
