@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MAX_POSITIONS = 100
 """Positions at which a motif is measured; in longer words they are spread evenly."""
 
+MAX_CODES_AT_ONCE = 2**23
+"""How many symbols the words may have that are made at once."""
+
 
 class Motif(NamedTuple):
     """A motif and what it does.
@@ -231,9 +234,14 @@ class _Effects:
 
     def at(self, positions: IntArray, motifs: IntArray, which: IntArray) -> FloatArray:
         """Return the mean effect of each motif at ``positions[i]`` in word ``which[i]``."""
-        answers = self._answers(_placed(self.words[which], positions, motifs))
-        effects = answers.reshape(len(motifs), len(which)) - self.unchanged[which]
-        return np.asarray(effects.mean(axis=1))
+        n_each = max(1, MAX_CODES_AT_ONCE // (len(motifs) * int(self.words.lengths.max())))
+        total = np.zeros(len(motifs))
+        for begin in range(0, len(which), n_each):
+            some = which[begin : begin + n_each]
+            words = _placed(self.words[some], positions[begin : begin + n_each], motifs)
+            answers = self._answers(words).reshape(len(motifs), len(some))
+            total += (answers - self.unchanged[some]).sum(axis=1)
+        return total / len(which)
 
     def fitting(self, position: int) -> IntArray:
         """Return the words that have room for a motif at a position."""
