@@ -6,19 +6,20 @@ SHORT_AND_LONG = [(1,), (2,), (1, 2), (0,)]
 
 
 def test_nothing_is_excluded_where_no_entry_begins_with_another():
-    (only,) = LongestMatch([(1, 2), (1, 3), (0,)], keeps_all=True).exclusions()
+    rule = LongestMatch([(1, 2), (1, 3), (0,)], keeps_all=True)
+    (only,) = rule.exclusions()
     assert only.sequences == frozenset()
-    assert only.longer == {}
-    assert only.paths == ((1, 2), (1, 3), (0,))
+    assert rule.longer(only) == {}
+    assert rule.paths(only) == [(1, 2), (1, 3), (0,)]
 
 
 def test_what_makes_a_longer_entry_is_excluded_after_a_shorter_one():
     rule = LongestMatch(SHORT_AND_LONG, keeps_all=False)
     nothing, after_1 = rule.exclusions()
     assert rule.sequences_after(0) == after_1.sequences == {(2,)}
-    assert nothing.longer == {0: ((1, 2),)}
-    assert after_1.impossible == (1,)
-    assert (2,) not in after_1.paths
+    assert rule.longer(nothing) == {0: ((1, 2),)}
+    assert after_1.impossible == {1}
+    assert (2,) not in rule.paths(after_1)
 
 
 def test_an_exclusion_goes_on_until_the_longer_entry_is_left():
@@ -26,7 +27,7 @@ def test_an_exclusion_goes_on_until_the_longer_entry_is_left():
     _, after_1, after_1_2 = rule.exclusions()
     assert after_1.sequences == {(2, 3)}
     assert after_1.following == {1: {(3,)}}
-    assert after_1_2.impossible == (3,)
+    assert after_1_2.impossible == {3}
     assert after_1_2.following == {3: frozenset()}
 
 

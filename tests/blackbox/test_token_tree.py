@@ -118,24 +118,24 @@ def test_of_all_words_with_the_same_tokens_one_has_their_probability_and_the_oth
 def test_symbols_of_one_token_need_one_query_and_no_exclusion():
     tree = token_tree([(4,), (2,), (7,)], [(5,)])
     words = words_up_to(2, 3)
-    (node,) = tree.nodes[0]
+    (node,) = tree.nodes(0)
     assert (node.path, node.tokens, node.columns.tolist()) == ((), (4, 2, 7, 5), [0, 1, 2, 3])
-    assert len(tree.nodes) == 1
+    assert tree.n_exclusions == 1
     assert len(list(tree.queries(words))) == len(words)
     assert repr(tree) == "TokenTree(3 symbols of 1 tokens, 1 nodes)"
 
 
 def test_nodes_are_shared_by_symbols_that_begin_alike():
     tree = token_tree([(1, 2, 3), (1, 2, 4), (1, 5), (6,)], [(0,)])
-    assert [node.path for node in tree.nodes[0]] == [(), (1,), (1, 2)]
-    assert [node.tokens for node in tree.nodes[0]] == [(1, 6, 0), (2, 5), (3, 4)]
+    assert [node.path for node in tree.nodes(0)] == [(), (1,), (1, 2)]
+    assert [node.tokens for node in tree.nodes(0)] == [(1, 6, 0), (2, 5), (3, 4)]
 
 
 def test_an_excluded_rest_that_no_symbol_begins_with_costs_nothing_if_rows_are_renormalised():
     symbols = [(1,), (1, 2), (3,)]
-    assert len(token_tree(symbols, [(0,)]).nodes) == 1
+    assert token_tree(symbols, [(0,)]).n_exclusions == 1
     leaking = token_tree(symbols, [(0,)], renormalise=False)
-    assert [node.tokens for node in leaking.nodes[1]] == [(1, 3, 0, 2), (2,)]
+    assert [node.tokens for node in leaking.nodes(1)] == [(1, 3, 0, 2), (2,)]
 
 
 def test_probabilities_of_0_stay_0():

@@ -21,12 +21,8 @@ class Exclusion(NamedTuple):
 
     sequences: frozenset[TokenIds]
     """Token sequences that do not follow; none begins with another."""
-    impossible: tuple[int, ...]
+    impossible: frozenset[int]
     """Entries that begin with one of them."""
-    longer: dict[int, tuple[TokenIds, ...]]
-    """For a possible entry: the longer sequences with which the stream is not read as the entry."""
-    paths: tuple[TokenIds, ...]
-    """All token sequences whose probabilities are needed for a row."""
     following: dict[int, frozenset[TokenIds]]
     """The excluded sequences after an entry, where they differ from those after it elsewhere."""
 
@@ -73,29 +69,42 @@ class LongestMatch:
             waiting += sorted(fresh, key=sorted)
         return exclusions
 
+    def longer(self, exclusion: Exclusion) -> dict[int, tuple[TokenIds, ...]]:
+        """Return for possible entries the longer sequences that are not read as the entry."""
+        rest = {i: tails for i, tails in self._rest.items() if i not in exclusion.impossible}
+        rest |= self._touched(exclusion.sequences, exclusion.impossible)
+        return {
+            i: tuple(sorted(self.entries[i] + tail for tail in _shortest(rest[i])))
+            for i in sorted(rest)
+        }
+
+    def paths(self, exclusion: Exclusion) -> list[TokenIds]:
+        """Return all token sequences whose probabilities a row needs."""
+        possible = set(range(len(self.entries))) - exclusion.impossible
+        paths = [self.entries[i] for i in sorted(possible)]
+        paths += [path for some in self.longer(exclusion).values() for path in some]
+        paths += sorted(exclusion.sequences) if self.keeps_all else []
+        return list(dict.fromkeys(paths))
+
     def _exclusion(self, sequences: frozenset[TokenIds]) -> Exclusion:
-        impossible = {i for each in sequences for i in self._beginning.get(each, ())}
-        rest = {i: set(tails) for i, tails in self._rest.items() if i not in impossible}
-        touched = set()
+        impossible = frozenset(i for each in sequences for i in self._beginning.get(each, ()))
+        touched = self._touched(sequences, impossible)
+        following = {i: self._kept(tails) for i, tails in touched.items()}
+        # After what never comes, reading begins anew.
+        following |= {i: frozenset() for i in impossible}
+        return Exclusion(sequences, impossible, following)
+
+    def _touched(
+        self, sequences: frozenset[TokenIds], impossible: frozenset[int]
+    ) -> dict[int, set[TokenIds]]:
+        """Return what makes longer sequences of the entries that excluded sequences begin with."""
+        touched: dict[int, set[TokenIds]] = {}
         for each in sequences:
             for cut in range(1, len(each)):
                 place = self._place.get(each[:cut])
                 if place is not None and place not in impossible:
-                    rest.setdefault(place, set()).add(each[cut:])
-                    touched.add(place)
-        following = {i: self._kept(rest[i]) for i in sorted(touched)}
-        # After what never comes, reading begins anew.
-        following |= {i: frozenset() for i in sorted(impossible)}
-        longer = {
-            i: tuple(sorted(self.entries[i] + tail for tail in _shortest(rest[i])))
-            for i in sorted(rest)
-        }
-        paths = [tokens for i, tokens in enumerate(self.entries) if i not in impossible]
-        paths += [path for some in longer.values() for path in some]
-        paths += sorted(sequences) if self.keeps_all else []
-        return Exclusion(
-            sequences, tuple(sorted(impossible)), longer, tuple(dict.fromkeys(paths)), following
-        )
+                    touched.setdefault(place, set(self._rest.get(place, ()))).add(each[cut:])
+        return touched
 
     def _kept(self, tails: Iterable[TokenIds]) -> frozenset[TokenIds]:
         """Return the shortest sequences, those that make no difference left out."""

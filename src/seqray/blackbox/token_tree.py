@@ -29,8 +29,8 @@ two symbols would make other tokens of whole texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
@@ -66,9 +66,12 @@ class TokenQuery(NamedTuple):
     """Their columns in the array that `TokenTree.log_rows` takes."""
 
 
-class _Arrays(NamedTuple):
-    """An exclusion as numbers of entries and columns."""
+class _RowPlan(NamedTuple):
+    """How rows are computed after an exclusion: nodes, and numbers of entries and columns."""
 
+    nodes: tuple[TokenNode, ...]
+    entries: IntArray
+    """The column of each entry: of the symbols, and then of the ends."""
     impossible: IntArray
     """Entries that cannot follow."""
     shorter: IntArray
@@ -98,8 +101,6 @@ class TokenTree:
         The token ids of the end; there may be several ends.
     renormalise
         Whether rows are divided by their sum over the symbols and the end.
-    nodes
-        For each exclusion the nodes that are needed, the root first, parents before children.
     paths
         For each column of the array that `log_rows` takes, the path to the token that it is for.
     """
@@ -107,20 +108,30 @@ class TokenTree:
     symbols: tuple[TokenIds, ...]
     ends: tuple[TokenIds, ...]
     renormalise: bool
-    nodes: tuple[tuple[TokenNode, ...], ...]
     paths: tuple[TokenIds, ...]
-    _arrays: tuple[_Arrays, ...]
-    _entry_columns: IntArray
-    _levels: tuple[tuple[IntArray, IntArray], ...]
+    _column: Mapping[TokenIds, int]
+    _rule: LongestMatch
+    _exclusions: tuple[Exclusion, ...]
     _after: IntArray
     _special: tuple[IntArray, IntArray]
+    _levels: tuple[tuple[IntArray, IntArray], ...]
+    _plans: dict[int, _RowPlan] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = sorted({len(tokens) for tokens in self.symbols})
         size = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
         return (
-            f"TokenTree({len(self.symbols)} symbols of {size} tokens, {len(self.nodes[0])} nodes)"
+            f"TokenTree({len(self.symbols)} symbols of {size} tokens, {len(self.nodes(0))} nodes)"
         )
+
+    @property
+    def n_exclusions(self) -> int:
+        """How many exclusions there are: 1, which is 0, if nothing is ever excluded."""
+        return len(self._exclusions)
+
+    def nodes(self, exclusion: int) -> tuple[TokenNode, ...]:
+        """Return the nodes that a row needs, the root first, parents before children."""
+        return self._plan(exclusion).nodes
 
     @property
     def n_tokens(self) -> int:
@@ -139,7 +150,7 @@ class TokenTree:
         """
         if limit is None:
             return None
-        deepest = max(len(node.path) for nodes in self.nodes for node in nodes)
+        deepest = len(self.paths[-1]) - 1
         room = limit - n_before - deepest
         if room < 0:
             raise ArgumentError(
@@ -158,7 +169,7 @@ class TokenTree:
     def exclusions(self, words: Words) -> IntArray:
         """Return the exclusion after each word."""
         exclusions = np.zeros(len(words), np.int64)
-        if len(self.nodes) > 1:
+        if self.n_exclusions > 1:
             for at in range(int(words.lengths.max(initial=0))):
                 longer = np.flatnonzero(words.lengths > at)
                 symbols = words.codes[words.offsets[longer] + at]
@@ -179,7 +190,7 @@ class TokenTree:
         """Yield what a model has to be queried for, to predict what follows each word."""
         contexts, exclusions = self.contexts(words), self.exclusions(words).tolist()
         for prefix, (context, exclusion) in enumerate(zip(contexts, exclusions, strict=True)):
-            for path, tokens, columns in self.nodes[exclusion]:
+            for path, tokens, columns in self.nodes(exclusion):
                 yield TokenQuery(prefix, context + path, tokens, columns)
 
     def log_rows(self, exclusions: IntArray, logs: FloatArray) -> FloatArray:
@@ -205,29 +216,50 @@ class TokenTree:
         rows = np.empty((len(logs), len(self.symbols) + 1))
         for exclusion in np.unique(exclusions).tolist():
             which = exclusions == exclusion
-            rows[which] = self._rows(self._arrays[exclusion], logs[which])
+            rows[which] = self._rows(self._plan(exclusion), logs[which])
         return rows
 
-    def _rows(self, arrays: _Arrays, logs: FloatArray) -> FloatArray:
+    def _rows(self, plan: _RowPlan, logs: FloatArray) -> FloatArray:
         """Return rows of prefixes that have the same exclusion; ``logs`` is changed."""
         with np.errstate(invalid="ignore", divide="ignore"):  # where probabilities are 0
             for columns, parents in self._levels:
                 logs[:, columns] += logs[:, parents]
-            entries = logs[:, self._entry_columns]
-            if len(arrays.shorter):
-                longer = np.exp(logs[:, arrays.longer] - logs[:, arrays.shorter_columns])
-                going_on = np.add.reduceat(longer, arrays.first_longer, axis=1)
-                entries[:, arrays.shorter] += _log_of_rest(going_on)
-            entries[:, arrays.impossible] = -np.inf
+            entries = logs[:, plan.entries]
+            if len(plan.shorter):
+                longer = np.exp(logs[:, plan.longer] - logs[:, plan.shorter_columns])
+                going_on = np.add.reduceat(longer, plan.first_longer, axis=1)
+                entries[:, plan.shorter] += _log_of_rest(going_on)
+            entries[:, plan.impossible] = -np.inf
             if len(self.ends) > 1:
                 n = len(self.symbols)
                 entries = np.column_stack([entries[:, :n], _log_sum(entries[:, n:])])
             total = _log_sum(entries)
             if not self.renormalise:
-                excluded = np.exp(logs[:, arrays.excluded]).sum(axis=1, keepdims=True)
+                excluded = np.exp(logs[:, plan.excluded]).sum(axis=1, keepdims=True)
                 total = np.fmax(total, _log_of_rest(excluded))
             rows: FloatArray = entries - total
         return rows
+
+    def _plan(self, exclusion: int) -> _RowPlan:
+        """Return how rows are computed; it is worked out when an exclusion is first met."""
+        if exclusion not in self._plans:
+            self._plans[exclusion] = self._new_plan(self._exclusions[exclusion])
+        return self._plans[exclusion]
+
+    def _new_plan(self, exclusion: Exclusion) -> _RowPlan:
+        column, entries = self._column, self._rule.entries
+        longer = self._rule.longer(exclusion)
+        counts = [len(paths) for paths in longer.values()]
+        return _RowPlan(
+            nodes=_nodes(self._rule.paths(exclusion), column),
+            entries=_numbers(column[tokens] for tokens in entries),
+            impossible=_numbers(exclusion.impossible),
+            shorter=_numbers(longer),
+            longer=_numbers(column[path] for paths in longer.values() for path in paths),
+            shorter_columns=np.repeat(_numbers(column[entries[i]] for i in longer), counts),
+            first_longer=np.cumsum(_numbers([0, *counts[:-1]])),
+            excluded=_numbers(column[path] for path in exclusion.sequences),
+        )
 
 
 def token_tree(
@@ -255,7 +287,7 @@ def token_tree(
     >>> tree = token_tree([[1], [1, 2]], [[0]])
     >>> tree
     TokenTree(2 symbols of 1 to 2 tokens, 2 nodes)
-    >>> [(node.path, node.tokens) for node in tree.nodes[0]]
+    >>> [(node.path, node.tokens) for node in tree.nodes(0)]
     [((), (1, 0)), ((1,), (2,))]
     >>> tree.paths
     ((1,), (0,), (1, 2))
@@ -266,35 +298,28 @@ def token_tree(
     entries, n = _checked_entries(symbols, ends)
     rule = LongestMatch(entries, keeps_all=not renormalise)
     exclusions = rule.exclusions()
-    paths = sorted(
-        dict.fromkeys(
-            path[:cut]
-            for exclusion in exclusions
-            for path in exclusion.paths
-            for cut in range(1, len(path) + 1)
-        ),
-        key=len,
-    )
+    sequences = chain(entries, *(sorted(exclusion.sequences) for exclusion in exclusions))
+    cuts = dict.fromkeys(each[:cut] for each in sequences for cut in range(1, len(each) + 1))
+    paths = sorted(cuts, key=len)
     column = {path: at for at, path in enumerate(paths)}
     number = {exclusion.sequences: i for i, exclusion in enumerate(exclusions)}
     special = {
-        i * n + place: number[sequences]
+        i * n + place: number[following]
         for i, exclusion in enumerate(exclusions)
-        for place, sequences in sorted(exclusion.following.items())
+        for place, following in sorted(exclusion.following.items())
         if place < n
     }
-    after = [number[rule.sequences_after(place)] for place in range(n)]
     return TokenTree(
-        tuple(entries[:n]),
-        tuple(entries[n:]),
-        renormalise,
-        tuple(_nodes(exclusion, column) for exclusion in exclusions),
-        tuple(paths),
-        tuple(_arrays(exclusion, entries, column) for exclusion in exclusions),
-        _numbers(column[tokens] for tokens in entries),
-        _levels(paths, column),
-        _numbers(after),
-        (_numbers(special), _numbers(special.values())),
+        symbols=tuple(entries[:n]),
+        ends=tuple(entries[n:]),
+        renormalise=renormalise,
+        paths=tuple(paths),
+        _column=column,
+        _rule=rule,
+        _exclusions=tuple(exclusions),
+        _after=_numbers(number[rule.sequences_after(place)] for place in range(n)),
+        _special=(_numbers(special), _numbers(special.values())),
+        _levels=_levels(paths, column),
     )
 
 
@@ -323,10 +348,10 @@ def _checked_entries(
     return entries, len(given["symbol"])
 
 
-def _nodes(exclusion: Exclusion, column: dict[TokenIds, int]) -> tuple[TokenNode, ...]:
-    """Return the nodes on the needed paths, with the tokens that the paths go on with."""
+def _nodes(paths: Iterable[TokenIds], column: Mapping[TokenIds, int]) -> tuple[TokenNode, ...]:
+    """Return the nodes on paths, with the tokens that the paths go on with."""
     tokens: dict[TokenIds, dict[int, None]] = {}
-    for path in exclusion.paths:
+    for path in paths:
         for cut in range(len(path)):
             tokens.setdefault(path[:cut], {})[path[cut]] = None
     return tuple(
@@ -335,22 +360,8 @@ def _nodes(exclusion: Exclusion, column: dict[TokenIds, int]) -> tuple[TokenNode
     )
 
 
-def _arrays(
-    exclusion: Exclusion, entries: Sequence[TokenIds], column: dict[TokenIds, int]
-) -> _Arrays:
-    counts = [len(paths) for paths in exclusion.longer.values()]
-    return _Arrays(
-        _numbers(exclusion.impossible),
-        _numbers(exclusion.longer),
-        _numbers(column[path] for paths in exclusion.longer.values() for path in paths),
-        np.repeat(_numbers(column[entries[place]] for place in exclusion.longer), counts),
-        np.cumsum(_numbers([0, *counts[:-1]])),
-        _numbers(column[path] for path in exclusion.sequences if path in column),
-    )
-
-
 def _levels(
-    paths: Sequence[TokenIds], column: dict[TokenIds, int]
+    paths: Sequence[TokenIds], column: Mapping[TokenIds, int]
 ) -> tuple[tuple[IntArray, IntArray], ...]:
     """Return the columns of the paths of each length from 2, and those of their parents."""
     levels = []
