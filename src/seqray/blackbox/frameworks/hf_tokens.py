@@ -115,7 +115,7 @@ class TokenModel(ReadsPredictions, SteppedBox):
     _arrays: dict[int, NodeArrays] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, {self.tree})"
+        return f"{super().__repr__()[:-1]}, {self.tree.sizes})"
 
     @property
     def leaks(self) -> bool:
