@@ -1,5 +1,11 @@
 """Streams of tokens, read symbol by symbol as the rule says: slow, and nothing like the product."""
 
+import numpy as np
+import pytest
+
+N_TOKENS = 40
+"""How many tokens there are to the models of `fifty_symbols`."""
+
 
 class StreamReader:
     """Reads streams of tokens by longest match, and sums over what may follow.
@@ -55,3 +61,58 @@ class StreamReader:
             return None
         row = [self.weight((*word, symbol)) / before for symbol in self.symbols]
         return [*row, sum(self.weight((*word, end)) for end in self.ends) / before]
+
+
+def fifty_symbols():
+    """Return 50 symbols of 1 to 4 tokens; many begin with others, some are others joined."""
+    rng = np.random.default_rng(0)
+    symbols = dict.fromkeys([(10,), (11,), (10, 11), (12, 10), (12,), (12, 10, 11, 12)])
+    while len(symbols) < 50:
+        longer = [*symbols][int(rng.integers(len(symbols)))]
+        before = longer if rng.random() < 0.5 and len(longer) < 4 else ()
+        n_more = int(rng.integers(1, 5 - len(before)))
+        symbols[(*before, *rng.integers(8, N_TOKENS, n_more).tolist())] = None
+    return tuple(symbols)
+
+
+def read_streams(model, start, streams):
+    """Return the probabilities of all tokens after each stream, read from its beginning."""
+    torch = pytest.importorskip("torch")
+    rows = {}
+    for length in {len(stream) for stream in streams}:
+        same = [stream for stream in streams if len(stream) == length]
+        for begin in range(0, len(same), 4096):
+            part = same[begin : begin + 4096]
+            ids = torch.tensor([(start, *stream) for stream in part])
+            with torch.inference_mode():
+                logits = model.eval()(ids).logits[:, -1].double()
+            rows.update(zip(part, logits.softmax(1).numpy(), strict=True))
+    return rows
+
+
+def model_reader(model, symbols, start, end, words):
+    """Return a reader for a model; most of what words need is read at once, in large batches."""
+    known = {}
+
+    def next_tokens(stream):
+        if stream not in known:
+            known.update(read_streams(model, start, [stream]))
+        return known[stream]
+
+    reader = StreamReader(symbols, [(end,)], next_tokens)
+    contexts = {sum(word, ()) for word in words}
+    needed = {(*context, *node) for context in contexts for node in reader.unfinished}
+    known.update(read_streams(model, start, [*needed]))
+    return reader
+
+
+def largest_difference(reader, words, rows, leaking_rows):
+    """Return the largest difference of a probability in rows after words from a reader's."""
+    largest = 0.0
+    for word, row, part in zip(words, rows, leaking_rows, strict=True):
+        expected = reader.row(word)
+        if expected is not None:
+            assert ((row == 0) == (np.array(expected) == 0)).all()
+            of_all, of_symbols = np.abs(part - expected), np.abs(row - expected / np.sum(expected))
+            largest = max(largest, of_all.max(), of_symbols.max())
+    return largest

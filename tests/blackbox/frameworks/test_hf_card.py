@@ -102,7 +102,7 @@ def test_a_symbol_that_cannot_be_read_is_named(alphabet, answers, message):
 def test_a_start_may_be_a_text_and_an_end_may_not():
     assert token_card(tokenizer(), "ab", start="abc").start == (4, 2, 7)
     assert token_card(tokenizer(), "ab", start=["[CLS]", "bc"]).start == (8, 2, 7)
-    with pytest.raises(ArgumentError, match="start '': expected tokens .* makes nothing of it"):
+    with pytest.raises(ArgumentError, match=r"start '': expected tokens .* makes nothing of it"):
         token_card(tokenizer(), "ab", start="")
     with pytest.raises(ArgumentError, match=r"end 'bc': expected one token, .* makes 'b', 'c'"):
         token_card(tokenizer(), "ab", end="bc")
