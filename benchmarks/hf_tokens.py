@@ -3,11 +3,11 @@
     pip install '.[hf]'
     python benchmarks/hf_tokens.py [--sample 300] [--words 127551]
 
-There are 50 symbols of 1 to 4 tokens, some of which begin with others. Two things are compared with
-plain readings that share no code with seqray's: the rows after all words up to length 2 and a sample
-of length 3, with each symbol's probability summed over the streams of tokens that are read as it; and
-the probabilities of words up to length 3, all 127,551 of them by default, with those of their tokens.
-It takes some minutes.
+There are 50 symbols of 1 to 4 tokens, some of which begin with others. Two things are compared
+with plain readings that share no code with seqray's: the rows after all words up to length 2 and a
+sample of length 3, with the probability of each symbol summed over the streams that are read as
+it; and the probabilities of words up to length 3, all 127,551 of them by default, with those of
+their tokens. It takes some minutes.
 """
 
 import argparse

@@ -117,21 +117,16 @@ class CachedStepper:
         tokens are read one at a time.
         """
         ids = np.concatenate([states.ids[places] for states, places in parts])
-        if any(states.pages is None for states, _ in parts):
+        pages = [states.pages for states, _ in parts if states.pages is not None]
+        if len(pages) < len(parts):
             return CachedStates(ids, None, np.empty((0, len(ids)), np.int64))
-        slots = [
-            _joined_page([(page, rows[places]) for (page, rows), places in slot])
-            for slot in zip(
-                *(
-                    [(each, places) for each in zip(states.pages or (), states.rows, strict=True)]
-                    for states, places in parts
-                ),
-                strict=True,
-            )
-        ]
-        return CachedStates(
-            ids, tuple(page for page, _ in slots), np.stack([rows for _, rows in slots])
-        )
+        joined, rows = [], []
+        for at, same in enumerate(zip(*pages, strict=True)):
+            used = [states.rows[at, places] for states, places in parts]
+            page, places = _joined_page(list(zip(same, used, strict=True)))
+            joined.append(page)
+            rows.append(places)
+        return CachedStates(ids, tuple(joined), np.stack(rows))
 
     def _paged(self, state: CachedStates) -> tuple[tuple[CachePage, ...] | None, IntArray]:
         """Return the pages, with the last tokens joined into one if they are enough for it."""
