@@ -64,9 +64,7 @@ class HttpQueries:
         whole_number("retries", self.retries, 0)
         check_seconds("backoff", self.backoff)
 
-    def opening(
-        self, client: HttpClient, body: bytes, limit: int, read: Callable[[bytes], T]
-    ) -> T:
+    def opening(self, client: HttpClient, body: bytes, limit: int, read: Callable[[bytes], T]) -> T:
         """Send a request while a box is opened, again if need be, and return what is read."""
         who = client.server.who
         attempt, group = 0, RequestGroup(opening=True)
