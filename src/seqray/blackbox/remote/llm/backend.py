@@ -109,8 +109,7 @@ class LlmBackend:
         listed = self._listed({read: tuple(some) for read, some in wanted.items()}, words, group)
         guess, least, largest = np.full((3, len(words), len(tree.paths)), -np.inf)
         for prefix, read, tokens, columns in queries:
-            names = [self.tokens.names_of(token) for token in tokens]
-            logs = token_logs(listed[read], names)
+            logs = token_logs(listed[read], [self.tokens.names[token] for token in tokens])
             guess[prefix, columns], least[prefix, columns], largest[prefix, columns] = logs
         shares = unknown_shares(tree, least, largest)
         self._check_unknown(shares, words)
@@ -152,7 +151,7 @@ class LlmBackend:
                 some = reads[begin : begin + step]
                 for read, listed in zip(some, self._sent(some, tokens, words, group), strict=True):
                     before = found.get(read, listed)
-                    found[read] = Listed({**before.logs, **listed.logs}, listed.bound)
+                    found[read] = listed._replace(logs={**before.logs, **listed.logs})
         return found
 
     def _sent(

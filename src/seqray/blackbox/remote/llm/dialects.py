@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 Prompt: TypeAlias = tuple[int, ...] | str
@@ -30,9 +30,11 @@ class Listed(NamedTuple):
     """The next tokens that a server lists after a prompt."""
 
     logs: Mapping[int | str, float]
-    """The log-probability of each, by its id or by its text."""
+    """The log-probability of each, by its id, by its text, or by both."""
     bound: float
     """No token that is not listed has a larger log-probability."""
+    rest: float
+    """The probability that the list leaves over for all other tokens together."""
 
 
 class Dialect(ABC):
@@ -157,12 +159,11 @@ class Sglang(Dialect):
         results = document if isinstance(document, list) else [document]
         if len(results) != n:
             raise UnexpectedError(f"{len(results)} results for {n} prompts")
-        return [self._listed(result) for result in results]
+        return [self._result(result) for result in results]
 
-    def _listed(self, result: Any) -> Listed:
+    def _result(self, result: Any) -> Listed | None:
         positions = field(result, "meta_info", "output_token_ids_logprobs")
-        triples = positions[0] if positions else []
-        return _listed({int(token): _log(log) for log, token, *_ in triples})
+        return _listed(([int(token)], log) for log, token, *_ in positions[0]) if positions else None
 
 
 class LlamaCpp(Dialect):
@@ -192,7 +193,7 @@ class LlamaCpp(Dialect):
             raise UnexpectedError(f"{len(results)} results for {n} prompts")
         results = sorted(results, key=lambda result: int(result.get("index", 0)))
         tops = [field(result, "completion_probabilities") for result in results]
-        return [_top(top[0], "id") if top else None for top in tops]
+        return [_top(top[0]) if top else None for top in tops]
 
     def tokenize_body(self, text: str, special: bool) -> dict[str, Any]:
         """Return the body of a request for the tokens of a text."""
@@ -233,7 +234,7 @@ class Ollama(Dialect):
         if "response" not in _object(document):
             raise UnexpectedError('no "response"')
         top = document.get("logprobs")
-        return [_top(top[0], "token") if top else None]
+        return [_top(top[0]) if top else None]
 
 
 class Completions(Dialect):
@@ -293,24 +294,30 @@ def _choice(choice: Any) -> Listed | None:
     """Read one choice; some servers answer a completion in the form of a chat."""
     logprobs = choice.get("logprobs") or {}
     if logprobs.get("content"):
-        return _top(logprobs["content"][0], "token")
+        return _top(logprobs["content"][0])
     tops = logprobs.get("top_logprobs")
-    if not tops or not tops[0]:
+    return _listed(([token], log) for token, log in tops[0].items()) if tops and tops[0] else None
+
+
+def _top(entry: Any) -> Listed | None:
+    """Read one position: a list of the likeliest tokens, with their texts, ids or both."""
+    return _listed(
+        ([each[key] for key in ("id", "token") if key in each], each["logprob"])
+        for each in entry.get("top_logprobs") or ()
+    )
+
+
+def _listed(entries: Iterable[tuple[Sequence[int | str], Any]]) -> Listed | None:
+    """Return a list of tokens, each with its names and its log-probability; None: an empty one."""
+    logs: dict[int | str, float] = {}
+    values: list[float] = []
+    for names, value in entries:
+        values.append(_log(value))
+        for name in names:
+            logs.setdefault(name, values[-1])  # of two tokens with one text the likelier one
+    if not values:
         return None
-    return _listed({token: _log(log) for token, log in tops[0].items()})
-
-
-def _top(entry: Any, key: str) -> Listed | None:
-    """Read one position: the token that was drawn, and a list of the likeliest ones."""
-    top = {each[key]: _log(each["logprob"]) for each in entry.get("top_logprobs") or []}
-    if not top:
-        return None
-    bound = min(top.values())
-    return Listed({entry[key]: _log(entry["logprob"])} | top, bound)
-
-
-def _listed(logs: Mapping[int | str, float]) -> Listed:
-    return Listed(logs, min(logs.values(), default=0.0))
+    return Listed(logs, min(values), max(1 - math.fsum(map(math.exp, values)), 0.0))
 
 
 def _with_ids(listed: Listed | None) -> Listed | None:
@@ -318,7 +325,7 @@ def _with_ids(listed: Listed | None) -> Listed | None:
     if listed is None:
         return None
     pairs = ((str(token).partition("token_id:")[2], log) for token, log in listed.logs.items())
-    return Listed({int(number): log for number, log in pairs if number.isdigit()}, listed.bound)
+    return listed._replace(logs={int(number): log for number, log in pairs if number.isdigit()})
 
 
 def _log(value: Any) -> float:

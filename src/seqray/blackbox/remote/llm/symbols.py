@@ -43,8 +43,8 @@ class TextTokens(Protocol):
     def encode(self, text: str, *, special: bool) -> list[int]:
         """Return the ids of a text's tokens, with the ones that stand before any text or not."""
 
-    def names(self, token: int) -> tuple[str, ...]:
-        """Return how servers may write a token, the text that it stands for first."""
+    def names(self, token: int) -> tuple[int | str, ...]:
+        """Return how servers may name a token, the text that it stands for first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,9 @@ class ServerTokenizer:
         """Query the server for the tokens of a text."""
         return self.request(text, special) if text or special else []
 
-    def names(self, token: int) -> tuple[str, ...]:
-        """Return nothing: such servers name tokens by their ids."""
-        return ()
+    def names(self, token: int) -> tuple[int | str, ...]:
+        """Return the id: such servers name tokens by their ids."""
+        return (token,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +77,13 @@ class LocalTokenizer:
         """Return the tokens of a text."""
         return list(self.loaded.encode(text, add_special_tokens=special))
 
-    def names(self, token: int) -> tuple[str, ...]:
-        """Return the text of a token, and how it stands in the vocabulary."""
+    def names(self, token: int) -> tuple[int | str, ...]:
+        """Return the text of a token, how it stands in the vocabulary, and its id."""
         piece = str(self.loaded.convert_ids_to_tokens(token))
         marked = piece.translate(SPACE_MARKS)
         text = str(self.loaded.decode([token]))
         first = marked if marked.strip() == text else text  # some drop a space at the beginning
-        return tuple(dict.fromkeys((first, text, piece)))
+        return tuple(dict.fromkeys((first, text, piece, token)))
 
     @property
     def end(self) -> str | None:
@@ -104,7 +104,7 @@ class WholeTexts:
             self._texts.append(text)
         return [self._texts.index(text)]
 
-    def names(self, token: int) -> tuple[str, ...]:
+    def names(self, token: int) -> tuple[int | str, ...]:
         """Return the text."""
         return (self._texts[token],)
 
@@ -120,22 +120,18 @@ class SymbolTokens:
     before
         The tokens before a word, or the text where the server reads texts.
     names
-        How the server may write each token; empty where it writes ids.
+        How the server may name each token: its texts, its id, or both.
     """
 
     tree: TokenTree
     before: Prompt
-    names: Mapping[int, tuple[str, ...]]
+    names: Mapping[int, tuple[int | str, ...]]
 
     def prompt(self, read: tuple[int, ...]) -> Prompt:
         """Return what the server reads before it predicts: what stands before, and tokens."""
         if isinstance(self.before, str):
-            return self.before + "".join(self.names[token][0] for token in read)
+            return self.before + "".join(str(self.names[token][0]) for token in read)
         return self.before + read
-
-    def names_of(self, token: int) -> tuple[int | str, ...]:
-        """Return how the server may write a token in its answers."""
-        return self.names.get(token, (token,))
 
 
 @dataclass(frozen=True)
@@ -185,7 +181,7 @@ class SymbolTexts:
                 "texts begin"
             )
         used = {token for tokens in (*symbols, end) for token in tokens}
-        names = {} if by_id else {token: tokenizer.names(token) for token in sorted(used)}
+        names = {token: (token,) if by_id else tokenizer.names(token) for token in sorted(used)}
         return SymbolTokens(tree, self.prompt if as_text else before, names)
 
     def _check_distinct(self, symbols: list[list[int]]) -> None:

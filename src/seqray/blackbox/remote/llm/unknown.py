@@ -46,7 +46,7 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
 
     Examples
     --------
-    >>> listed = Listed({"a": np.log(0.7), "b": np.log(0.2)}, bound=np.log(0.2))
+    >>> listed = Listed({"a": np.log(0.7), "b": np.log(0.2)}, bound=np.log(0.2), rest=0.1)
     >>> guess, least, largest = token_logs(listed, [["a"], ["c"]])
     >>> np.exp(guess).round(3), np.exp(largest).round(3)  # c has at most 1 - 0.7 - 0.2
     (array([0.7 , 0.05]), array([0.7, 0.1]))
@@ -56,7 +56,7 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
     values = np.array([max(found, default=-np.inf) for found in logs], np.float64)
     if not is_unlisted.any():
         return TokenLogs(values, values, values)
-    rest = max(1.0 - float(np.exp(list(listed.logs.values())).sum()), MIN_REST)
+    rest = max(listed.rest, MIN_REST)
     n = int(is_unlisted.sum())
     with np.errstate(divide="ignore"):
         bound = np.log(min(n * float(np.exp(listed.bound)), rest) / n)
