@@ -153,7 +153,9 @@ def test_the_length_of_words_leaves_room_for_the_longest_symbols():
     assert tree.max_length(None, 1) is None
     assert tree.max_length(64, 1) == 20
     assert tree.max_length(3, 1) == 0
-    with pytest.raises(ArgumentError, match="2 tokens have no room for the 1 before a word and"):
+    with pytest.raises(
+        ArgumentError, match="2 tokens have no room for the 1 before a word and the 2 that"
+    ):
         tree.max_length(2, 1)
     assert token_tree([(1,)], [(0,)]).max_length(64, 1) == 63
 

@@ -135,8 +135,8 @@ class TokenTree:
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens of the longest symbol."""
-        return max(map(len, self.symbols))
+        """The number of tokens of the longest symbol, or end."""
+        return max(map(len, (*self.symbols, *self.ends)))
 
     def max_length(self, limit: int | None, n_before: int) -> int | None:
         """Return a length up to which a model can read all words; None: it can read any.
@@ -148,16 +148,7 @@ class TokenTree:
         n_before
             How many it reads before a word.
         """
-        if limit is None:
-            return None
-        deepest = len(self.paths[-1]) - 1
-        room = limit - n_before - deepest
-        if room < 0:
-            raise ArgumentError(
-                f"limit: {limit} tokens have no room for the {n_before} before a word and the "
-                f"{deepest} that are read to predict a symbol: choose shorter symbols"
-            )
-        return room // self.n_tokens
+        return None if limit is None else longest_word(limit, n_before, self.n_tokens)
 
     def contexts(self, words: Words) -> list[TokenIds]:
         """Return the tokens of each word."""
@@ -321,6 +312,32 @@ def token_tree(
         _special=(_numbers(special), _numbers(special.values())),
         _levels=_levels(paths, column),
     )
+
+
+def longest_word(limit: int, n_before: int, n_tokens: int) -> int:
+    """Return how many symbols any word may have, so that what follows can still be predicted.
+
+    Parameters
+    ----------
+    limit
+        The most tokens that a model reads.
+    n_before
+        How many it reads before a word.
+    n_tokens
+        The number of tokens of the longest symbol. To predict it, all but the last are read.
+
+    Examples
+    --------
+    >>> longest_word(64, 1, 1), longest_word(64, 1, 3)
+    (63, 20)
+    """
+    room = limit - n_before - (n_tokens - 1)
+    if room < 0:
+        raise ArgumentError(
+            f"limit: {limit} tokens have no room for the {n_before} before a word and the "
+            f"{n_tokens - 1} that are read to predict a symbol: choose shorter symbols"
+        )
+    return room // n_tokens
 
 
 def _checked_entries(
