@@ -85,7 +85,7 @@ class Predictor:
         return logs + self.jitter * rng.normal(size=logs.shape)
 
 
-# What a server's cache saves ------------------------------------------------------------------------
+# What a server's cache saves ----------------------------------------------------------------------
 
 
 class BlockCache:
@@ -130,10 +130,13 @@ class Counts:
     def __init__(self, cache):
         self.cache, self.read_before = cache, set()
         self.requests, self.prompts, self.paths = [], [], []
+        self.draws = []
+        """For each prompt how often it was sent before because an end was drawn."""
         self.n_sent = self.n_read = self.n_again = 0
 
-    def add(self, prompt):
+    def add(self, prompt, draw=0):
         prompt = tuple(prompt)
+        self.draws.append(draw)
         cached = self.cache.n_cached(prompt)
         self.prompts.append(prompt)
         self.n_sent += len(prompt)
@@ -143,7 +146,7 @@ class Counts:
             self.read_before.add(prompt[:end])
 
 
-# Servers --------------------------------------------------------------------------------------------
+# Servers ------------------------------------------------------------------------------------------
 
 
 class RefusalError(Exception):
@@ -169,7 +172,7 @@ class LlmServer:
     def __init__(self, *, jitter=0.0, trouble=None, models=(NAME,), key=None, max_len=128):
         self.predictor, self.counts = Predictor(jitter), Counts(self.cache())
         self.trouble, self.models, self.key, self.max_len = trouble, models, key, max_len
-        self.keys_seen, self.rng = set(), random.Random(0)
+        self.keys_seen, self.rng, self.n_failures = set(), random.Random(0), 0
 
     def routes(self):
         """Return the answers by method and path."""
@@ -187,11 +190,11 @@ class LlmServer:
         tokens = encode(body["prompt"], body.get("add_special_tokens", True))
         return {"tokens": tokens, "count": len(tokens), "max_model_len": self.max_len}
 
-    def predict(self, prompts):
+    def predict(self, prompts, draw=0):
         for prompt in prompts:
             refuse_unless(len(prompt), "a prompt is empty")
             refuse_unless(len(prompt) < self.max_len, f"the context has {self.max_len} tokens")
-            self.counts.add(prompt)
+            self.counts.add(prompt, draw)
         return self.predictor.logs(prompts)
 
     def draw(self, logs, temperature, seed):
@@ -219,7 +222,7 @@ class LlmServer:
             return
         answer = self.routes().get(path)
         if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
-            response = JSONResponse({"error": f"wrong key {self.key}"}, 401)
+            response = JSONResponse({"error": "a key is needed"}, 401)
         elif answer is None:
             response = JSONResponse({"detail": "Not Found"}, 404)
         else:
@@ -377,8 +380,9 @@ class OllamaServer(LlmServer):
         refuse_unless(0 <= body["top_logprobs"] <= 20, "top_logprobs must be between 0 and 20")
         if not body["prompt"]:
             return {"model": NAME, "response": "", "done": True, "done_reason": "load"}
-        (logs,) = self.predict([encode(body["prompt"], True)])
-        drawn = self.draw(logs, body["options"]["temperature"], body["options"]["seed"])
+        seed = body["options"]["seed"]
+        (logs,) = self.predict([encode(body["prompt"], True)], seed)
+        drawn = self.draw(logs, body["options"]["temperature"], seed)
         if drawn == END:
             return {"model": NAME, "response": "", "done": True, "done_reason": "stop"}
         top = [self.entry(logs, i) for i in self.top(logs, body["top_logprobs"])]
@@ -400,8 +404,8 @@ class PlainServer(LlmServer):
         refuse_unless(body["logprobs"] <= self.max_listed, "logprobs: too many")
         prompts = [encode(p, True) if isinstance(p, str) else p for p in body["prompt"]]
         choices = []
-        for at, logs in enumerate(self.predict(prompts)):
-            drawn = self.draw(logs, body["temperature"], body.get("seed"))
+        for at, logs in enumerate(self.predict(prompts, body["seed"])):
+            drawn = self.draw(logs, body["temperature"], [at, body["seed"]])
             top = {TOKENS[i]: float(logs[i]) for i in self.top(logs, body["logprobs"])}
             logprobs = None if drawn == END else {"top_logprobs": [top], "tokens": [TOKENS[drawn]]}
             choices.append({"index": at, "text": TOKENS[drawn], "logprobs": logprobs})
@@ -433,6 +437,7 @@ async def unreliable(server, path, send):
     at = server.rng.random()
     if path.startswith("GET") or path.endswith(("tokenize", "show")) or at >= 0.3:
         return False
+    server.n_failures += 1
     status, headers = 500, []
     if at < 0.1:
         status, headers = 429, [(b"retry-after", b"0")]

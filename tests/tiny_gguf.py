@@ -115,7 +115,18 @@ def llama_server(folder, *arguments):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [program, "-m", str(path), "--host", "127.0.0.1", "--port", str(port)]
-    command += ["-c", "512", "-np", "4", "-t", "1", "--cache-type-k", "f32", "--cache-type-v", "f32"]
+    command += [
+        "-c",
+        "512",
+        "-np",
+        "4",
+        "-t",
+        "1",
+        "--cache-type-k",
+        "f32",
+        "--cache-type-v",
+        "f32",
+    ]
     command += ["-fa", "off", "--no-warmup", *arguments]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)

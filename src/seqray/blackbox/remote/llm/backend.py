@@ -13,7 +13,7 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.remote.http_request import RequestGroup
-from seqray.blackbox.remote.llm.connection import Connection
+from seqray.blackbox.remote.llm.connection import Connection, ServerOptions
 from seqray.blackbox.remote.llm.dialects import (
     Dialect,
     Listed,
@@ -22,7 +22,6 @@ from seqray.blackbox.remote.llm.dialects import (
     VllmIds,
     VllmTop,
 )
-from seqray.blackbox.remote.llm.options import ServerOptions
 from seqray.blackbox.remote.llm.probe import DIALECTS, ServedModel
 from seqray.blackbox.remote.llm.symbols import SymbolTokens
 from seqray.blackbox.remote.llm.unknown import UnknownShare, token_logs, unknown_shares

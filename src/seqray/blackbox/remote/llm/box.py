@@ -16,9 +16,8 @@ from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.queried import QueriedModel
 from seqray.blackbox.remote.http_queries import check_seconds
 from seqray.blackbox.remote.llm.backend import LlmBackend
-from seqray.blackbox.remote.llm.connection import Connection
+from seqray.blackbox.remote.llm.connection import DEFAULT_OPTIONS, Connection, ServerOptions
 from seqray.blackbox.remote.llm.dialects import Dialect
-from seqray.blackbox.remote.llm.options import DEFAULT_OPTIONS, ServerOptions
 from seqray.blackbox.remote.llm.probe import DIALECTS, ServedModel, find_model
 from seqray.blackbox.remote.llm.symbols import (
     LocalTokenizer,

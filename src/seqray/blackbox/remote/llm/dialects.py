@@ -163,7 +163,9 @@ class Sglang(Dialect):
 
     def _result(self, result: Any) -> Listed | None:
         positions = field(result, "meta_info", "output_token_ids_logprobs")
-        return _listed(([int(token)], log) for log, token, *_ in positions[0]) if positions else None
+        return (
+            _listed(([int(token)], log) for log, token, *_ in positions[0]) if positions else None
+        )
 
 
 class LlamaCpp(Dialect):
