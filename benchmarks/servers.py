@@ -57,7 +57,7 @@ def measured(kind: str, expected: Any, options: argparse.Namespace, trouble: Any
     """Return the row of a test server."""
     server = SERVERS[kind](trouble=trouble)
     prompt = ("abcdefgh" * options.prompt)[: options.prompt]
-    given = {**OPTIONS[kind], "alphabet": "abc", "prompt": prompt, "max_length": 12}
+    given = {**OPTIONS[kind], "alphabet": "abc", "prompt": prompt}
     with serving_llm(server) as url:
         box = openai_box(url, **given, backoff=0.001, retries=20)
         counts = server.counts = Counts(server.cache())
@@ -115,11 +115,18 @@ def main() -> None:
         start = encode(("abcdefgh" * options.prompt)[: options.prompt], special=True)
         hf = open_hf(folder, alphabet="abc", start=start, dtype="float64", memory=0)
         expected = extracted(hf, options.budget)
-        for trouble in (None, unreliable):
-            for kind in SERVERS:
-                report(measured(kind, expected, options, trouble))
+        rows = [
+            measured(kind, expected, options, trouble)
+            for trouble in (None, unreliable)
+            for kind in SERVERS
+        ]
         if os.environ.get(SERVER_VARIABLE):
-            report(real(Path(place, "llama"), options))
+            rows.append(real(Path(place, "llama"), options))
+    report([(str(row["server"]), _line(row)) for row in rows], {"servers": rows})
+
+
+def _line(row: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in row.items() if name != "server")
 
 
 if __name__ == "__main__":

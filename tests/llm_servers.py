@@ -8,16 +8,18 @@ import json
 import random
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
 
 from same_gru.hf import SIZE, import_transformers
+from seqray.blackbox.remote.llm.box import openai_box
 
 TOKENS = ["<unk>", "<s>", "</s>", *"abcdefgh", " "]
 START, END = 1, 2
 NAME = "tiny"
+PROMPT, PROMPT_TOKENS = "ab", [START, 3, 4]
 FORBIDDEN = {"logit_bias", "allowed_token_ids", "guided_choice", "guided_regex", "grammar"}
 """Fields that change which token is drawn; log-probabilities are taken before."""
 
@@ -467,3 +469,15 @@ def serving_llm(server):
     finally:
         runner.should_exit = True
         thread.join()
+
+
+def opened(kind, url, **options):
+    """Open the box of a server, with what it needs to be said and without much patience."""
+    given = {"alphabet": "abc", "prompt": PROMPT, "backoff": 0.001, **OPTIONS[kind], **options}
+    return openai_box(url, **given)
+
+
+def llm_server(_):
+    """Return the model behind a server that runs until the process ends."""
+    stack = ExitStack()
+    return opened("vllm", stack.enter_context(serving_llm(VllmServer())), max_length=40)

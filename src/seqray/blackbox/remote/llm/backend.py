@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from seqray.automata.words import Alphabet, Words
+from seqray.blackbox.longest_match import TokenIds
+from seqray.blackbox.queried import FailedError
 from seqray.blackbox.remote.http_request import RequestGroup
 from seqray.blackbox.remote.llm.connection import Connection, ServerOptions
 from seqray.blackbox.remote.llm.dialects import (
     Dialect,
     Listed,
-    Prompt,
     UnexpectedError,
     VllmIds,
     VllmTop,
@@ -30,6 +31,9 @@ from seqray.blackbox.remote.wire import read_json, shown
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
 from seqray.util.redaction import redacted
+
+Answered: TypeAlias = dict[TokenIds, Listed]
+"""What a server lists after tokens."""
 
 MAX_DRAWS = 8
 """How often a token is drawn anew where a server lists nothing, since it drew the end."""
@@ -95,20 +99,34 @@ class LlmBackend:
         order = np.array(sorted(range(len(words)), key=contexts.__getitem__), np.int64)
         size = min(self.settings["batch_size"], self.dialect.max_prompts or len(words))
         batches = [order[begin : begin + size] for begin in range(0, len(order), size)]
-        queries = self.connection.queries
-        return queries.answers(words, batches, self._rows, self.who, self.check)
+        answered: Answered = {}
 
-    def _rows(self, words: Words, group: RequestGroup) -> FloatArray:
-        """Return what follows each word, the end last."""
+        def rows(some: Words, group: RequestGroup) -> FloatArray:
+            return self._rows(some, answered, group)
+
+        return self.connection.queries.answers(words, batches, rows, self.who, self.check)
+
+    def _rows(self, words: Words, answered: Answered, group: RequestGroup) -> FloatArray:
+        """Return what follows each word, the end last.
+
+        What was answered before a request failed is not sent again with halves of the words.
+        """
         tree = self.tokens.tree
         queries = list(tree.queries(words))
-        wanted: dict[tuple[int, ...], dict[int, None]] = {}
+        wanted: dict[TokenIds, dict[int, None]] = {}
         for query in queries:
             wanted.setdefault(query.read, {}).update(dict.fromkeys(query.tokens))
-        listed = self._listed({read: tuple(some) for read, some in wanted.items()}, words, group)
+        known = {read: answered.pop(read, None) for read in wanted}
+        found = {read: listed for read, listed in known.items() if listed is not None}
+        try:
+            for tokens, reads in self._requests(wanted).items():
+                self._send(tokens, reads, found, words, group)
+        except FailedError:
+            answered.update(found)
+            raise
         guess, least, largest = np.full((3, len(words), len(tree.paths)), -np.inf)
         for prefix, read, tokens, columns in queries:
-            logs = token_logs(listed[read], [self.tokens.names[token] for token in tokens])
+            logs = token_logs(found[read], [self.tokens.names[token] for token in tokens])
             guess[prefix, columns], least[prefix, columns], largest[prefix, columns] = logs
         shares = unknown_shares(tree, least, largest)
         self._check_unknown(shares, words)
@@ -121,73 +139,62 @@ class LlmBackend:
         at = int(shares.argmax())
         if shares[at] <= self.settings["max_unknown"]:
             return
-        listing = f"lists {self.dialect.top_k} tokens (top_k)" if self.dialect.top_k else "answers"
         raise BlackBoxError(
-            f"{self.who} {listing}, and after {words.alphabet.show(words[at])!r} up to "
-            f"{shares[at]:.0%} of the probability may lie on symbols that it does not list; "
+            f"{self.who} lists {self.dialect.top_k} tokens (top_k), and after "
+            f"{words.alphabet.show(words[at])!r} up to {shares[at]:.0%} of the probability may lie on symbols that it does not list; "
             f"expected {self.settings['max_unknown']:.0%} at most (max_unknown): raise top_k if "
             "the server allows it, choose symbols that are likely after the prompt, or use a "
             "server that lists given tokens (vLLM, SGLang)"
         )
 
-    def _listed(
-        self,
-        wanted: Mapping[tuple[int, ...], tuple[int, ...]],
-        words: Words,
-        group: RequestGroup,
-    ) -> dict[tuple[int, ...], Listed]:
-        """Return what the server lists after each of some tokens."""
-        groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        size = self.dialect.max_wanted
+    def _requests(self, wanted: Mapping[TokenIds, Iterable[int]]) -> dict[TokenIds, list[TokenIds]]:
+        """Return what is read in requests that name the same tokens; sorted, to share prefixes."""
+        requests: dict[TokenIds, list[TokenIds]] = {}
         for read in sorted(wanted):
-            tokens = wanted[read] if self.dialect.lists_wanted else ()
-            for begin in range(0, max(1, len(tokens)), size or max(1, len(tokens))):
-                groups.setdefault(tokens[begin : begin + (size or len(tokens))], []).append(read)
-        found: dict[tuple[int, ...], Listed] = {}
-        for tokens, reads in groups.items():
-            step = min(self.settings["batch_size"], self.dialect.max_prompts or len(reads))
-            for begin in range(0, len(reads), step):
-                some = reads[begin : begin + step]
-                for read, listed in zip(some, self._sent(some, tokens, words, group), strict=True):
-                    before = found.get(read, listed)
-                    found[read] = listed._replace(logs={**before.logs, **listed.logs})
-        return found
+            tokens = tuple(wanted[read]) if self.dialect.lists_wanted else ()
+            size = self.dialect.max_wanted or max(1, len(tokens))
+            for begin in range(0, max(1, len(tokens)), size):
+                requests.setdefault(tokens[begin : begin + size], []).append(read)
+        return requests
 
-    def _sent(
+    def _send(
         self,
-        reads: Sequence[tuple[int, ...]],
-        tokens: tuple[int, ...],
+        tokens: TokenIds,
+        reads: Sequence[TokenIds],
+        found: Answered,
         words: Words,
         group: RequestGroup,
-    ) -> list[Listed]:
-        """Send one request, and those again for which the server listed nothing."""
-        prompts = [self.tokens.prompt(read) for read in reads]
-        found: list[Listed | None] = [None] * len(reads)
+    ) -> None:
+        """Send requests until the server has listed tokens after all that is to be read."""
+        step = min(self.settings["batch_size"], self.dialect.max_prompts or len(reads))
         for attempt in range(MAX_DRAWS):
-            missing = [at for at, listed in enumerate(found) if listed is None]
-            if not missing:
-                break
-            some = [prompts[at] for at in missing]
-            answers = self._request(some, tokens, attempt, words, group)
-            for at, listed in zip(missing, answers, strict=True):
-                found[at] = listed
-        complete = [listed for listed in found if listed is not None]
-        if len(complete) < len(found):
+            left = [read for read in reads if not _lists(found.get(read), tokens)]
+            for begin in range(0, len(left), step):
+                some = left[begin : begin + step]
+                answers = self._request(some, tokens, attempt, words, group)
+                for read, listed in zip(some, answers, strict=True):
+                    if listed is not None:
+                        logs = {**found[read].logs, **listed.logs} if read in found else listed.logs
+                        found[read] = listed._replace(logs=logs)
+            if not left:
+                return
+        if any(not _lists(found.get(read), tokens) for read in reads):
             raise BlackBoxError(
                 f"{self.who} lists no log-probabilities, though it was queried {MAX_DRAWS} times: "
                 "expected a server and a model that give them (logprobs); see docs/boxes/openai.md"
             )
-        return complete
 
     def _request(
         self,
-        prompts: Sequence[Prompt],
-        tokens: tuple[int, ...],
+        reads: Sequence[TokenIds],
+        tokens: TokenIds,
         attempt: int,
         words: Words,
         group: RequestGroup,
     ) -> list[Listed | None]:
+        """Send one request, and return what is listed after each of its prompts."""
         client, dialect = self.connection.at(self.dialect.path), self.dialect
+        prompts = [self.tokens.prompt(read) for read in reads]
         message = json.dumps(dialect.body(prompts, tokens, attempt)).encode()
         per_prompt = BYTES_PER_LISTED * (dialect.n_listed + len(tokens)) + BYTES_PER_ANSWER
         limit = sum(per_prompt + BYTES_PER_TOKEN * len(prompt) for prompt in prompts)
@@ -209,8 +216,11 @@ class LlmBackend:
         return self.connection.queries.send(client, message, limit, read, words, group)
 
 
-def _check_wanted(listed: Listed | None, tokens: Sequence[int]) -> None:
+def _lists(listed: Listed | None, tokens: TokenIds) -> bool:
+    return listed is not None and all(token in listed.logs for token in tokens)
+
+
+def _check_wanted(listed: Listed | None, tokens: TokenIds) -> None:
     """Refuse a list without the tokens that the request has named."""
-    missing = [token for token in tokens if listed is None or token not in listed.logs]
-    if missing:
-        raise UnexpectedError(f"it does not list the token {missing[0]} that was named")
+    if not _lists(listed, tokens):
+        raise UnexpectedError(f"it does not list all of the tokens {list(tokens)[:20]}")

@@ -86,6 +86,7 @@ def openai_box(
             f"max_unknown: expected a share from 0 to 1, got {settings['max_unknown']!r}"
         )
     check_seconds("timeout", settings["timeout"])
+    whole_number("batch_size", settings["batch_size"], 1)
     connection = Connection.of(url, settings)
     try:
         served = find_model(connection.ask, connection.who, settings.get("dialect"), model)

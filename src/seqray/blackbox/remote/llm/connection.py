@@ -77,13 +77,13 @@ class Connection:
         variable = settings.get("token_variable", "SEQRAY_TOKEN")
         if "token_variable" not in settings and not os.environ.get(variable):
             variable = "OPENAI_API_KEY"
-        server = Server(Address.of(url), variable)
+        Address.of(url)  # refuses what is none, before anything is taken apart
         parts = urlsplit(url)
-        path = parts.path.rstrip("/").removesuffix("/v1")
-        queries = HttpQueries(settings["concurrency"], settings["retries"], settings["backoff"])
+        base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1')}"
         suffix = f"?{parts.query}" if parts.query else ""
-        client = opened_client(server, settings["timeout"])
-        return cls(client, queries, f"{parts.scheme}://{parts.netloc}{path}", suffix)
+        queries = HttpQueries(settings["concurrency"], settings["retries"], settings["backoff"])
+        server = Server(Address.of(base + suffix), variable)
+        return cls(opened_client(server, settings["timeout"]), queries, base, suffix)
 
     @property
     def who(self) -> str:
