@@ -477,7 +477,10 @@ def opened(kind, url, **options):
     return openai_box(url, **given)
 
 
+RUNNING = ExitStack()
+"""Servers that run until the process ends."""
+
+
 def llm_server(_):
     """Return the model behind a server that runs until the process ends."""
-    stack = ExitStack()
-    return opened("vllm", stack.enter_context(serving_llm(VllmServer())), max_length=40)
+    return opened("vllm", RUNNING.enter_context(serving_llm(VllmServer())), max_length=40)

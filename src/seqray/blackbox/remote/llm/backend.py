@@ -39,7 +39,7 @@ MAX_DRAWS = 8
 """How often a token is drawn anew where a server lists nothing, since it drew the end."""
 
 BYTES_PER_LISTED, BYTES_PER_TOKEN, BYTES_PER_ANSWER = 512, 32, 2**16
-"""How long a response may be for each token that is listed, that is read, and besides."""
+"""How many bytes a response may have for each token listed, each token read, and for the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +117,16 @@ class LlmBackend:
         for query in queries:
             wanted.setdefault(query.read, {}).update(dict.fromkeys(query.tokens))
         known = {read: answered.pop(read, None) for read in wanted}
-        found = {read: listed for read, listed in known.items() if listed is not None}
+        lists = {read: listed for read, listed in known.items() if listed is not None}
         try:
             for tokens, reads in self._requests(wanted).items():
-                self._send(tokens, reads, found, words, group)
+                self._send(tokens, reads, lists, words, group)
         except FailedError:
-            answered.update(found)
+            answered.update(lists)
             raise
         guess, least, largest = np.full((3, len(words), len(tree.paths)), -np.inf)
         for prefix, read, tokens, columns in queries:
-            logs = token_logs(found[read], [self.tokens.names[token] for token in tokens])
+            logs = token_logs(lists[read], [self.tokens.names[token] for token in tokens])
             guess[prefix, columns], least[prefix, columns], largest[prefix, columns] = logs
         shares = unknown_shares(tree, least, largest)
         self._check_unknown(shares, words)
@@ -139,12 +139,13 @@ class LlmBackend:
         at = int(shares.argmax())
         if shares[at] <= self.settings["max_unknown"]:
             return
+        most = self.settings["max_unknown"]
         raise BlackBoxError(
             f"{self.who} lists {self.dialect.top_k} tokens (top_k), and after "
-            f"{words.alphabet.show(words[at])!r} up to {shares[at]:.0%} of the probability may lie on symbols that it does not list; "
-            f"expected {self.settings['max_unknown']:.0%} at most (max_unknown): raise top_k if "
-            "the server allows it, choose symbols that are likely after the prompt, or use a "
-            "server that lists given tokens (vLLM, SGLang)"
+            f"{words.alphabet.show(words[at])!r} up to {shares[at]:.0%} of the probability may lie "
+            f"on symbols that it does not list; expected {most:.0%} at most (max_unknown): raise "
+            "top_k if the server allows it, choose symbols that are likely after the prompt, or "
+            "use a server that lists given tokens (vLLM, SGLang)"
         )
 
     def _requests(self, wanted: Mapping[TokenIds, Iterable[int]]) -> dict[TokenIds, list[TokenIds]]:
@@ -161,24 +162,24 @@ class LlmBackend:
         self,
         tokens: TokenIds,
         reads: Sequence[TokenIds],
-        found: Answered,
+        lists: Answered,
         words: Words,
         group: RequestGroup,
     ) -> None:
         """Send requests until the server has listed tokens after all that is to be read."""
         step = min(self.settings["batch_size"], self.dialect.max_prompts or len(reads))
         for attempt in range(MAX_DRAWS):
-            left = [read for read in reads if not _lists(found.get(read), tokens)]
+            left = [read for read in reads if not _has_all(lists.get(read), tokens)]
             for begin in range(0, len(left), step):
                 some = left[begin : begin + step]
                 answers = self._request(some, tokens, attempt, words, group)
                 for read, listed in zip(some, answers, strict=True):
                     if listed is not None:
-                        logs = {**found[read].logs, **listed.logs} if read in found else listed.logs
-                        found[read] = listed._replace(logs=logs)
+                        logs = {**lists[read].logs, **listed.logs} if read in lists else listed.logs
+                        lists[read] = listed._replace(logs=logs)
             if not left:
                 return
-        if any(not _lists(found.get(read), tokens) for read in reads):
+        if any(not _has_all(lists.get(read), tokens) for read in reads):
             raise BlackBoxError(
                 f"{self.who} lists no log-probabilities, though it was queried {MAX_DRAWS} times: "
                 "expected a server and a model that give them (logprobs); see docs/boxes/openai.md"
@@ -216,11 +217,11 @@ class LlmBackend:
         return self.connection.queries.send(client, message, limit, read, words, group)
 
 
-def _lists(listed: Listed | None, tokens: TokenIds) -> bool:
+def _has_all(listed: Listed | None, tokens: TokenIds) -> bool:
     return listed is not None and all(token in listed.logs for token in tokens)
 
 
 def _check_wanted(listed: Listed | None, tokens: TokenIds) -> None:
     """Refuse a list without the tokens that the request has named."""
-    if not _lists(listed, tokens):
+    if not _has_all(listed, tokens):
         raise UnexpectedError(f"it does not list all of the tokens {list(tokens)[:20]}")

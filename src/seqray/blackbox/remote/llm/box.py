@@ -89,7 +89,7 @@ def openai_box(
     whole_number("batch_size", settings["batch_size"], 1)
     connection = Connection.of(url, settings)
     try:
-        served = find_model(connection.ask, connection.who, settings.get("dialect"), model)
+        served = find_model(connection.fetch, connection.who, settings.get("dialect"), model)
         local = None if tokenizer is None else LocalTokenizer(Path(tokenizer))
         end = _end(end, local, served, connection.who)
         texts = SymbolTexts(read_alphabet(alphabet), prompt, separator, end)
@@ -130,14 +130,14 @@ def _backend(
     dialect = kind(served.name, top_k)
     who = f"the {dialect.name} server {connection.client.server.address.shown} ({served.name})"
     as_text = not dialect.takes_ids or (local is None and dialect.tokenize_path is None)
-    found = _tokenizer(connection, dialect, local)
-    if isinstance(found, WholeTexts) and isinstance(texts.end, int):
+    encoder = _tokenizer(connection, dialect, local)
+    if isinstance(encoder, WholeTexts) and isinstance(texts.end, int):
         raise ArgumentError(
             f"end: {who} knows tokens by their texts, got the id {texts.end}: say the text of the "
             "token, or give the folder of the model's tokenizer (tokenizer)"
         )
     tokens = texts.tokens(
-        found, as_text=as_text, by_id=dialect.lists_ids, renormalise=settings["renormalise"]
+        encoder, as_text=as_text, by_id=dialect.lists_ids, renormalise=settings["renormalise"]
     )
     backend = LlmBackend(
         connection,
@@ -163,7 +163,7 @@ def _tokenizer(
         return WholeTexts()
 
     def request(text: str, special: bool) -> list[int]:
-        document = connection.ask(path, dialect.tokenize_body(text, special))
+        document = connection.fetch(path, dialect.tokenize_body(text, special))
         tokens = document.get("tokens") if isinstance(document, Mapping) else None
         if not isinstance(tokens, list) or not all(isinstance(each, int) for each in tokens):
             raise BlackBoxError(

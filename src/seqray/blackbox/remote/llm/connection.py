@@ -77,7 +77,7 @@ class Connection:
         variable = settings.get("token_variable", "SEQRAY_TOKEN")
         if "token_variable" not in settings and not os.environ.get(variable):
             variable = "OPENAI_API_KEY"
-        Address.of(url)  # refuses what is none, before anything is taken apart
+        Address.of(url)  # refuses what is none, before it is split
         parts = urlsplit(url)
         base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1')}"
         suffix = f"?{parts.query}" if parts.query else ""
@@ -97,7 +97,7 @@ class Connection:
             self.client, server=dataclasses.replace(self.client.server, address=address)
         )
 
-    def ask(self, path: str, body: Mapping[str, Any] | None) -> Any:
+    def fetch(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Return the JSON at a path; None where the server has nothing there, or refuses."""
         message = b"" if body is None else json.dumps(body).encode()
         client = self.at(path)

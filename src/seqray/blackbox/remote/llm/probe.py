@@ -16,7 +16,7 @@ from seqray.blackbox.remote.llm.dialects import (
 )
 from seqray.util.errors import ArgumentError, BlackBoxError
 
-Ask: TypeAlias = Callable[[str, Mapping[str, Any] | None], Any]
+Fetch: TypeAlias = Callable[[str, Mapping[str, Any] | None], Any]
 """Sends a request to a path of a server, with a body or without; None: there is nothing there."""
 
 DIALECTS: Mapping[str, type[Dialect]] = {
@@ -35,7 +35,7 @@ MARKS = {"/api/version": "ollama", "/get_model_info": "sglang", "/props": "llama
 """Paths that only one kind of server has, and its dialect."""
 
 OLLAMA_CONTEXT_TOKENS = 2048
-"""How many tokens Ollama reads unless it is told otherwise; it drops the rest without a word."""
+"""How many tokens Ollama reads by default; it drops the rest without a word."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class ServedModel:
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def find_model(ask: Ask, who: str, dialect: str | None, model: str | None) -> ServedModel:
+def find_model(fetch: Fetch, who: str, dialect: str | None, model: str | None) -> ServedModel:
     """Find out what answers at an address.
 
     Parameters
     ----------
-    ask
+    fetch
         Sends requests.
     who
         The server's name in messages.
@@ -82,14 +82,14 @@ def find_model(ask: Ask, who: str, dialect: str | None, model: str | None) -> Se
     """
     if dialect is not None and dialect not in DIALECTS:
         raise ArgumentError(f"dialect: expected one of {', '.join(DIALECTS)}, got {dialect!r}")
-    models = _models(ask("/v1/models", None))
-    dialect = dialect or _dialect(ask, models)
+    models = _models(fetch("/v1/models", None))
+    dialect = dialect or _dialect(fetch, models)
     entry = _chosen(models, model, who)
     name = model if model is not None else str(entry["id"])
     if dialect == "ollama":
-        return _ollama(ask, name, who)
+        return _ollama(fetch, name, who)
     if dialect == "llama.cpp":
-        return _llama_cpp(ask, name, entry)
+        return _llama_cpp(fetch, name, entry)
     limit = _number(entry.get("max_model_len"))
     about = {key: entry[key] for key in ("root", "parent") if entry.get(key)}
     return ServedModel(dialect, name, limit, about=about)
@@ -103,13 +103,13 @@ def _models(document: Any) -> dict[str, Mapping[str, Any]]:
     return {str(each["id"]): each for each in entries if isinstance(each, Mapping) and "id" in each}
 
 
-def _dialect(ask: Ask, models: Mapping[str, Mapping[str, Any]]) -> str:
+def _dialect(fetch: Fetch, models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the dialect of a server: its list of models says it, or a path that others lack."""
     for entry in models.values():
         if (owner := entry.get("owned_by")) in OWNERS:
             return OWNERS[str(owner)]
     for path, dialect in MARKS.items():
-        if isinstance(ask(path, None), Mapping):
+        if isinstance(fetch(path, None), Mapping):
             return dialect
     return "openai"
 
@@ -131,9 +131,9 @@ def _chosen(
     )
 
 
-def _llama_cpp(ask: Ask, name: str, entry: Mapping[str, Any]) -> ServedModel:
+def _llama_cpp(fetch: Fetch, name: str, entry: Mapping[str, Any]) -> ServedModel:
     """Read the properties of llama.cpp's server."""
-    props = ask("/props", None)
+    props = fetch("/props", None)
     props = props if isinstance(props, Mapping) else {}
     meta = entry.get("meta") or {}
     settings = props.get("default_generation_settings") or {}
@@ -144,9 +144,9 @@ def _llama_cpp(ask: Ask, name: str, entry: Mapping[str, Any]) -> ServedModel:
     return ServedModel("llama.cpp", name, limit, end, _number(meta.get("n_vocab")), about)
 
 
-def _ollama(ask: Ask, name: str, who: str) -> ServedModel:
+def _ollama(fetch: Fetch, name: str, who: str) -> ServedModel:
     """Read what Ollama says about a model; its vocabulary shows what ends a text."""
-    shown = ask("/api/show", {"model": name, "verbose": True})
+    shown = fetch("/api/show", {"model": name, "verbose": True})
     if not isinstance(shown, Mapping):
         raise BlackBoxError(f"{who} has no model {name!r}: pull it first, ollama pull {name}")
     info = shown.get("model_info") or {}

@@ -52,8 +52,8 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
     (array([0.7 , 0.05]), array([0.7, 0.1]))
     """
     logs = [[listed.logs[name] for name in some if name in listed.logs] for some in names]
-    is_unlisted = np.array([not found for found in logs], bool)
-    values = np.array([max(found, default=-np.inf) for found in logs], np.float64)
+    is_unlisted = np.array([not some for some in logs], bool)
+    values = np.array([max(some, default=-np.inf) for some in logs], np.float64)
     if not is_unlisted.any():
         return TokenLogs(values, values, values)
     rest = max(listed.rest, MIN_REST)
