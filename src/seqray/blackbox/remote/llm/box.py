@@ -41,7 +41,7 @@ TOP_K = {"vllm": 20, "ollama": 20, "llama.cpp": 1000, "openai": 5}
 def openai_box(
     url: str,
     *,
-    alphabet: Alphabet | Iterable[Symbol] | str,
+    alphabet: Alphabet | Iterable[Symbol] | str | None = None,
     prompt: str = "",
     separator: str = "",
     end: str | int | None = None,
@@ -77,16 +77,15 @@ def openai_box(
     QueriedModel
         Its ``backend.unknown`` says how much the server left unknown so far.
     """
-    for name in options.keys() - ServerOptions.__annotations__.keys():
-        known = ", ".join(ServerOptions.__annotations__)
-        raise ArgumentError(f"unknown option {name!r}: expected one of {known}")
-    settings: ServerOptions = {**DEFAULT_OPTIONS, **options}
-    if not 0 <= settings["max_unknown"] <= 1:
+    if alphabet is None:
         raise ArgumentError(
-            f"max_unknown: expected a share from 0 to 1, got {settings['max_unknown']!r}"
+            "alphabet: say which symbols the words have, such as alphabet=['yes', 'no']; on a "
+            "command line -O alphabet=yes,no"
         )
-    check_seconds("timeout", settings["timeout"])
-    whole_number("batch_size", settings["batch_size"], 1)
+    for name, text in (("prompt", prompt), ("separator", separator), ("model", model or "")):
+        if not isinstance(text, str):
+            raise ArgumentError(f"{name}: expected a text, got {text!r}: put it in double quotes")
+    settings = _settings(options)
     connection = Connection.of(url, settings)
     try:
         served = find_model(connection.fetch, connection.who, settings.get("dialect"), model)
@@ -99,6 +98,21 @@ def openai_box(
         raise
     logger.info("%s", backend.who)
     return QueriedModel(backend, texts.alphabet, leaks=not settings["renormalise"])
+
+
+def _settings(options: ServerOptions) -> ServerOptions:
+    """Return all options, those that are left out by default."""
+    for name in options.keys() - ServerOptions.__annotations__.keys():
+        known = ", ".join(ServerOptions.__annotations__)
+        raise ArgumentError(f"unknown option {name!r}: expected one of {known}")
+    settings: ServerOptions = {**DEFAULT_OPTIONS, **options}
+    if not 0 <= settings["max_unknown"] <= 1:
+        raise ArgumentError(
+            f"max_unknown: expected a share from 0 to 1, got {settings['max_unknown']!r}"
+        )
+    check_seconds("timeout", settings["timeout"])
+    whole_number("batch_size", settings["batch_size"], 1)
+    return settings
 
 
 def _end(
