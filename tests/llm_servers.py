@@ -406,8 +406,9 @@ class PlainServer(LlmServer):
         refuse_unless(body["logprobs"] <= self.max_listed, "logprobs: too many")
         prompts = [encode(p, True) if isinstance(p, str) else p for p in body["prompt"]]
         choices = []
-        for at, logs in enumerate(self.predict(prompts, body["seed"])):
-            drawn = self.draw(logs, body["temperature"], [at, body["seed"]])
+        seed = body.get("seed", 0)
+        for at, logs in enumerate(self.predict(prompts, seed)):
+            drawn = self.draw(logs, body["temperature"], [at, seed])
             top = {TOKENS[i]: float(logs[i]) for i in self.top(logs, body["logprobs"])}
             logprobs = None if drawn == END else {"top_logprobs": [top], "tokens": [TOKENS[drawn]]}
             choices.append({"index": at, "text": TOKENS[drawn], "logprobs": logprobs})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from llm_servers import (
+    END,
     SERVERS,
     Counts,
     LlamaCppServer,
@@ -128,3 +129,15 @@ def test_more_tokens_than_a_server_lists_are_refused_with_its_words():
         pytest.raises(BlackBoxError, match="top_logprobs must be between 0 and 20"),
     ):
         opened("ollama", url, top_k=21)
+
+
+def test_a_server_without_log_probabilities_is_given_up():
+    class Silent(PlainServer):
+        def draw(self, logs, temperature, seed):
+            return END
+
+    with (
+        serving_llm(Silent()) as url,
+        pytest.raises(BlackBoxError, match="lists no log-probabilities, though it was queried 8"),
+    ):
+        opened("openai", url)

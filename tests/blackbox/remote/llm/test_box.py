@@ -133,6 +133,33 @@ def test_servers_of_texts_need_a_prompt_and_the_text_of_the_end():
             opened("openai", url, end=2)
 
 
+def test_a_server_that_does_not_tokenise_needs_a_tokenizer(folder, hf):
+    class Hidden(VllmServer):
+        def routes(self):
+            return {
+                path: answer for path, answer in super().routes().items() if "token" not in path
+            }
+
+    with serving_llm(Hidden()) as url:
+        with pytest.raises(BlackBoxError, match=r"does not tokenise .*: give the folder of the"):
+            opened("vllm", url)
+        box = opened("vllm", url, tokenizer=folder, end=None)
+        np.testing.assert_allclose(box.next_symbol(WORDS), hf.next_symbol(WORDS), atol=1e-12)
+
+
+def test_a_response_in_another_dialect_is_refused_with_advice(folder):
+    with (
+        serving_llm(LlamaCppServer()) as url,
+        pytest.raises(BlackBoxError, match=r"404 Not Found"),
+    ):
+        opened("sglang", url, dialect="sglang", tokenizer=folder)
+    with (
+        serving_llm(PlainServer()) as url,
+        pytest.raises(BlackBoxError, match=r"expected the fields of vLLM .*with dialect=, one of"),
+    ):
+        opened("vllm", url, dialect="vllm", tokenizer=folder)
+
+
 def test_the_commands_take_such_a_box(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "symbols.txt").write_text("a\nb\n")

@@ -326,8 +326,10 @@ def _with_ids(listed: Listed | None) -> Listed | None:
     """Return the tokens by their ids, which stand there as ``token_id:5``."""
     if listed is None:
         return None
-    pairs = ((str(token).partition("token_id:")[2], log) for token, log in listed.logs.items())
-    return listed._replace(logs={int(number): log for number, log in pairs if number.isdigit()})
+    pairs = [(str(token).partition("token_id:")[2], log) for token, log in listed.logs.items()]
+    if not all(number.isdigit() for number, _ in pairs):
+        raise UnexpectedError(f'tokens such as {next(iter(listed.logs))!r}, not "token_id:5"')
+    return listed._replace(logs={int(number): log for number, log in pairs})
 
 
 def _log(value: Any) -> float:
