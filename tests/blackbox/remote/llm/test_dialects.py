@@ -108,16 +108,24 @@ def test_a_response_without_a_list_is_none(dialect, document):
         (LlamaCpp, {}, 'no "completion_probabilities"'),
         (Sglang, [], "0 results for 1 prompts"),
         (Completions, {"choices": []}, "0 choices for 1 prompts"),
-        (
-            Completions,
-            {"choices": [{"logprobs": {"top_logprobs": [{"a": None}]}}]},
-            "None as a log",
-        ),
     ],
 )
 def test_a_response_of_another_form_is_refused(dialect, document, message):
     with pytest.raises(UnexpectedError, match=message):
         dialect("m", 2).read(document, 1)
+
+
+@pytest.mark.parametrize("value", [None, True, "x", math.nan, math.inf, 0.5])
+def test_what_is_no_log_probability_is_refused(value):
+    document = {"choices": [{"logprobs": {"top_logprobs": [{"a": value}]}}]}
+    with pytest.raises(UnexpectedError, match="as a log-probability"):
+        Completions("m", 2).read(document, 1)
+
+
+def test_tokens_that_are_no_ids_are_refused():
+    document = {"choices": [{"logprobs": {"top_logprobs": [{"a": -1.0}]}}]}
+    with pytest.raises(UnexpectedError, match="tokens such as 'a', not \"token_id:5\""):
+        VllmIds("m", 2).read(document, 1)
 
 
 def test_numbers_that_stand_for_minus_infinity_become_that():

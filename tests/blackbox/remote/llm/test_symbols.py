@@ -58,6 +58,17 @@ def test_symbols_have_to_be_tokens_and_different_ones(symbols, prompt, message):
         tokens_of(SymbolTexts(Alphabet(symbols), prompt, "", "E"))
 
 
+def test_what_stands_before_any_text_is_found_without_the_empty_text():
+    def request(text, special):
+        assert text
+        return [9, 8][: 2 * special] + [ord(c) for c in text]
+
+    assert ServerTokenizer(request).encode("", special=True) == [9, 8]
+    assert ServerTokenizer(request).encode("", special=False) == []
+    around = ServerTokenizer(lambda text, special: [9] * special + [5] * len(text) + [7] * special)
+    assert around.encode("", special=True) == [9, 7]
+
+
 def test_something_has_to_stand_before_a_word():
     plain = ServerTokenizer(lambda text, special: [ord(c) for c in text])
     with pytest.raises(ArgumentError, match="prompt: '' is no token, and a model predicts nothing"):

@@ -18,6 +18,9 @@ Prompt: TypeAlias = tuple[int, ...] | str
 MIN_LOG_PROBABILITY = -9000.0
 """Below this a log-probability stands for minus infinity, which JSON cannot hold."""
 
+MAX_LOG_PROBABILITY = 1e-3
+"""Above this a number is no log-probability, however it was rounded."""
+
 HOT_TEMPERATURE = 1000.0
 """At this temperature nearly every token is equally likely to be drawn."""
 
@@ -334,6 +337,7 @@ def _with_ids(listed: Listed | None) -> Listed | None:
 
 def _log(value: Any) -> float:
     """Return a log-probability; what stands for minus infinity becomes that."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not value < MAX_LOG_PROBABILITY:  # nan is not below it either
         raise UnexpectedError(f"{value!r} as a log-probability")
     return min(float(value), 0.0) if value > MIN_LOG_PROBABILITY else -math.inf

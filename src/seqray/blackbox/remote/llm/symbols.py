@@ -37,6 +37,10 @@ def read_alphabet(given: Alphabet | Iterable[Symbol] | str) -> Alphabet:
     return Alphabet(given.split(",") if "," in given else given)
 
 
+ANY_TEXT = "a"
+"""A text that every tokenizer has a token for."""
+
+
 class TextTokens(Protocol):
     """Turns texts into tokens."""
 
@@ -54,8 +58,17 @@ class ServerTokenizer:
     request: Callable[[str, bool], list[int]]
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        """Query the server for the tokens of a text."""
-        return self.request(text, special) if text or special else []
+        """Query the server for the tokens of a text.
+
+        Some servers refuse the empty text: what stands before any text shows at another one.
+        """
+        if text:
+            return self.request(text, special)
+        if not special:
+            return []
+        whole, plain = self.request(ANY_TEXT, True), self.request(ANY_TEXT, False)
+        n_before = len(whole) - len(plain)
+        return whole[:n_before] if whole[n_before:] == plain else self.request("", True)
 
     def names(self, token: int) -> tuple[int | str, ...]:
         """Return the id: such servers name tokens by their ids."""
