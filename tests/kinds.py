@@ -10,6 +10,7 @@ FRAMEWORKS = (
     "blackbox/frameworks/test_hf_cache.py",
     "blackbox/frameworks/test_hf_card.py",
     "blackbox/frameworks/test_hf_folder.py",
+    "blackbox/frameworks/test_hf_tokens.py",
     "blackbox/frameworks/test_keras.py",
     "blackbox/frameworks/test_onnx.py",
     "blackbox/frameworks/test_onnx_graph.py",

@@ -8,7 +8,7 @@ import pytest
 import seqray
 from automata import FIGURE_1 as MACHINE
 from llm_servers import llm_server
-from same_gru.hf import hf_cached, hf_classifier, hf_sequences
+from same_gru.hf import hf_cached, hf_classifier, hf_sequences, hf_tokens
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
 from same_gru.queried import cmd_next, http_next, http_values, python_object
@@ -98,6 +98,7 @@ BOXES = {
     "keras with states": keras_steps,
     "language model with a cache": hf_cached,
     "language model without": hf_sequences,
+    "language model with symbols of several tokens": hf_tokens,
     "classifier of sequences": hf_classifier,
     "server with next symbols": http_next,
     "server with values": http_values,

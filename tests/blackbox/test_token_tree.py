@@ -9,6 +9,7 @@ import pytest
 from seqray.automata.words import Alphabet
 from seqray.blackbox.token_tree import token_tree
 from seqray.util.errors import ArgumentError
+from token_streams import StreamReader
 
 N_TOKENS = 4
 
@@ -17,36 +18,6 @@ N_TOKENS = 4
 def next_tokens(context):
     """Return the probability of each token after others, of a model that remembers three."""
     return np.random.default_rng([5, *context[-3:]]).dirichlet(np.ones(N_TOKENS))
-
-
-def probability(tokens):
-    return np.prod([next_tokens(tokens[:at])[token] for at, token in enumerate(tokens)])
-
-
-def first_symbol(stream, symbols):
-    """Return the longest symbol that a stream begins with; None: later tokens decide; (): none."""
-    if any(len(s) > len(stream) and s[: len(stream)] == stream for s in symbols):
-        return None
-    return max((s for s in symbols if stream[: len(s)] == s), key=len, default=())
-
-
-def reading(stream, word, symbols):
-    """Return whether a stream is read as symbols that begin with a word; None: not yet known."""
-    for symbol in word:
-        read = first_symbol(stream, symbols)
-        if read != symbol:
-            return None if read is None else False
-        stream = stream[len(read) :]
-    return True
-
-
-def read_as(word, symbols, stream=()):
-    """Return the probability that what follows a stream makes it one that is read as a word."""
-    is_read = reading(stream, word, symbols)
-    if is_read is not None:
-        return float(is_read)
-    later = next_tokens(stream)
-    return sum(later[token] * read_as(word, symbols, (*stream, token)) for token in range(N_TOKENS))
 
 
 ALPHABETS = {
@@ -81,19 +52,16 @@ def words_up_to(length, n_symbols):
 @pytest.mark.parametrize("name", ALPHABETS)
 def test_rows_are_those_of_all_streams_of_tokens(name):
     symbols, ends = ALPHABETS[name]
-    every = [*symbols, *ends]
+    reader = StreamReader(symbols, ends, next_tokens)
     words = words_up_to(3, len(symbols))
     leaking = rows_of(token_tree(symbols, ends, renormalise=False), words)
     rows = rows_of(token_tree(symbols, ends), words)
     for word, row, part in zip(words, rows, leaking, strict=True):
-        read = tuple(symbols[code] for code in word)
-        before = read_as(read, every)
-        if before == 0:
+        expected = reader.row(tuple(symbols[code] for code in word))
+        if expected is None:
             assert row.sum() == pytest.approx(1)
             assert 0 < part.sum() <= 1 + 1e-12
             continue
-        expected = [read_as((*read, symbol), every) / before for symbol in symbols]
-        expected.append(sum(read_as((*read, end), every) for end in ends) / before)
         np.testing.assert_allclose(part, expected, atol=1e-12)
         np.testing.assert_allclose(row, expected / np.sum(expected), atol=1e-12)
         np.testing.assert_array_equal(np.array(expected) == 0, row == 0)
@@ -109,9 +77,10 @@ def test_of_all_words_with_the_same_tokens_one_has_their_probability_and_the_oth
     for word, tokens in zip(words, tree.contexts(words), strict=True):
         steps = [rows[word[:at]][code] for at, code in enumerate(word)]
         weights.setdefault(tokens, []).append(np.prod([*steps, rows[word][-1]]))
+    reader = StreamReader(symbols, [end], next_tokens)
     for tokens, some in weights.items():
         if len(tokens) <= 3:  # then all words with these tokens are there
-            assert sum(some) == pytest.approx(probability((*tokens, *end)))
+            assert sum(some) == pytest.approx(reader.probability((*tokens, *end)))
             assert np.count_nonzero(some) == 1
 
 
@@ -122,7 +91,7 @@ def test_symbols_of_one_token_need_one_query_and_no_exclusion():
     assert (node.path, node.tokens, node.columns.tolist()) == ((), (4, 2, 7, 5), [0, 1, 2, 3])
     assert tree.n_exclusions == 1
     assert len(list(tree.queries(words))) == len(words)
-    assert repr(tree) == "TokenTree(3 symbols of 1 tokens, 1 nodes)"
+    assert repr(tree) == "TokenTree(3 symbols, 1 tokens each, 1 nodes)"
 
 
 def test_nodes_are_shared_by_symbols_that_begin_alike():

@@ -118,11 +118,14 @@ class TokenTree:
     _plans: dict[int, _RowPlan] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        n_nodes = len(self.nodes(0))
+        return f"TokenTree({len(self.symbols)} symbols, {self.sizes}, {n_nodes} nodes)"
+
+    @property
+    def sizes(self) -> str:
+        """How many tokens the symbols have, for people: ``1 to 4 tokens each``."""
         sizes = sorted({len(tokens) for tokens in self.symbols})
-        size = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
-        return (
-            f"TokenTree({len(self.symbols)} symbols of {size} tokens, {len(self.nodes(0))} nodes)"
-        )
+        return f"{' to '.join(map(str, sizes[:: max(1, len(sizes) - 1)]))} tokens each"
 
     @property
     def n_exclusions(self) -> int:
@@ -277,7 +280,7 @@ def token_tree(
 
     >>> tree = token_tree([[1], [1, 2]], [[0]])
     >>> tree
-    TokenTree(2 symbols of 1 to 2 tokens, 2 nodes)
+    TokenTree(2 symbols, 1 to 2 tokens each, 2 nodes)
     >>> [(node.path, node.tokens) for node in tree.nodes(0)]
     [((), (1, 0)), ((1,), (2,))]
     >>> tree.paths

@@ -97,8 +97,10 @@ def hf_box(
 
 
 class RunOptions(TypedDict, total=False):
-    """How a model is run: further options of `open_hf`."""
+    """How symbols are tokenised and a model is run: further options of `open_hf`."""
 
+    separator: str
+    """Text before each symbol when it is tokenised; by default none."""
     device: str
     """Where, in PyTorch's words; by default ``"cpu"``."""
     dtype: str
@@ -112,6 +114,7 @@ class RunOptions(TypedDict, total=False):
 
 
 DEFAULT_RUN: RunOptions = {
+    "separator": "",
     "device": "cpu",
     "dtype": "float32",
     "threads": 1,
@@ -139,7 +142,8 @@ def open_hf(
         What ``save_pretrained`` wrote, with the weights as safetensors. The symbols of the words
         come from ``alphabet``, or from the folder's card, ``seqray.json`` (docs/cards.md).
     alphabet
-        The symbols, each one token of the tokenizer in the folder.
+        The symbols: tokens of the tokenizer in the folder, or texts, of one token or, for a
+        language model, of several. ``token_card`` of `hf_card` says more.
     start, end
         The tokens before a word and at its end, where they are not the tokenizer's own, or ids;
         several as a list.
@@ -152,8 +156,8 @@ def open_hf(
     output
         With a label: ``"logit"`` (by default) or ``"probability"`` of that class.
     run
-        How the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and ``batch_size``,
-        see `RunOptions`.
+        ``separator``, and how the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and
+        ``batch_size``, see `RunOptions`.
     """
     for name in run.keys() - DEFAULT_RUN.keys():
         raise ArgumentError(f"unknown option {name!r}: expected one of {', '.join(DEFAULT_RUN)}")
@@ -163,11 +167,12 @@ def open_hf(
     answers = answers_of(config, folder)
     _check_options(answers, renormalise=renormalise, label=label, output=output)
     if alphabet is None:
-        if start is not None or end is not None:
-            raise ArgumentError("start and end go with alphabet: a card has its own")
+        if start is not None or end is not None or options["separator"]:
+            raise ArgumentError("start, end and separator go with alphabet: a card has its own")
         card = _card_in(folder, config, answers)
     else:
-        card = token_card(load_tokenizer(folder), alphabet, answers, start=start, end=end)
+        tokenizer, separator = load_tokenizer(folder), str(options["separator"])
+        card = token_card(tokenizer, alphabet, answers, start=start, end=end, separator=separator)
         _check_around(card, folder)
     if renormalise is not None:
         card = replace(card, renormalise=renormalise)

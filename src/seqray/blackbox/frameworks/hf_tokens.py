@@ -32,7 +32,9 @@ def tree_of(card: Card) -> TokenTree:
     """Return the tree of the tokens of a card with tokens and an end."""
     ends = [] if card.end is None else [(card.end,)]
     try:
-        return token_tree(card.tokens or (), ends, renormalise=card.renormalise)
+        tree = token_tree(card.tokens or (), ends, renormalise=card.renormalise)
+        tree.max_length(card.limit, len(card.start_ids))  # refuses a limit without room
+        return tree
     except ArgumentError as error:
         names = ", ".join(f"{i} is {symbol!r}" for i, symbol in enumerate(card.alphabet))
         raise ArgumentError(f"{error} ({names})") from error
@@ -115,7 +117,7 @@ class TokenModel(ReadsPredictions, SteppedBox):
     _arrays: dict[int, NodeArrays] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, {self.tree})"
+        return f"{super().__repr__()[:-1]}, {self.tree.sizes})"
 
     @property
     def leaks(self) -> bool:
