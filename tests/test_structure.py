@@ -55,6 +55,7 @@ EXTRA_TESTS = {
     "blackbox/frameworks/test_same_network.py": "one network in every framework",
     "fidelity/test_leaking.py": "boxes that leak, from extraction to explanation",
     "blackbox/remote/test_http_opening.py": "servers that describe themselves wrongly",
+    "blackbox/remote/llm/test_real_server.py": "llama.cpp's own server",
     "blackbox/remote/test_kill.py": "what a kill leaves of a run with a server",
     "blackbox/remote/test_openapi.py": "docs/openapi.json",
     "draw/test_drawings.py": "whole drawings: nothing covers anything",

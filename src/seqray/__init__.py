@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.registry import open_black_box
     from seqray.blackbox.remote.cmd import cmd_box
     from seqray.blackbox.remote.http import http_box
+    from seqray.blackbox.remote.llm.box import openai_box
     from seqray.draw.dot import to_dot
     from seqray.draw.saving import save_drawing
     from seqray.draw.svg import to_svg
@@ -177,6 +178,7 @@ _ROOMS = {
     "onnx_box": "blackbox.frameworks.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "extraction.run_folder",
+    "openai_box": "blackbox.remote.llm.box",
     "read_words": "formats.words_file",
     "repair": "extraction.repair",
     "reverse": "formats.automaton_arguments",
@@ -276,6 +278,7 @@ __all__ = [
     "onnx_box",
     "open_black_box",
     "open_run",
+    "openai_box",
     "read_words",
     "repair",
     "reverse",

@@ -7,6 +7,7 @@ import pytest
 
 import seqray
 from automata import FIGURE_1 as MACHINE
+from llm_servers import llm_server
 from same_gru.hf import hf_cached, hf_classifier, hf_sequences, hf_tokens
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
@@ -101,6 +102,7 @@ BOXES = {
     "classifier of sequences": hf_classifier,
     "server with next symbols": http_next,
     "server with values": http_values,
+    "language-model server": llm_server,
     "child process": cmd_next,
     "python object": python_object,
 }

@@ -24,6 +24,7 @@ from seqray.blackbox.protocol import (
     checked_answers,
     name_of,
     threshold_of,
+    unknown_of,
 )
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import QueryMode, query_mode
@@ -106,6 +107,8 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
         if noisy and name in AGREEMENTS:
             result = CheckResult(name, None, "not known: the box answers differently each time")
         results.append(result)
+    if unknown := unknown_of(box):
+        results.append(CheckResult("unknown", None, unknown, "docs/boxes/openai.md"))
     return results
 
 
