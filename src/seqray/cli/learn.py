@@ -63,7 +63,7 @@ BOX is one of:
 Examples:
   seqray learn demo -o pdfa.json --tolerance 0.05 --min-probability 0.01
   seqray learn wa:run -o pdfa.json --tolerance 0.05
-  seqray learn python:module:box -o dfa.json --kind dfa --guide run
+  seqray learn python:module:box -o dfa.json --kind dfa --hint run
   seqray learn http://localhost:8000 -o dfa.dot --kind dfa --words data.txt --budget 10000
   seqray learn model.dot -o model.json
 Then:
@@ -122,7 +122,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     "seqray's own, in batches.",
 )
 @click.option(
-    "--guide",
+    "--hint",
     metavar="RUN|WA",
     help="dfa, moore: a weighted automaton near to the box; where it disagrees, the box is queried "
     "first.",
@@ -168,7 +168,7 @@ class LearnOptions:
     min_probability: float
     threshold: float
     method: str
-    guide: str | None
+    hint: str | None
     words: Path | None
     n_words: int | None
     max_states: int
@@ -293,7 +293,7 @@ def _learned(
             box,
             threshold=options.threshold,
             method=options.method,
-            guide=options.guide,
+            hint=options.hint,
             words=words,
             n_words=n_words,
             **limits,
