@@ -52,6 +52,15 @@ class Guide:
             raise ArgumentError(f"guide: expected one that accepts some word, {self} accepts none")
 
     @classmethod
+    def of(cls, given: str | WeightedAutomaton | Guide, alphabet: Alphabet) -> Guide:
+        """Return the guide of a regular expression or an automaton; or the one given."""
+        if isinstance(given, Guide):
+            given = given.dfa if given.regex is None else given.regex
+        if isinstance(given, str):
+            return cls.of_regex(given, alphabet)
+        return cls.of_automaton(given, alphabet)
+
+    @classmethod
     def of_regex(cls, regex: str, alphabet: Alphabet) -> Guide:
         """Return the guide of a regular expression, see `regex_dfa`."""
         return cls(regex_dfa(regex, alphabet), regex)

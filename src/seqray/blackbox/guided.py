@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -140,7 +139,7 @@ class GuidedBox(ReadsPredictions):
         return np.exp(states.log_weight) * states.next_symbol[:, -1]
 
     def state_next_symbol(self, states: GuidedStates) -> FloatArray:
-        """Return what follows each state, the end last; all 0 after a prefix that is forbidden."""
+        """Return what follows each state, the end last; words end after a forbidden prefix."""
         return states.next_symbol
 
     def _state_log_weights(self, states: GuidedStates) -> FloatArray:
@@ -158,10 +157,10 @@ class GuidedBox(ReadsPredictions):
             return read_each(self, words, self.state_next_symbol)
         at = self.guide.dfa.states(words)
         needed = np.flatnonzero(self.guide.is_open[at])
-        rows = self._masked(self.box.next_symbol(words[needed]), needed, at)
-        for place in needed[~rows[needed].any(axis=1)].tolist():
-            raise self._nothing_left(self.alphabet.show(words[place]))
-        return rows
+        following, silent = self._following(self.box.next_symbol(words[needed]), needed, at)
+        for place in silent.tolist():
+            raise self._nothing_left(words[place])
+        return following
 
     def _states(
         self, inner: States, rows: IntArray, at: IntArray, log_weight: FloatArray, trail: Trail
@@ -169,26 +168,29 @@ class GuidedBox(ReadsPredictions):
         """Return a batch of states with what follows each of them."""
         needed = np.flatnonzero(rows >= 0)
         read = self.box.state_next_symbol(inner) if len(needed) else np.empty((0, 0))
-        following = self._masked(read, needed, at)
-        empty = ~following[needed].any(axis=1) & (log_weight[needed] > -np.inf)
-        for place in needed[empty].tolist():
-            raise self._nothing_left(self.alphabet.show(self.alphabet.decode(trail.codes(place))))
+        following, silent = self._following(read, needed, at)
+        for place in silent[log_weight[silent] > -np.inf].tolist():
+            raise self._nothing_left(self.alphabet.decode(trail.codes(place)))
         return GuidedStates(inner, rows, at, log_weight, following, trail)
 
-    def _masked(self, read: FloatArray, needed: IntArray, at: IntArray) -> FloatArray:
-        """Return what follows each state; ``read`` is what the box says of the needed ones.
+    def _following(
+        self, read: FloatArray, needed: IntArray, at: IntArray
+    ) -> tuple[FloatArray, IntArray]:
+        """Return what follows each state, and the needed ones after which nothing is left.
 
-        Of the others nothing but the end may follow, where the word may end.
+        ``read`` is what the box says of the needed ones. Where nothing is left, the word ends.
         """
-        following = self.guide.allowed[at].astype(np.float64)
+        following = np.zeros((len(at), len(self.alphabet) + 1))
         if len(needed):
             following[needed] = self.guide.masked(read, at[needed])
-        return following
+        is_silent = np.asarray(~following.any(axis=1))
+        following[is_silent, -1] = 1
+        return following, needed[is_silent[needed]]
 
-    def _nothing_left(self, prefix: str) -> BlackBoxError:
+    def _nothing_left(self, prefix: Word) -> BlackBoxError:
         return BlackBoxError(
             f"{self.who} gives probability 0 to all that the guide {self.guide} allows after the "
-            f"prefix {prefix!r}: expected more than 0, allow more there"
+            f"prefix {self.alphabet.show(prefix)!r}: expected more than 0, allow more there"
         )
 
 
@@ -197,7 +199,8 @@ def guided(box: BlackBox, guide: GuideLike) -> GuidedBox:
 
     After each prefix, what cannot lead to a word that the guide accepts has probability 0, and so
     has the end where the word may not end. The other probabilities are scaled to sum to 1. Where
-    only the end may follow, and after prefixes that the guide forbids, the box is not queried.
+    only the end may follow, the box is not queried. Nor is it after prefixes that the guide
+    forbids: they have probability 0, and end.
 
     Parameters
     ----------
@@ -238,16 +241,23 @@ def guided(box: BlackBox, guide: GuideLike) -> GuidedBox:
     return GuidedBox(box, as_guide(guide, box.alphabet))
 
 
+def guide_of(box: object) -> Guide | None:
+    """Return what a box may say; None: there is no guide.
+
+    >>> import seqray
+    >>> coin = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.3]]], [0.2])
+    >>> guide_of(coin), guide_of(guided(coin, "a*"))
+    (None, Guide('a*'))
+    """
+    return box.guide if isinstance(box, GuidedBox) else None
+
+
 def as_guide(given: GuideLike, alphabet: Alphabet) -> Guide:
     """Return the guide that an argument is, or is about; see `guided`.
 
     >>> as_guide("a*", Alphabet("ab"))
     Guide('a*')
     """
-    if isinstance(given, Guide):
-        given = given.dfa if given.regex is None else given.regex
-    if isinstance(given, str):
-        if not given.endswith(GUIDE_FILES):
-            return Guide.of_regex(given, alphabet)
-        given = Path(given)
+    if isinstance(given, Guide) or (isinstance(given, str) and not given.endswith(GUIDE_FILES)):
+        return Guide.of(given, alphabet)
     return Guide.of_automaton(as_automaton(given, "guide"), alphabet)
