@@ -115,6 +115,10 @@ class Guide:
         """Return whether each word is allowed as a whole, shape ``(n_words,)``."""
         return np.asarray(self.dfa.weights(words) > 0)
 
+    def allows_prefixes(self, words: Words | Iterable[Word]) -> BoolArray:
+        """Return whether an allowed word begins with each word, shape ``(n_words,)``."""
+        return np.asarray(self.allowed[self.dfa.states(words)].any(axis=1))
+
     def masked(self, rows: FloatArray, states: IntArray) -> FloatArray:
         """Set the probabilities of what may not follow to 0, and scale the others to sum to 1.
 

@@ -18,6 +18,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
     box_list,
+    guide_option,
     interruptible,
     open_box,
     option_option,
@@ -148,6 +149,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     metavar="SECONDS",
     help="Stop querying after this time.",
 )
+@guide_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -175,6 +177,7 @@ class LearnOptions:
     max_length: int | None
     budget: int | None
     time_limit: float | None
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
     seed: int
@@ -197,7 +200,7 @@ class LearnOptions:
 def _learn(options: LearnOptions) -> None:
     """Learn, write the automaton, and print what came of it."""
     check_output(options.output, EXPORTS, "--output")
-    box = open_box(options.box, options.options)
+    box = open_box(options.box, options.options, options.guide)
     kind = options.chosen_kind(box)
     if kind != "pdfa" and options.output.suffix in PROBABILISTIC_FORMATS:
         raise click.BadParameter(

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from seqray.automata.guide import Guide
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
@@ -165,7 +166,7 @@ def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     words = job.oracle.alphabet.words(job.request.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
-    words = _readable(words, job.limit)
+    words = _allowed(_readable(words, job.limit), job.oracle.guide)
     return words[rng.permutation(len(words))]
 
 
@@ -184,6 +185,21 @@ def _readable(words: Words, limit: int | None) -> Words:
         *(len(words) - len(readable), len(words), limit),
     )
     return readable
+
+
+def _allowed(words: Words, guide: Guide | None) -> Words:
+    """Leave out the words that a guide forbids."""
+    if guide is None or (is_allowed := guide.allows(words)).all():
+        return words
+    if not is_allowed.any():
+        raise ArgumentError(
+            f"basis: the guide {guide} forbids every word: expected words that it allows"
+        )
+    logger.warning(
+        "%d of %d words of the data set are left out: the guide forbids them",
+        *(len(words) - is_allowed.sum(), len(words)),
+    )
+    return words[np.flatnonzero(is_allowed)]
 
 
 def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:
