@@ -155,11 +155,12 @@ def _kinds(symbols: list[frozenset[int]], n_symbols: int) -> tuple[IntArray, lis
     reads = np.zeros((len(distinct) + 1, n_symbols), bool)
     for row, codes in enumerate(distinct):
         reads[row, list(codes)] = True
-    columns, kind = np.unique(reads, axis=1, return_inverse=True)
+    _, first, kind = np.unique(reads, axis=1, return_index=True, return_inverse=True)
     row_of = {codes: row for row, codes in enumerate(distinct)}
     rows = [row_of[codes] for codes in symbols]
+    order = np.argsort(first)  # kinds by their first symbols, so that states are in this order
     readers = [
         frozenset(position for position, row in enumerate(rows) if column[row])
-        for column in columns.T.tolist()
+        for column in reads[:, first[order]].T.tolist()
     ]
-    return kind.ravel(), readers
+    return np.argsort(order)[kind.ravel()], readers

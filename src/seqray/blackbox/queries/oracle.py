@@ -303,14 +303,14 @@ class Oracle:
 
     @cached_property
     def facts(self) -> BlockCache | None:
-        """Where what is known of a box without states, such as its noise, is cached."""
+        """Where what is known of a box without states, such as its noise, is cached.
+
+        Of a guided box, that is what is known of the box without its guide.
+        """
         answers = None if self.queries is None else self.queries.answers
         if not isinstance(answers, StoredAnswers):
             return None
-        if self.guide is None:
-            return BlockCache(answers.store, answers.number)
-        number = answers.store.box(self.fingerprint, "facts", self.alphabet)
-        return BlockCache(answers.store, number)
+        return BlockCache(answers.store, answers.number)
 
     @property
     def is_noisy(self) -> bool:
