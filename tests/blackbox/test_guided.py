@@ -87,6 +87,14 @@ def test_all_words_of_a_finite_guide_weigh_one_together():
     assert box.weights(all_words(4)).sum() == pytest.approx(1, abs=1e-12)
 
 
+def test_renormalising_is_not_conditioning():
+    edges = [(0, "a", 1, 0.5), (0, "b", 2, 0.5), (1, "c", 3, 0.1), (1, "d", 3, 0.9), (2, "c", 3, 1)]
+    box = WeightedAutomaton.from_edges("abcd", 4, initial={0: 1}, edges=edges, final={3: 1})
+    np.testing.assert_allclose(guided(box, ". c").weights(["ac", "bc"]), [0.5, 0.5])
+    conditioned = seqray.restricted(box, ". c").weights(["ac", "bc"])
+    np.testing.assert_allclose(conditioned, [1 / 11, 10 / 11])
+
+
 def test_a_guide_that_allows_everything_changes_nothing_but_a_leak():
     words, box = all_words(3), machine()
     np.testing.assert_allclose(guided(box, ".*").next_symbol(words), box.next_symbol(words))
