@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         separating_word,
     )
     from seqray.automata.grouping import Grouping, PairMatrices
+    from seqray.automata.regex import regex_dfa
     from seqray.automata.sampling import Sample
     from seqray.automata.stepper import PredictingStepper, Stepper
     from seqray.automata.structured import StructuredAutomaton
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.frameworks.keras import keras_box
     from seqray.blackbox.frameworks.onnx import onnx_box
     from seqray.blackbox.frameworks.torch import torch_box
+    from seqray.blackbox.guided import guided
     from seqray.blackbox.native.classifier import classifier
     from seqray.blackbox.native.clipped import clipped
     from seqray.blackbox.native.function import black_box, language_model
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         inner_product,
         minimise,
         multiply,
+        restricted,
         reverse,
         sample,
         scale,
@@ -165,6 +168,7 @@ _ROOMS = {
     "find_flips": "explain.flips",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
+    "guided": "blackbox.guided",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
     "inner_product": "formats.automaton_arguments",
@@ -180,7 +184,9 @@ _ROOMS = {
     "open_run": "extraction.run_folder",
     "openai_box": "blackbox.remote.llm.box",
     "read_words": "formats.words_file",
+    "regex_dfa": "automata.regex",
     "repair": "extraction.repair",
+    "restricted": "formats.automaton_arguments",
     "reverse": "formats.automaton_arguments",
     "sample": "formats.automaton_arguments",
     "sampled_basis": "extraction.basis",
@@ -265,6 +271,7 @@ __all__ = [
     "find_flips",
     "from_aalpy",
     "gramians",
+    "guided",
     "hf_box",
     "http_box",
     "inner_product",
@@ -280,7 +287,9 @@ __all__ = [
     "open_run",
     "openai_box",
     "read_words",
+    "regex_dfa",
     "repair",
+    "restricted",
     "reverse",
     "sample",
     "sampled_basis",

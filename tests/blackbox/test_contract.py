@@ -86,6 +86,10 @@ BOXES = {
     "network in a file": lambda folder: reopened(
         "rnn", network(RecurrentLanguageModel, "lstm", "gru"), folder / "model.safetensors"
     ),
+    "guided network": lambda _: seqray.guided(network(RecurrentLanguageModel, "gru"), "(a b?)*"),
+    "guided function": lambda _: seqray.guided(
+        seqray.language_model(after_its_last_letter, "ab"), "(a|b a)*"
+    ),
     "demo": lambda _: open_black_box("demo"),
     "torch module": lambda _: torch_module(),
     "torch module, padded": lambda _: padded_torch_module(),

@@ -15,12 +15,15 @@ import click
 import numpy as np
 
 import seqray
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Words
+from seqray.blackbox.guided import GuideLike, guide_of, guided
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.extraction.result import Extraction
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
 
@@ -55,6 +58,14 @@ name_option = click.option(
     "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
 )
 
+guide_option = click.option(
+    "--guide",
+    metavar="REGEX|FILE",
+    help="What a box that predicts may say: a regular expression over its symbols, such as "
+    "'open (read | write)* close', or the file of an automaton (.json, .npz, .dot). All else has "
+    "probability 0.",
+)
+
 max_length_option = click.option(
     "--max-length",
     type=click.IntRange(1),
@@ -65,8 +76,8 @@ max_length_option = click.option(
 
 
 def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
-    """Read a file of words without those that are too long for a box, and print how many."""
-    words = seqray.read_words(path, alphabet=box.alphabet)
+    """Read a file of words without those that a box cannot read, and print how many they are."""
+    words = _allowed_words(path, seqray.read_words(path, alphabet=box.alphabet), box)
     longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
     if longest is None or not (words.lengths > longest).any():
         return words
@@ -85,10 +96,41 @@ def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
     return short
 
 
-def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
-    """Open a black box with options as they stand on the command line."""
+def _allowed_words(path: Path, words: Words, box: BlackBox) -> Words:
+    """Leave out words that the guide of a box forbids."""
+    guide = guide_of(box)
+    if guide is None or (is_allowed := guide.allows(words)).all():
+        return words
+    if not is_allowed.any():
+        raise ArgumentError(
+            f"{path}: the guide {guide} forbids all {len(words):,} words: expected some that it "
+            "allows"
+        )
+    click.echo(
+        f"Note: {len(words) - is_allowed.sum():,} of {len(words):,} words in {path} are left out: "
+        f"the guide {guide} forbids them.",
+        err=True,
+    )
+    return words[np.flatnonzero(is_allowed)]
+
+
+def open_box(spec: str, options: tuple[str, ...] = (), guide: GuideLike | None = None) -> BlackBox:
+    """Open a black box with options and a guide as they stand on the command line."""
     with box_prints_to_stderr():
-        return seqray.open_black_box(spec, **dict(map(_option, options)))
+        box = seqray.open_black_box(spec, **dict(map(_option, options)))
+    return box if guide is None else guided(box, guide)
+
+
+def guide_for(
+    source: Extraction | WeightedAutomaton, given: str | None, path: str
+) -> GuideLike | None:
+    """Return the guide that was given, or that of a run folder, and print that it is used."""
+    if given is not None or not isinstance(source, Extraction):
+        return given
+    guide = source.settings.guide
+    if guide is not None:
+        click.echo(f"Note: the box is guided by {guide}, as {path} was.", err=True)
+    return guide
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:

@@ -16,6 +16,8 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
+    guide_for,
+    guide_option,
     max_length_option,
     open_box,
     option_option,
@@ -24,11 +26,12 @@ from seqray.cli.boxes import (
     store_path,
 )
 from seqray.cli.common import (
+    at_rank,
     automaton_argument,
     described_size,
     for_option,
     json_line,
-    open_automaton,
+    open_source,
     rank_option,
     show_fidelity,
     titled,
@@ -57,6 +60,7 @@ from seqray.util.redaction import redacted
 @max_length_option
 @rank_option
 @for_option
+@guide_option
 @store_option
 @option_option
 @click.option(
@@ -78,6 +82,9 @@ def command(**options: Any) -> None:
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
+
+    The box of a run that was extracted with --guide is guided here, too; --guide names another
+    guide, and '.*' allows everything.
     """
     _evaluate(EvaluateOptions(**options))
 
@@ -93,6 +100,7 @@ class EvaluateOptions:
     max_length: int | None
     rank: int | None
     purpose: str | None
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
     worst: int | None
@@ -101,9 +109,11 @@ class EvaluateOptions:
 
 def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
-    opened, shown_box = open_box(options.box, options.options), redacted(options.box)
+    opened_run, shown_box = open_source(options.automaton), redacted(options.box)
     purpose = Purpose(options.purpose or Purpose.COPYING)
-    automaton = open_automaton(options.automaton, options.rank, purpose)
+    automaton = at_rank(opened_run, options.rank, options.automaton, purpose)
+    guide = guide_for(opened_run, options.guide, options.automaton)
+    opened = open_box(options.box, options.options, guide)
     if automaton.alphabet != opened.alphabet:
         raise ArgumentError(
             f"{options.automaton} reads {automaton.alphabet}, {shown_box} reads {opened.alphabet}: "

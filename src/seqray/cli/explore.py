@@ -16,6 +16,8 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
+    guide_for,
+    guide_option,
     max_length_option,
     name_option,
     open_box,
@@ -67,6 +69,7 @@ from seqray.util.formatting import megabytes
     help="Where to listen; by default only this computer can reach the page.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@guide_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -105,6 +108,7 @@ class ExploreOptions:
     port: int
     host: str
     opens: bool
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
     seed: int
@@ -131,7 +135,8 @@ def _explore(options: ExploreOptions) -> None:
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
         return
-    opened, max_length = open_box(options.box, options.options), options.max_length
+    guide, max_length = guide_for(source, options.guide, options.automaton), options.max_length
+    opened = open_box(options.box, options.options, guide)
     words = None
     if options.words is not None:
         words = read_box_words(options.words, opened, max_length)
@@ -166,6 +171,8 @@ def _check(options: ExploreOptions) -> None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(options.output, [".html"], "--output")
+    if options.guide is not None and options.box is None:
+        raise click.UsageError("--guide needs a box that it restricts: add --against BOX")
     if options.words is not None and options.box is None:
         raise click.UsageError("--words needs a box to compare with: add --against BOX")
 

@@ -16,6 +16,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
+    guide_option,
     interruptible,
     name_option,
     open_box,
@@ -59,6 +60,7 @@ Examples:
   seqray extract rnn:model.safetensors -o run --max-cost 400
   seqray extract rnn:model.safetensors -o run --objective weights
   seqray extract rnn:model.safetensors -o run --counterexamples 3
+  seqray extract rnn:model.safetensors -o run --guide 'open (read | write)* close'
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
@@ -180,6 +182,7 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     show_default=True,
     help="How often to send each query, for a box that answers differently each time.",
 )
+@guide_option
 @name_option
 @store_option
 @option_option
@@ -211,6 +214,7 @@ class ExtractOptions:
     target: float | None
     counterexamples: int
     repeat: int
+    guide: str | None
     name: str | None
     store: str | None
     options: tuple[str, ...]
@@ -253,7 +257,7 @@ def _extract(options: ExtractOptions) -> None:
     """Extract, save the run folder, and print what came of it."""
     wanted = options.wanted_rank()
     check_run_target(options.output)
-    box = open_box(options.box, options.options)
+    box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     answers = store_path(options.box, box, options.store)
     extraction = _extraction(options, box, answers)

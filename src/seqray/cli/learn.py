@@ -18,6 +18,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
     box_list,
+    guide_option,
     interruptible,
     open_box,
     option_option,
@@ -63,7 +64,7 @@ BOX is one of:
 Examples:
   seqray learn demo -o pdfa.json --tolerance 0.05 --min-probability 0.01
   seqray learn wa:run -o pdfa.json --tolerance 0.05
-  seqray learn python:module:box -o dfa.json --kind dfa --guide run
+  seqray learn python:module:box -o dfa.json --kind dfa --hint run
   seqray learn http://localhost:8000 -o dfa.dot --kind dfa --words data.txt --budget 10000
   seqray learn model.dot -o model.json
 Then:
@@ -122,7 +123,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     "seqray's own, in batches.",
 )
 @click.option(
-    "--guide",
+    "--hint",
     metavar="RUN|WA",
     help="dfa, moore: a weighted automaton near to the box; where it disagrees, the box is queried "
     "first.",
@@ -148,6 +149,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     metavar="SECONDS",
     help="Stop querying after this time.",
 )
+@guide_option
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -168,13 +170,14 @@ class LearnOptions:
     min_probability: float
     threshold: float
     method: str
-    guide: str | None
+    hint: str | None
     words: Path | None
     n_words: int | None
     max_states: int
     max_length: int | None
     budget: int | None
     time_limit: float | None
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
     seed: int
@@ -197,7 +200,7 @@ class LearnOptions:
 def _learn(options: LearnOptions) -> None:
     """Learn, write the automaton, and print what came of it."""
     check_output(options.output, EXPORTS, "--output")
-    box = open_box(options.box, options.options)
+    box = open_box(options.box, options.options, options.guide)
     kind = options.chosen_kind(box)
     if kind != "pdfa" and options.output.suffix in PROBABILISTIC_FORMATS:
         raise click.BadParameter(
@@ -293,7 +296,7 @@ def _learned(
             box,
             threshold=options.threshold,
             method=options.method,
-            guide=options.guide,
+            hint=options.hint,
             words=words,
             n_words=n_words,
             **limits,
