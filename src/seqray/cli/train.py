@@ -14,6 +14,7 @@ from seqray.cli.boxes import interruptible
 from seqray.cli.common import check_output, titled
 from seqray.cli.console import console
 from seqray.cli.train_progress import watching
+from seqray.cli.words import EventOptions, event_options, read_word_file
 from seqray.util.errors import Stopped, StopReason
 from seqray.util.files import write_text
 from seqray.util.formatting import counted
@@ -109,6 +110,15 @@ def _patience(context: click.Context, parameter: click.Parameter, text: str) -> 
     metavar="SECONDS",
     help="Stop training after this time, and save the best network so far.",
 )
+@event_options
+@click.option(
+    "--rare",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Symbols that occur less than N times become one, (rare), which later stands for unknown "
+    "symbols, too.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--half", is_flag=True, help="Save in half precision, for a file of half the size.")
 @click.option(
@@ -121,9 +131,11 @@ def command(
     layers: int,
     half: bool,
     fresh: bool,
+    events: EventOptions,
+    rare: int,
     **options: Any,
 ) -> None:
-    """Train the paper's recurrent network on a file of words.
+    """Train the paper's recurrent network on a file of words or events.
 
     An embedding, two recurrent layers, two dense layers, and a softmax over the next symbol and
     the end of the word. Networks of several sizes are trained, and the one with the best
@@ -136,6 +148,9 @@ def command(
     same command again: it goes on, and ends with the same network as a training without a break.
     OUTPUT.history.csv gets the cross-entropies of all epochs.
 
+    WORDS is a file of words (docs/files.md), an event log (.xes, .csv, .parquet, .jsonl), sequences
+    (.fasta, .fastq), or with --session a plain log, each also as .gz: see docs/events.md.
+
     \b
     Examples:
       seqray train words.txt -o model.safetensors
@@ -143,15 +158,17 @@ def command(
       seqray train words.txt -o model.safetensors --time-limit 600
       seqray train words.txt -o model.safetensors --cell lstm --patience never
       seqray train words.txt --validation other.txt -o model.safetensors
+      seqray train events.csv --case ticket --activity step --time when -o model.safetensors
+      seqray train log.xes.gz --rare 20 -o model.safetensors
     Then:
       seqray extract rnn:model.safetensors -o run
     """
     check_output(output, (".safetensors",), "-o")
-    read = seqray.read_words(words)
+    read = read_word_file(words, events, rare=rare)
     read.alphabet.to_json()  # refuses now what could not be saved in the end
     held_out = None
     if validation is not None:
-        held_out = seqray.read_words(validation, alphabet=read.alphabet)
+        held_out = read_word_file(validation, events, read.alphabet)
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     if fresh:
         checkpoint.unlink(missing_ok=True)

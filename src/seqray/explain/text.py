@@ -112,4 +112,4 @@ def spelt(alphabet: Alphabet, parts: Sequence[Symbol | str]) -> str:
     >>> spelt(Alphabet("ab"), ["a", "[b→a]"]), spelt(Alphabet(range(12)), [10, "[+2]"])
     ('a[b→a]', '10 [+2]')
     """
-    return ("" if alphabet.has_characters else " ").join(str(part) for part in parts)
+    return alphabet.separator.join(str(part) for part in parts)
