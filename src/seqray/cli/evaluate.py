@@ -41,7 +41,7 @@ from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened, significant_but_one
+from seqray.util.formatting import abbreviated, counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
 
 
@@ -180,7 +180,7 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
     for each in worst:
         short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (significant_but_one(value, 4) for value in each[1:4])
-        following = [shortened(each.next, 12)] if by_next else []
+        following = [abbreviated(each.next, 16)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (

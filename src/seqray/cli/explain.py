@@ -132,10 +132,11 @@ def _explanation(
     """Explain a word, with the box's answers if there is one."""
     alphabet = automaton.alphabet
     word = read_word(alphabet, options.word)
-    counted = automaton
-    if options.words is not None:
-        counted = read_word_file(options.words, options.events, alphabet)
-    background = BACKGROUNDS[options.background](counted)
+    make = BACKGROUNDS[options.background]
+    if options.words is None:
+        background = make(automaton)
+    else:
+        background = make(read_word_file(options.words, options.events, alphabet))
     n_neighbours = options.neighbours
     decides = isinstance(automaton, ClassifierAutomaton)
     if decides and options.words is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ from seqray.cli.common import check_output, titled
 from seqray.cli.console import console
 from seqray.cli.train_progress import watching
 from seqray.cli.words import EventOptions, event_options, read_word_file
+from seqray.util.csv_table import write_rows
 from seqray.util.errors import Stopped, StopReason
 from seqray.util.files import write_text
-from seqray.util.formatting import counted
+from seqray.util.formatting import abbreviated, counted
 
 if TYPE_CHECKING:
-    from seqray.automata.words import Words
+    from seqray.automata.words import Symbol, Words
     from seqray.training.checkpoint import Epoch
     from seqray.training.loop import TrainedNetwork
 
@@ -164,7 +165,9 @@ def command(
       seqray extract rnn:model.safetensors -o run
     """
     check_output(output, (".safetensors",), "-o")
-    read = read_word_file(words, events, rare=rare)
+    read, grouped = seqray.group_rare(read_word_file(words, events), rare)
+    if grouped:
+        _record_rare(grouped, read, rare, output)
     read.alphabet.to_json()  # refuses now what could not be saved in the end
     held_out = None
     if validation is not None:
@@ -200,6 +203,18 @@ def command(
     click.echo(_how_to_go_on(network, output, checkpoint), err=True)
     if network.stop_reason is StopReason.INTERRUPTED:
         click.get_current_context().exit(130)
+
+
+def _record_rare(grouped: Mapping[Symbol, int], words: Words, rare: int, output: Path) -> None:
+    """Say which symbols became one, and write all of them beside the network."""
+    record = output.with_suffix(".rare.csv")
+    write_rows(record, ["symbol", "count"], grouped.items())
+    listed = abbreviated(", ".join(f"{symbol} ({n})" for symbol, n in grouped.items()), 200)
+    click.echo(
+        f"{counted(len(grouped), 'symbol')} that occur less than {rare} times became "
+        f"{words.alphabet.symbols[-1]!r}: {listed}. All are in {record}.",
+        err=True,
+    )
 
 
 def _size_of(words: Words) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 import seqray
-from seqray.automata.words import Alphabet, Symbol, Words
+from seqray.automata.words import Alphabet, Words
 from seqray.formats.events.event_log import EventLog, is_event_file
-from seqray.util.formatting import counted, shortened
+from seqray.util.formatting import counted
 
 Command = Callable[..., Any]
 
@@ -82,23 +82,17 @@ def event_options(command: Command) -> Command:
     return with_events
 
 
-def read_word_file(
-    path: Path, events: EventOptions, alphabet: Alphabet | None = None, rare: int = 0
-) -> Words:
-    """Read a file of words or events, and print what was guessed and grouped."""
-    if events.session is None and events.given() is None and not is_event_file(path):
-        words, grouped = seqray.group_rare(seqray.read_words(path, alphabet=alphabet), rare)
-    else:
-        log = _read_log(path, events, alphabet, rare)
-        words, grouped = log.words, log.rare
-        if description := _described(log, events):
-            click.echo(f"{path}: {description}.", err=True)
-    if grouped:
-        click.echo(_described_rare(grouped, words.alphabet, rare), err=True)
-    return words
+def read_word_file(path: Path, events: EventOptions, alphabet: Alphabet | None = None) -> Words:
+    """Read a file of words or events, and print which columns were guessed."""
+    if events.given() is None and not is_event_file(path):
+        return seqray.read_words(path, alphabet=alphabet)
+    log = _read_log(path, events, alphabet)
+    if description := _described(log, events):
+        click.echo(f"{path}: {description}.", err=True)
+    return log.words
 
 
-def _read_log(path: Path, events: EventOptions, alphabet: Alphabet | None, rare: int) -> EventLog:
+def _read_log(path: Path, events: EventOptions, alphabet: Alphabet | None) -> EventLog:
     if events.session is None:
         return seqray.read_events(
             path,
@@ -107,14 +101,13 @@ def _read_log(path: Path, events: EventOptions, alphabet: Alphabet | None, rare:
             time=events.time,
             time_format=events.time_format,
             complete_only=events.complete_only,
-            rare=rare,
             alphabet=alphabet,
         )
     if (other := replace(events, session=None).given()) is not None:
         raise click.UsageError(
             f"--session reads a plain log, and {other} a table of events: leave out one of them"
         )
-    return seqray.read_log_lines(path, events.session, rare=rare, alphabet=alphabet)
+    return seqray.read_log_lines(path, events.session, alphabet=alphabet)
 
 
 def _described(log: EventLog, events: EventOptions) -> str:
@@ -126,11 +119,3 @@ def _described(log: EventLog, events: EventOptions) -> str:
         return ""
     order = "in the order of the file" if log.time is None else f"sorted by {log.time!r}"
     return f"case {log.case!r}, activity {log.activity!r}, {order}"
-
-
-def _described_rare(grouped: Mapping[Symbol, int], alphabet: Alphabet, rare: int) -> str:
-    listed = shortened(", ".join(f"{symbol} ({n})" for symbol, n in grouped.items()), 200)
-    return (
-        f"{counted(len(grouped), 'symbol')} that occur less than {rare} times became "
-        f"{alphabet.symbols[-1]!r}: {listed}"
-    )

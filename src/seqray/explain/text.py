@@ -9,7 +9,7 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray
-from seqray.util.formatting import shortened
+from seqray.util.formatting import abbreviated
 
 END = "end"
 """What the end of a word is called among next symbols."""
@@ -103,7 +103,7 @@ def next_name(alphabet: Alphabet, at: int) -> str:
     >>> next_name(Alphabet("ab"), 2)
     'end'
     """
-    return shortened(str(alphabet.symbols[at]), 12) if at < len(alphabet) else END
+    return abbreviated(str(alphabet.symbols[at]), 16) if at < len(alphabet) else END
 
 
 def spelt(alphabet: Alphabet, parts: Sequence[Symbol | str]) -> str:
