@@ -155,11 +155,7 @@ def test_names_with_spaces_are_typed_as_they_are_shown(visit):
     parts = machine().initial, machine().transitions, machine().final
     opened = visit(to_html(seqray.WeightedAutomaton(["New York", "New", "x", "λ y"], *parts)))
     typed = {"New York New x": "abc", "x  New York": "ca", "λ y": "d", "λ": ""}
-    for text, word in (typed | {"New | x | New York": "bca", "New York|": None}).items():
-        if word is None:
-            opened.type_word(text)
-            assert "“York|” at position 2 is no symbol" in opened.text("#word-error")
-            continue
+    for text, word in (typed | {"New | x | New York": "bca"}).items():
         opened.type_word(text)
         assert opened.weight == pytest.approx(machine().weight(word), rel=1e-9)
 

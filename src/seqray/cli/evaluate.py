@@ -51,7 +51,7 @@ from seqray.util.redaction import redacted
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
+    help="Evaluation words: PAutomaC/SPiCe format, plain text, .jsonl, or events.  [default: "
     f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
