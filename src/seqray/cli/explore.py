@@ -53,8 +53,8 @@ from seqray.util.formatting import megabytes
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What to compare them on: PAutomaC/SPiCe format, plain text, .jsonl, or events.  [default: words "
-    "drawn from the box, or at random]",
+    help="What to compare them on: PAutomaC/SPiCe format, plain text, .jsonl, or events.  "
+    "[default: words drawn from the box, or at random]",
 )
 @max_length_option
 @name_option
