@@ -81,6 +81,8 @@ if TYPE_CHECKING:
         scale,
         singular_values,
     )
+    from seqray.formats.events.event_log import EventLog, read_events, read_log_lines
+    from seqray.formats.rare_symbols import group_rare
     from seqray.formats.words_file import read_words, write_words
     from seqray.learning.determinise import Determinised, determinise
     from seqray.learning.dfa import learn_dfa
@@ -118,6 +120,7 @@ _ROOMS = {
     "ClassifierAutomaton": "automata.classifier",
     "Determinised": "learning.determinise",
     "DeterministicAutomaton": "automata.deterministic",
+    "EventLog": "formats.events.event_log",
     "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
@@ -169,6 +172,7 @@ _ROOMS = {
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "guided": "blackbox.guided",
+    "group_rare": "formats.rare_symbols",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
     "inner_product": "formats.automaton_arguments",
@@ -183,6 +187,8 @@ _ROOMS = {
     "open_black_box": "blackbox.registry",
     "open_run": "extraction.run_folder",
     "openai_box": "blackbox.remote.llm.box",
+    "read_events": "formats.events.event_log",
+    "read_log_lines": "formats.events.event_log",
     "read_words": "formats.words_file",
     "regex_dfa": "automata.regex",
     "repair": "extraction.repair",
@@ -221,6 +227,7 @@ __all__ = [
     "ClassifierAutomaton",
     "Determinised",
     "DeterministicAutomaton",
+    "EventLog",
     "Extraction",
     "Fidelity",
     "FidelityTable",
@@ -272,6 +279,7 @@ __all__ = [
     "from_aalpy",
     "gramians",
     "guided",
+    "group_rare",
     "hf_box",
     "http_box",
     "inner_product",
@@ -286,6 +294,8 @@ __all__ = [
     "open_black_box",
     "open_run",
     "openai_box",
+    "read_events",
+    "read_log_lines",
     "read_words",
     "regex_dfa",
     "repair",

@@ -42,7 +42,7 @@ short = seqray.black_box(
     max_length=6,
 )
 braces = seqray.black_box(unqueried, "{}a")
-spaces = seqray.black_box(unqueried, ["a b", "c"])
+nothing = seqray.black_box(unqueried, ["<eps>", "c"])
 """
 
 
@@ -137,7 +137,7 @@ def test_a_format_that_cannot_hold_the_automaton_is_refused_before_any_query(box
     assert (boxes / "pdfa.prism").read_text().startswith("dtmc")
 
 
-@pytest.mark.parametrize(("box", "ending"), [("braces", ".dot"), ("spaces", ".fst")])
+@pytest.mark.parametrize(("box", "ending"), [("braces", ".dot"), ("nothing", ".fst")])
 def test_a_format_that_cannot_hold_the_symbols_is_refused_before_any_query(
     boxes, fails, box, ending
 ):

@@ -23,6 +23,7 @@ from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, read_word_file
 from seqray.extraction.result import Extraction
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
@@ -75,9 +76,11 @@ max_length_option = click.option(
 )
 
 
-def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
+def read_box_words(
+    path: Path, box: BlackBox, max_length: int | None, events: EventOptions
+) -> Words:
     """Read a file of words without those that a box cannot read, and print how many they are."""
-    words = _allowed_words(path, seqray.read_words(path, alphabet=box.alphabet), box)
+    words = _allowed_words(path, read_word_file(path, events, box.alphabet), box)
     longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
     if longest is None or not (words.lengths > longest).any():
         return words

@@ -29,6 +29,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
 from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.explore.classes_page import is_classifier
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
@@ -54,8 +55,8 @@ from seqray.util.formatting import megabytes
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What to compare them on: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: words "
-    "drawn from the box, or at random]",
+    help="What to compare them on: PAutomaC/SPiCe format, plain text, .jsonl, or events.  "
+    "[default: words drawn from the box, or at random]",
 )
 @max_length_option
 @name_option
@@ -70,6 +71,7 @@ from seqray.util.formatting import megabytes
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @guide_option
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -111,6 +113,7 @@ class ExploreOptions:
     guide: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
 
@@ -139,7 +142,7 @@ def _explore(options: ExploreOptions) -> None:
     opened = open_box(options.box, options.options, guide)
     words = None
     if options.words is not None:
-        words = read_box_words(options.words, opened, max_length)
+        words = read_box_words(options.words, opened, max_length, options.events)
     with opened_store(store_path(options.box, opened, options.store)) as cache:
         box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
@@ -173,7 +176,9 @@ def _check(options: ExploreOptions) -> None:
         check_output(options.output, [".html"], "--output")
     if options.guide is not None and options.box is None:
         raise click.UsageError("--guide needs a box that it restricts: add --against BOX")
-    if options.words is not None and options.box is None:
+    if options.words is None:
+        options.events.check_unused("--words")
+    elif options.box is None:
         raise click.UsageError("--words needs a box to compare with: add --against BOX")
 
 
