@@ -35,6 +35,7 @@ SLOW = {
     "automata/test_balanced.py::test_distance_between_a_hundred_states_and_fifty_is_found": (
         "solves equations for 150 states"
     ),
+    "automata/test_plots.py": "draws with matplotlib",
     "automata/test_scaling.py::test_a_model_that_was_far_behind_and_came_back_counts": (
         "reads words of thousands of symbols"
     ),
@@ -53,6 +54,7 @@ SLOW = {
     "cli/test_terminal.py": "runs commands as processes",
     "draw/test_canvas.py": "draws with matplotlib",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
+    "examples/test_notebooks.py": "executes whole notebooks",
     "experiments/test_boxes.py": "runs a sweep",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
         "trains two networks"
@@ -69,6 +71,7 @@ SLOW = {
     ),
     "experiments/test_statements.py": "makes up results of all problems, bases and ranks",
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "explain/test_plots.py": "draws with matplotlib",
     "explore/test_page.py::test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks": (
         "packs a hundred automata"
     ),
@@ -95,8 +98,11 @@ SLOW = {
     ),
     "extraction/test_limits.py": "whole extractions under each limit",
     "extraction/test_run_folder.py": "kills and races writers of run folders",
+    "extraction/test_plots.py": "draws with matplotlib",
     "fidelity/test_leaking.py": "whole extractions from boxes that leak",
+    "notebook/test_shown.py": "shows values of every kind",
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
+    "util/test_plots.py": "draws with matplotlib",
 }
 
 
