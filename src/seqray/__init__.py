@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.extraction.data_fit import fit_automaton
     from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
     from seqray.extraction.hankel.decomposition import decompose
@@ -162,6 +163,7 @@ _ROOMS = {
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
     "find_flips": "explain.flips",
+    "fit_automaton": "extraction.data_fit",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "hf_box": "blackbox.frameworks.hf",
@@ -261,6 +263,7 @@ __all__ = [
     "facts",
     "fill",
     "find_flips",
+    "fit_automaton",
     "from_aalpy",
     "gramians",
     "hf_box",
