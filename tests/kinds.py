@@ -55,6 +55,7 @@ SLOW = {
     "draw/test_canvas.py": "draws with matplotlib",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
     "examples/test_notebooks.py": "executes whole notebooks",
+    "test_sklearn.py": "runs all checks of scikit-learn",
     "experiments/test_boxes.py": "runs a sweep",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
         "trains two networks"

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
+    from seqray.extraction.data_fit import fit_automaton
     from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
     from seqray.extraction.hankel.decomposition import decompose
@@ -170,6 +171,7 @@ _ROOMS = {
     "facts": "explain.facts",
     "fill": "extraction.hankel.fill",
     "find_flips": "explain.flips",
+    "fit_automaton": "extraction.data_fit",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
     "guided": "blackbox.guided",
@@ -277,6 +279,7 @@ __all__ = [
     "facts",
     "fill",
     "find_flips",
+    "fit_automaton",
     "from_aalpy",
     "gramians",
     "guided",
