@@ -183,8 +183,8 @@ class StructuredSettings:
         How large blocks for a spectral copy may be, as a share of all queries, where queries are
         cheap: 6 means four times as many contexts and 1.6 times as many columns.
     near_bits
-        Where a spectral copy that is nearer than every rank loses less, in bits per symbol, none is
-        fitted.
+        A spectral copy that is nearer than every rank is taken, and none is fitted, where it loses
+        less than this, in bits per symbol.
     n_epochs, min_epochs, max_reads, min_steps
         How often a fit reads all words: fewer times where it would read more prefixes than
         ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.

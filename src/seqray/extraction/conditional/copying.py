@@ -8,11 +8,7 @@ from dataclasses import replace
 
 from seqray.extraction.conditional.learner import ConditionalLearner
 from seqray.extraction.conditional.parts import ConditionalRound, Learning, LearntPart
-from seqray.extraction.conditional.spectral_copy import (
-    compared_copy,
-    is_near,
-    learn_spectral_copy,
-)
+from seqray.extraction.conditional.spectral_copy import compared_copy, learn_spectral_copy
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.copies import Copy
@@ -64,9 +60,7 @@ def learn_copies(
     try:
         spectral, part = learn_spectral_copy(learner, learning.part, best, settings)
         if spectral is not None and _is_allowed(learner, spectral):
-            copies.append(spectral)
-            if is_near(spectral, settings):
-                return tuple(copies), learning
+            return (spectral,), learning
         for fitted in _fits(learner, part, settings):
             copy = _copy(learner, learning, fitted)
             learning = replace(learning, rounds=(*learning.rounds, _round(learner, fitted, copy)))

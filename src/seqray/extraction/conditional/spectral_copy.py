@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from seqray.automata.structured import StructuredAutomaton
 from seqray.blackbox.queries.oracle import QueryMode
@@ -47,37 +46,33 @@ def learn_spectral_copy(
     Returns
     -------
     copy, part
-        The copy is None unless it is nearer than the best rank. The part has larger blocks where
-        contexts after some symbols have a clear rank, where queries are free, or where the copy was
-        nearer than the best rank already.
+        The copy is None unless it is exact, or nearly so and nearer than the best rank. The part
+        has larger blocks where contexts after some symbols have a clear rank, where queries are
+        free, or where the copy was near already.
     """
     if part.blocks.leaks:
         return None, part
     copy = _nearest(learner, part, settings)
-    steps: list[tuple[float, Callable[[], bool]]] = [
-        (1.0, lambda: _is_nearer(copy, best) or _is_promising(learner, part)),
-        (settings.large_share, lambda: _is_nearer(copy, best) and _may_be_large(learner, settings)),
-    ]
-    for share, is_wanted in steps:
-        if _is_exact(copy, settings) or part.share >= share or not _is_affordable(learner, share):
-            continue
-        if is_wanted():
-            part = learner.learn(share, part)
-            copy = min(copy, _nearest(learner, part, settings), key=_loss)
-    return (copy if _is_exact(copy, settings) or _is_nearer(copy, best) else None), part
 
+    def is_near() -> bool:
+        return _loss(copy) < settings.near_bits and copy.fidelity.is_nearer_than(best)
 
-def is_near(copy: Copy, settings: StructuredSettings) -> bool:
-    """Whether a spectral copy is so near that no fit is nearer."""
-    return _loss(copy) < settings.near_bits
+    def can_grow(share: float) -> bool:
+        lacks = part.share < share and not _is_exact(copy, settings)
+        return lacks and _is_affordable(learner, share)
+
+    if can_grow(1.0) and (is_near() or _is_promising(learner, part)):
+        part = learner.learn(1.0, part)
+        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+    large = settings.large_share
+    if can_grow(large) and is_near() and _may_be_large(learner, large):
+        part = learner.learn(large, part)
+        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+    return (copy if is_near() or _is_exact(copy, settings) else None), part
 
 
 def _loss(copy: Copy) -> float:
     return copy.fidelity["kl_per_symbol"]
-
-
-def _is_nearer(copy: Copy, best: Fidelity) -> bool:
-    return copy.fidelity.is_nearer_than(best)
 
 
 def _is_exact(copy: Copy, settings: StructuredSettings) -> bool:
@@ -96,9 +91,9 @@ def _is_promising(learner: ConditionalLearner, part: LearntPart) -> bool:
     return any(low_rank_share(part.blocks, each) > MIN_LOW_RANK_SHARE for each in TOLERANCES)
 
 
-def _may_be_large(learner: ConditionalLearner, settings: StructuredSettings) -> bool:
+def _may_be_large(learner: ConditionalLearner, share: float) -> bool:
     """Whether blocks may be larger than the caller's or the default size."""
-    request, sizes = learner.job.request, learner.sizes.share(settings.large_share)
+    request, sizes = learner.job.request, learner.sizes.share(share, learner.settings)
     n_rows = sizes.contexts * (1 + len(learner.box.alphabet))
     is_given = request.n_prefixes is not None or request.n_suffixes is not None
     is_small = 8 * n_rows * sizes.columns <= MAX_BLOCK_BYTES
