@@ -58,7 +58,7 @@ store_option = click.option(
 
 
 RECORDED = "recorded"
-"""The value of --against that lets a run folder say which box is opened, whatever it is."""
+"""The value of --against that means the box that a run folder remembers."""
 
 name_option = click.option(
     "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
@@ -101,8 +101,16 @@ def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
 
 
 def against_option(text: str) -> Callable[[F], F]:
-    """Return the option --against, with what the box is for in its help."""
-    return click.option("--against", "box", metavar="BOX|recorded", help=text)
+    """Return the options --against, with what the box is for in its help, and --trust-run."""
+    against = click.option("--against", "box", metavar="BOX|recorded", help=text)
+    trust = click.option(
+        "--trust-run",
+        "trusts_run",
+        is_flag=True,
+        help="Open whatever box the run folder remembers, even if that starts a program or a "
+        "connection. Only for run folders of people whom you trust.",
+    )
+    return lambda command: against(trust(command))
 
 
 class AgainstBox(NamedTuple):
@@ -119,6 +127,8 @@ def open_against(
     options: tuple[str, ...],
     source: Extraction | WeightedAutomaton,
     path: str,
+    *,
+    trusts_run: bool,
     max_length: int | None = None,
 ) -> AgainstBox:
     """Open the box that --against names, or the one that a run folder remembers.
@@ -126,12 +136,13 @@ def open_against(
     Parameters
     ----------
     given
-        The value of --against; ``recorded`` is the user's word that whatever the run folder
-        remembers may be opened.
+        The value of --against; None, like ``recorded``: the box that the run folder remembers.
     options
         The values of --option.
     source, path
         The run or automaton, and how its path was written.
+    trusts_run
+        The user's word that whatever the run folder remembers may be opened.
     max_length
         The value of --max-length; where it is not given, that of the run.
     """
@@ -144,10 +155,9 @@ def open_against(
         raise click.UsageError(
             f"{path} does not say which box it is from ({what}): add --against BOX"
         )
+    run, own = path.removeprefix("wa:"), dict(map(_option, options))
     with box_prints_to_stderr():
-        spec, box = open_recorded(
-            record, path, is_trusted=given == RECORDED, options=dict(map(_option, options))
-        )
+        spec, box = open_recorded(record, run, is_trusted=trusts_run, options=own)
     click.echo(f"Box: {redacted(spec)}, as {path} remembers it.", err=True)
     return AgainstBox(spec, box, max_length or source.settings.max_length)
 

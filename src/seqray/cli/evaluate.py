@@ -92,6 +92,7 @@ class EvaluateOptions:
 
     automaton: str
     box: str | None
+    trusts_run: bool
     words: Path | None
     target: str | None
     max_length: int | None
@@ -107,7 +108,9 @@ def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
     source = open_source(options.automaton)
     spec, opened, max_length = open_against(
-        options.box, options.options, source, options.automaton, options.max_length
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
     )
     options, shown_box = replace(options, max_length=max_length), redacted(spec)
     purpose = Purpose(options.purpose or Purpose.COPYING)

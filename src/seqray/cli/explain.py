@@ -99,6 +99,7 @@ class ExplainOptions:
     word: tuple[str, ...]
     rank: int | None
     box: str | None
+    trusts_run: bool
     background: str
     words: Path | None
     neighbours: int
@@ -139,11 +140,13 @@ def _explanation(
     decides = isinstance(automaton, ClassifierAutomaton)
     if decides and options.words is None:
         background = Background.uniform(alphabet)
-    if options.box is None:
+    if options.box is None and not options.trusts_run:
         if decides:
             return explain_decision(automaton, word, background=background)
         return explain_word(automaton, word, background=background, n_neighbours=n_neighbours)
-    spec, opened, _ = open_against(options.box, options.options, source, options.automaton)
+    spec, opened, _ = open_against(
+        *(options.box, options.options, source, options.automaton), trusts_run=options.trusts_run
+    )
     path = store_path(spec, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader

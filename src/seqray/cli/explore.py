@@ -97,6 +97,7 @@ class ExploreOptions:
     automaton: str
     output: Path | None
     box: str | None
+    trusts_run: bool
     words: Path | None
     max_length: int | None
     name: str | None
@@ -126,13 +127,15 @@ def _explore(options: ExploreOptions) -> None:
         )
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
-    if options.box is None and not options.serve and options.words is None:
+    if not (options.box or options.trusts_run or options.serve or options.words):
         with notes():
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
         return
     spec, opened, max_length = open_against(
-        options.box, options.options, source, options.automaton, options.max_length
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
     )
     words = None
     if options.words is not None:
