@@ -12,6 +12,7 @@ FRAMEWORKS = (
     "blackbox/frameworks/test_hf_folder.py",
     "blackbox/frameworks/test_hf_tokens.py",
     "blackbox/frameworks/test_keras.py",
+    "blackbox/frameworks/test_keras_build.py",
     "blackbox/frameworks/test_onnx.py",
     "blackbox/frameworks/test_onnx_graph.py",
     "blackbox/frameworks/test_same_network.py",

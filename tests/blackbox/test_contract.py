@@ -7,6 +7,7 @@ import pytest
 
 import seqray
 from automata import FIGURE_1 as MACHINE
+from keras_files import h5_sequences, h5_steps
 from llm_servers import llm_server
 from same_gru.hf import hf_cached, hf_classifier, hf_sequences, hf_tokens
 from same_gru.keras import keras_sequences, keras_steps
@@ -100,6 +101,8 @@ BOXES = {
     "onnx with states": onnx_steps,
     "keras": keras_sequences,
     "keras with states": keras_steps,
+    "keras in a .h5 file": h5_sequences,
+    "keras in a .h5 file, with states": h5_steps,
     "language model with a cache": hf_cached,
     "language model without": hf_sequences,
     "language model with symbols of several tokens": hf_tokens,

@@ -1,4 +1,6 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from listing import names
 from seqray import WeightedAutomaton, open_run
 from seqray.automata.algebra import scale
 from seqray.automata.generators import random_structured
+from seqray.blackbox.box_record import BoxRecord
 
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
@@ -90,7 +93,11 @@ def test_evaluate_prints_null_for_what_is_no_number(folder, run):
             "missing: there is no such file or folder",
         ),
         (2, ["machine.json", "--against", "machine.json", "--words", "missing"], "'missing'"),
-        (2, ["machine.json", "--words", "words.txt"], "Missing option '--against'"),
+        (
+            2,
+            ["machine.json"],
+            "machine.json does not say which box it is from (it is no run folder)",
+        ),
         (
             2,
             ["machine.json", "--against", "wa:x.json", "--words", "words.txt"],
@@ -171,3 +178,121 @@ def test_evaluate_takes_the_rank_for_reading_on_request(folder, run, options):
     copied_machine().save("box.json")
     text = run("evaluate", "copied", "--against", "box.json", *options)
     assert text.startswith("copied (2 states) against box.json")
+
+
+# The box that a run remembers -----------------------------------------------------------------
+
+
+def test_a_run_remembers_its_box(extracted, run_both):
+    printed = run_both("evaluate", "run", "--words", "words.txt")
+    assert printed.err == "Box: wa:machine.json, as run remembers it.\n"
+    assert "against wa:machine.json" in printed.out
+    named = run_both("evaluate", "run", "--words", "words.txt", "--against", "wa:machine.json")
+    assert (named.out, named.err) == (printed.out, "")
+
+
+def test_a_run_and_its_box_are_moved_together(extracted, run_both, monkeypatch):
+    (extracted / "elsewhere").mkdir()
+    monkeypatch.chdir(extracted / "elsewhere")
+    printed = run_both("evaluate", "../run", "--json")
+    assert printed.err == "Box: wa:../machine.json, as ../run remembers it.\n"
+    assert "Box: wa:../machine.json" in run_both("evaluate", "wa:../run", "--json").err
+
+
+def saved_with(record, folder="made"):
+    """Save a run folder that names a box."""
+    extraction = seqray.extract(seqray.open_black_box("machine.json"), n_prefixes=20, max_rank=2)
+    settings = replace(extraction.settings, recorded_box=record)
+    seqray.save_run(replace(extraction, settings=settings), folder)
+    return folder
+
+
+def test_a_run_of_a_box_that_was_made_in_python_needs_its_name(folder, fails):
+    message = fails(2, "evaluate", saved_with(None))
+    assert "made does not say which box it is from (its box was not opened by a spec" in message
+
+
+def test_save_run_records_the_box(folder, run_both):
+    extraction = seqray.extract(seqray.open_black_box("machine.json"), n_prefixes=20, max_rank=2)
+    seqray.save_run(extraction, "made")
+    assert "Box: wa:machine.json, as made" in run_both("evaluate", "made", "--json").err
+    config = json.loads(Path("made/config.json").read_text())
+    assert config["box"] == "wa:machine.json"
+    assert config["recorded_box"]["path_from_run"] == "../machine.json"
+    again = seqray.open_run("made")
+    assert again.settings.recorded_box.spec == "wa:machine.json"
+    seqray.save_run(again, "copied")
+    assert seqray.open_run("copied").settings.recorded_box.path_from_run is None
+
+
+@pytest.mark.parametrize("spec", ["cmd:touch owned", "python:owned:box", "wa:/etc/passwd"])
+def test_a_hostile_run_starts_nothing(folder, fails, spec):
+    (folder / "owned.py").write_text("open('owned', 'w').close()\nbox = None\n")
+    message = fails(2, "evaluate", saved_with(BoxRecord(spec)))
+    assert f"made says that its box is {spec}, which " in message
+    assert "add --trust-run if you trust the folder" in message
+    assert fails(2, "evaluate", "made", "--against", "recorded") == message
+    assert not (folder / "owned").exists()
+
+
+def test_the_users_word_opens_whatever_is_recorded(folder, run_both, monkeypatch):
+    monkeypatch.syspath_prepend(str(folder))
+    (folder / "trusted_machine.py").write_text(
+        "import seqray\nbox = seqray.open_black_box('machine.json')\n"
+    )
+    made = saved_with(BoxRecord("python:trusted_machine:box"))
+    printed = run_both("evaluate", made, "--trust-run", "--json")
+    assert "Box: python:trusted_machine:box, as made remembers it." in printed.err
+
+
+def test_no_secret_is_in_a_run_folder(folder, fails):
+    record = BoxRecord.of("http://me:hunter22@host/?key=abcdefgh", {"token": "abcdefgh"})
+    made = saved_with(record)
+    for path in Path(made).iterdir():
+        assert b"abcdefgh" not in path.read_bytes()
+        assert b"hunter22" not in path.read_bytes()
+    assert "which may be a secret and was not written" in fails(2, "evaluate", made)
+
+
+# Boxes that read short words ------------------------------------------------------------------
+
+SHORT = """
+import numpy as np
+import seqray
+
+
+def rows(prefixes):
+    assert max(map(len, prefixes)) <= 10
+    return np.array([[0.5, 0.45, 0.05] if len(p) % 2 else [0.2, 0.75, 0.05] for p in prefixes])
+
+
+box = seqray.language_model(rows, "ab", max_length=10)
+"""
+
+
+def test_no_command_sends_a_box_longer_words_than_it_reads(folder, run, monkeypatch):
+    monkeypatch.syspath_prepend(str(folder))
+    (folder / "short_words.py").write_text(SHORT)
+    (folder / "long.txt").write_text("a b a\n" + " ".join("a" * 20) + "\n")
+    run("extract", "python:short_words:box", "-o", "short", "--prefixes", "30", "--max-rank", "3")
+    recorded = ("--trust-run",)
+    fidelity = json.loads(run("evaluate", "short", *recorded, "--json", "--worst", "2"))
+    assert fidelity["ratio_per_symbol"] > 0.99
+    assert (
+        json.loads(run("evaluate", "short", *recorded, "--words", "long.txt", "--json"))["words"]
+        == 1
+    )
+    run("evaluate", "short", *recorded, "--max-length", "4")
+    run("explore", "short", "-o", "page.html", *recorded)
+    run("explain", "short", "ababababab", *recorded)
+    run("check", "python:short_words:box")
+    run("learn", "python:short_words:box", "-o", "pdfa.json", "--budget", "500")
+
+
+def test_the_length_of_words_is_the_runs_own(extracted, run):
+    run("extract", "wa:machine.json", "-o", "short", "--max-length", "4", "--max-rank", "3")
+    text = run("evaluate", "short", "--json")
+    prefixes, words = (json.loads(text)[name] for name in ("prefixes", "words"))
+    assert prefixes <= 5 * words
+    more = json.loads(run("evaluate", "short", "--json", "--max-length", "100"))
+    assert more["prefixes"] > prefixes

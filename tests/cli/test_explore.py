@@ -49,6 +49,15 @@ def test_a_page_against_the_box_holds_its_answers(extracted, run, opened):
     assert opened == [(extracted / "page.html").as_uri()]
 
 
+def test_a_run_remembers_its_box(extracted, run_both):
+    printed = run_both("explore", "run", "-o", "page.html", "--words", "words.txt")
+    assert "Box: wa:machine.json, as run remembers it." in printed.err
+    assert content(extracted / "page.html")["recorded"]["source"] == "50 words of your own"
+    run_both("explore", "run", "-o", "page.html", "--against", "recorded", "--max-length", "5")
+    words = content(extracted / "page.html")["recorded"]
+    assert words["source"] == "2,000 words drawn from the box"
+
+
 def test_a_page_of_an_automaton_is_named_after_its_file(extracted, run):
     run("explore", "wa:machine.json", "-o", "page.html", "--against", "wa:machine.json")
     told = content(extracted / "page.html")
@@ -68,12 +77,12 @@ def test_a_run_that_does_not_say_what_it_is_of_is_named_after_its_folder(folder,
         (2, ["run"], "add -o page.html, or --serve"),
         (2, ["run", "-o", "page.htm"], "page.htm ends in none of .html"),
         (2, ["run", "-o", "missing/page.html"], "there is no folder missing"),
-        (2, ["run", "-o", "page.html", "--words", "words.txt"], "add --against"),
+        (2, ["machine.json", "-o", "page.html", "--words", "words.txt"], "add --against"),
         (2, ["run", "-o", "page.html", "--rank", "5"], "rank 5 is outside 1 … 4"),
         (2, ["machine.json", "-o", "page.html", "--rank", "2"], "machine.json is no run folder"),
         (2, ["missing", "-o", "page.html"], "missing: there is no such file or folder"),
         (2, ["run", "-o", "page.html", "--against", "demo"], "expected the same symbols"),
-        (2, ["run", "--serve"], "--serve needs a box: add --against BOX"),
+        (2, ["machine.json", "--serve", "--port", "0"], "(it is no run folder): add --against BOX"),
         (2, ["run", "--serve", "--against", "demo", "-o", "a.html"], "--serve writes no file"),
         (2, ["run", "--serve", "--port", "70000", "--against", "demo"], "--port"),
     ],
@@ -106,7 +115,7 @@ def test_serving_to_others_is_warned_of(extracted, run_both, opened, monkeypatch
 
 def test_a_port_in_use_is_noticed_before_any_work(extracted, fails, monkeypatch):
     pytest.importorskip("starlette")
-    monkeypatch.setattr(explore, "open_box", lambda *_: pytest.fail("the box was opened"))
+    monkeypatch.setattr(explore, "open_against", lambda *_: pytest.fail("the box was opened"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         error = fails(2, *SERVED, "--port", taken.getsockname()[1])
     assert "cannot listen at 127.0.0.1" in error

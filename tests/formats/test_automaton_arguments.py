@@ -126,6 +126,13 @@ def test_the_same_words_are_drawn_from_an_automaton_and_what_holds_it(holders):
         assert (len(words), n_cut) == (20, 0)
 
 
+def test_words_are_not_longer_than_the_box_reads():
+    box = seqray.language_model(lambda words: [[0.99, 0.01]] * len(words), "a", max_length=10)
+    words, n_cut = seqray.sample(box, 50)
+    assert words.lengths.max() == 10
+    assert n_cut > 0
+
+
 def test_only_what_predicts_can_be_sampled():
     with pytest.raises(ArgumentError, match="stepper: expected something that predicts"):
         seqray.sample(3, 3, seed=0)

@@ -20,7 +20,8 @@ To add an adapter for another kind of model:
    itself with `seqray.blackbox.frameworks.extras.load_extra`.
    Options arrive as numbers or text: check them, whole numbers with
    `seqray.util.arrays.whole_number`.
-2. Add one entry to `ADAPTERS` below; with ``is_cached=False`` if it answers as fast as a cache.
+2. Add one entry to `ADAPTERS` below; with ``is_cached=False`` if it answers as fast as a cache, and
+   ``reads_files_only=True`` if it starts no program and opens no connection.
 3. Add the box to ``BOXES`` in tests/blackbox/test_contract.py, which tests what every box promises.
 
 No other module needs a change.
@@ -36,6 +37,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
 
+from seqray.blackbox.box_record import BoxRecord, remember
 from seqray.blackbox.protocol import BlackBox
 from seqray.formats.run_files import has_file
 from seqray.util.errors import ArgumentError
@@ -53,6 +55,9 @@ class Adapter(NamedTuple):
     """One line for ``--help``."""
     is_cached: bool = True
     """Whether answers are cached unless the user says otherwise; not worth it for fast boxes."""
+    reads_files_only: bool = False
+    """Whether opening and querying it reads the files that it names and does nothing else: starts
+    no program, runs no code, opens no connection."""
 
 
 ADAPTERS = {
@@ -66,11 +71,13 @@ ADAPTERS = {
         "",
         "the small trained GRU that ships with seqray",
         is_cached=False,
+        reads_files_only=True,
     ),
     "hf": Adapter(
         "seqray.blackbox.frameworks.hf:open_hf",
         "FOLDER",
         "a causal language model or classifier of Hugging Face transformers (docs/boxes/hf.md)",
+        reads_files_only=True,
     ),
     "http": Adapter(
         "seqray.blackbox.remote.http:http_box",
@@ -85,12 +92,14 @@ ADAPTERS = {
     "keras": Adapter(
         "seqray.blackbox.frameworks.keras:open_keras",
         "PATH",
-        "a Keras model in a .keras file, with its card (docs/boxes/keras.md)",
+        "a Keras model in a .keras or .h5 file, with its card (docs/boxes/keras.md)",
+        reads_files_only=True,
     ),
     "onnx": Adapter(
         "seqray.blackbox.frameworks.onnx:open_onnx",
         "PATH",
         "an ONNX model, with its card (docs/boxes/onnx.md)",
+        reads_files_only=True,
     ),
     "openai": Adapter(
         "seqray.blackbox.remote.llm.box:openai_box",
@@ -108,6 +117,7 @@ ADAPTERS = {
         "PATH",
         "a recurrent network in seqray's .safetensors form (docs/files.md)",
         is_cached=False,
+        reads_files_only=True,
     ),
     "taysir": Adapter(
         "seqray.blackbox.native.taysir:load_taysir",
@@ -115,12 +125,14 @@ ADAPTERS = {
         "a language model of the TAYSIR competition, converted to plain arrays by "
         "examples/taysir_convert.py (docs/files.md)",
         is_cached=False,
+        reads_files_only=True,
     ),
     "torch": Adapter(
         "seqray.blackbox.frameworks.torch_file:open_torch",
         "PATH",
         "an RNN, GRU or LSTM of PyTorch: .safetensors or a state dictionary, with its card "
         "(docs/boxes/torch.md)",
+        reads_files_only=True,
     ),
     "wa": Adapter(
         "seqray.formats.automaton_file:open_wa",
@@ -128,6 +140,7 @@ ADAPTERS = {
         "an automaton: .json, .npz, the folder of an extraction, a PAutomaC machine, or a .dot "
         "model of AALpy",
         is_cached=False,
+        reads_files_only=True,
     ),
 }
 
@@ -138,6 +151,8 @@ KIND_OF_SUFFIX = {
     "_model.txt": "wa",
     ".dot": "wa",
     ".keras": "keras",
+    ".h5": "keras",
+    ".hdf5": "keras",
     ".onnx": "onnx",
     ".pt": "torch",
 }
@@ -152,7 +167,8 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
     spec
         ``kind:where``; `known_black_boxes` lists the kinds. The kind may be left out before a path
         that ends in ``.safetensors`` (rnn), ``.json``, ``.npz``, ``.dot`` or ``_model.txt`` (wa),
-        ``.keras``, ``.onnx`` or ``.pt`` (torch), and before the folder of an extraction (wa).
+        ``.keras`` or ``.h5`` (keras), ``.onnx`` or ``.pt`` (torch), and before the folder of an
+        extraction (wa).
     options
         Options of its kind, such as ``timeout=60`` for ``http``; docs/boxes/ has a page for each.
 
@@ -181,6 +197,8 @@ def open_black_box(spec: str | os.PathLike[str], /, **options: Any) -> BlackBox:
         raise ArgumentError(
             f"the {kind} adapter cannot use the options {text}: see docs/boxes/"
         ) from error
+    is_bare = os.fspath(spec).partition(":")[0] != kind
+    remember(box, BoxRecord.of(f"{kind}:{where}" if is_bare else os.fspath(spec), options))
     return box
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import numpy as np
@@ -21,12 +21,16 @@ from seqray.blackbox.guided import GuideLike, guide_of, guided
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
+from seqray.blackbox.recorded_box import open_recorded
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.cli.words import EventOptions, read_word_file
 from seqray.extraction.result import Extraction
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
+from seqray.util.redaction import redacted
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def box_list() -> str:
@@ -54,6 +58,9 @@ store_option = click.option(
     f"file in the user's cache; none for {', '.join(FAST)} and {LAST_FAST}, which are fast]",
 )
 
+
+RECORDED = "recorded"
+"""The value of --against that means the box that a run folder remembers."""
 
 name_option = click.option(
     "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
@@ -134,6 +141,74 @@ def guide_for(
     if guide is not None:
         click.echo(f"Note: the box is guided by {guide}, as {path} was.", err=True)
     return guide
+
+
+def against_option(text: str) -> Callable[[F], F]:
+    """Return the options --against, with what the box is for in its help, and --trust-run."""
+    against = click.option("--against", "box", metavar="BOX|recorded", help=text)
+    trust = click.option(
+        "--trust-run",
+        "trusts_run",
+        is_flag=True,
+        help="Open whatever box the run folder remembers, even if that starts a program or a "
+        "connection. Only for run folders of people whom you trust.",
+    )
+    return lambda command: against(trust(command))
+
+
+class AgainstBox(NamedTuple):
+    """The box that an automaton is compared with."""
+
+    spec: str
+    box: BlackBox
+    max_length: int | None
+    """The longest word to draw; None: as long as the box, or the default, allows."""
+
+
+def open_against(
+    given: str | None,
+    options: tuple[str, ...],
+    source: Extraction | WeightedAutomaton,
+    path: str,
+    *,
+    trusts_run: bool,
+    max_length: int | None = None,
+    guide: str | None = None,
+) -> AgainstBox:
+    """Open the box that --against names, or the one that a run folder remembers.
+
+    Parameters
+    ----------
+    given
+        The value of --against; None, like ``recorded``: the box that the run folder remembers.
+    options
+        The values of --option.
+    source, path
+        The run or automaton, and how its path was written.
+    trusts_run
+        The user's word that whatever the run folder remembers may be opened.
+    max_length
+        The value of --max-length; where it is not given, that of the run.
+    guide
+        The value of --guide; where it is not given, that of the run.
+    """
+    if given is not None and given != RECORDED:
+        wanted = guide_for(source, guide, path)
+        return AgainstBox(given, open_box(given, options, wanted), max_length)
+    record = source.settings.recorded_box if isinstance(source, Extraction) else None
+    if record is None or not isinstance(source, Extraction):
+        reason = "its box was not opened by a specification, or an older seqray wrote it"
+        what = reason if isinstance(source, Extraction) else "it is no run folder"
+        raise click.UsageError(
+            f"{path} does not say which box it is from ({what}): add --against BOX"
+        )
+    run, own = path.removeprefix("wa:"), dict(map(_option, options))
+    with box_prints_to_stderr():
+        spec, box = open_recorded(record, run, is_trusted=trusts_run, options=own)
+    click.echo(f"Box: {redacted(spec)}, as {path} remembers it.", err=True)
+    if (wanted := guide_for(source, guide, path)) is not None:
+        box = guided(box, wanted)
+    return AgainstBox(spec, box, max_length or source.settings.max_length)
 
 
 def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:

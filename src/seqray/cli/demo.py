@@ -15,6 +15,7 @@ from rich.text import Text
 import seqray
 from seqray.automata.purpose import Purpose
 from seqray.automata.sampling import sample
+from seqray.blackbox.box_record import BoxRecord, remember
 from seqray.blackbox.native.demo import open_demo
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
 from seqray.cli.common import show_comparison, show_fidelity, show_ranks, some_ranks
@@ -48,6 +49,7 @@ def command(output: Path, seed: int) -> None:
     check_run_target(output)
     terminal = console()
     box = open_demo()
+    remember(box, BoxRecord("demo"))
     terminal.print(_headline("1. A black box", str(box)))
     terminal.print("   It answers one kind of query: what comes after these symbols?\n")
     with progress_bar("querying the box") as progress:

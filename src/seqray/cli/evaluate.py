@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
-    guide_for,
+    against_option,
     guide_option,
     max_length_option,
+    open_against,
     open_box,
     option_option,
     read_box_words,
@@ -50,7 +51,7 @@ from seqray.util.redaction import redacted
 
 @click.command()
 @automaton_argument
-@click.option("--against", "box", required=True, metavar="BOX", help="The black box.")
+@against_option("The black box.  [default: the one that the run folder remembers, if it is a file]")
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -78,12 +79,13 @@ def command(**options: Any) -> None:
 
     \b
     Examples:
+      seqray evaluate run
+      seqray evaluate run --for reading
+      seqray evaluate run --words test.txt
       seqray evaluate run --against rnn:model.safetensors
-      seqray evaluate run --against rnn:model.safetensors --for reading
-      seqray evaluate run --against rnn:model.safetensors --words test.txt
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
-      seqray evaluate run --against rnn:model.safetensors --words test.txt --worst 5
+      seqray evaluate run --words test.txt --worst 5
 
     The box of a run that was extracted with --guide is guided here, too; --guide names another
     guide, and '.*' allows everything.
@@ -96,7 +98,8 @@ class EvaluateOptions:
     """The arguments and options of the command, as click read them."""
 
     automaton: str
-    box: str
+    box: str | None
+    trusts_run: bool
     words: Path | None
     target: str | None
     max_length: int | None
@@ -114,21 +117,26 @@ def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
     if options.words is None:
         options.events.check_unused("--words")
-    opened_run, shown_box = open_source(options.automaton), redacted(options.box)
+    source = open_source(options.automaton)
+    spec, opened, max_length = open_against(
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
+        guide=options.guide,
+    )
+    options, shown_box = replace(options, max_length=max_length), redacted(spec)
     purpose = Purpose(options.purpose or Purpose.COPYING)
-    automaton = at_rank(opened_run, options.rank, options.automaton, purpose)
-    guide = guide_for(opened_run, options.guide, options.automaton)
-    opened = open_box(options.box, options.options, guide)
+    automaton = at_rank(source, options.rank, options.automaton, purpose)
     if automaton.alphabet != opened.alphabet:
         raise ArgumentError(
             f"{options.automaton} reads {automaton.alphabet}, {shown_box} reads {opened.alphabet}: "
             "expected the same symbols in the same order"
         )
     target = open_box(options.target) if options.target else None
-    path = store_path(options.box, opened, options.store)
+    path = store_path(spec, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader
-        words, source = _words(options, box)
+        words, drawn_from = _words(options, box, shown_box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
         decides = isinstance(fidelity, DecisionFidelity)
@@ -143,7 +151,7 @@ def _evaluate(options: EvaluateOptions) -> None:
             "cost": automaton.cost_per_symbol,
             "words": fidelity.n_words,
             "prefixes": fidelity.n_prefixes,
-            "source": source,
+            "source": drawn_from,
             "intervals": dict(fidelity.intervals),
         }
         if isinstance(fidelity, DecisionFidelity):
@@ -154,14 +162,14 @@ def _evaluate(options: EvaluateOptions) -> None:
         click.echo(json_line({**fidelity.as_dict(), **extra}))
         return
     size = described_size(automaton)
-    show_fidelity(fidelity, f"{options.automaton} ({size}) against {shown_box}", source)
+    show_fidelity(fidelity, f"{options.automaton} ({size}) against {shown_box}", drawn_from)
     if isinstance(fidelity, DecisionFidelity):
         show_decisions(fidelity, opened.alphabet, options.worst or 0)
     elif options.worst:
         _show_worst(worst, opened.alphabet, by_next=by_next)
 
 
-def _words(options: EvaluateOptions, box: BlackBox) -> tuple[Words, str]:
+def _words(options: EvaluateOptions, box: BlackBox, shown_box: str) -> tuple[Words, str]:
     """Read the words of a file, or draw some; also say which words they are."""
     if options.words is not None:
         words = read_box_words(options.words, box, options.max_length, options.events)
@@ -170,7 +178,7 @@ def _words(options: EvaluateOptions, box: BlackBox) -> tuple[Words, str]:
     if not predicts(box):
         click.echo(
             f"Compared on random words of up to {words.lengths.max()} symbols, because "
-            f"{redacted(options.box)} cannot be sampled. For longer words add --max-length, for "
+            f"{shown_box} cannot be sampled. For longer words add --max-length, for "
             "words of your own --words FILE.",
             err=True,
         )

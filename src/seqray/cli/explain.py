@@ -16,7 +16,7 @@ from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.protocol import Classifier
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
-from seqray.cli.boxes import open_box, option_option, store_option, store_path
+from seqray.cli.boxes import against_option, open_against, option_option, store_option, store_path
 from seqray.cli.common import at_rank, automaton_argument, json_line, open_source, rank_option
 from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
@@ -29,6 +29,7 @@ from seqray.explain.facts import facts
 from seqray.explain.text import Section
 from seqray.explain.word import WordExplanation, explain_word
 from seqray.extraction.result import Extraction
+from seqray.util.redaction import redacted
 
 BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigrams}
 
@@ -37,7 +38,9 @@ BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigra
 @automaton_argument
 @click.argument("word", nargs=-1, metavar="[WORD]")
 @rank_option
-@click.option("--against", "box", metavar="BOX", help="The black box, queried on the word too.")
+@against_option(
+    "The black box, queried on the word too. recorded: the one that the run folder remembers."
+)
 @click.option(
     "--background",
     type=click.Choice(list(BACKGROUNDS)),
@@ -82,6 +85,7 @@ def command(**options: Any) -> None:
     Examples:
       seqray explain run
       seqray explain run abba
+      seqray explain run abba --against recorded
       seqray explain run "10 2 11" --rank 5 --against rnn:model.safetensors
       seqray explain wa.json abba --background markov --words train.txt
       seqray explain run abba --json
@@ -97,6 +101,7 @@ class ExplainOptions:
     word: tuple[str, ...]
     rank: int | None
     box: str | None
+    trusts_run: bool
     background: str
     words: Path | None
     neighbours: int
@@ -113,7 +118,7 @@ def _explain(options: ExplainOptions) -> None:
     source = open_source(options.automaton)
     automaton = at_rank(source, options.rank, options.automaton)
     if options.word:
-        explanation = _explanation(options, automaton)
+        explanation = _explanation(options, source, automaton)
         document, sections = explanation.as_dict(), explanation.sections()
     else:
         for name, given in (("--against", options.box), ("--words", options.words)):
@@ -127,7 +132,7 @@ def _explain(options: ExplainOptions) -> None:
 
 
 def _explanation(
-    options: ExplainOptions, automaton: WeightedAutomaton
+    options: ExplainOptions, source: Extraction | WeightedAutomaton, automaton: WeightedAutomaton
 ) -> WordExplanation | DecisionExplanation:
     """Explain a word, with the box's answers if there is one."""
     alphabet = automaton.alphabet
@@ -141,18 +146,20 @@ def _explanation(
     decides = isinstance(automaton, ClassifierAutomaton)
     if decides and options.words is None:
         background = Background.uniform(alphabet)
-    if options.box is None:
+    if options.box is None and not options.trusts_run:
         if decides:
             return explain_decision(automaton, word, background=background)
         return explain_word(automaton, word, background=background, n_neighbours=n_neighbours)
-    opened = open_box(options.box, options.options)
-    path = store_path(options.box, opened, options.store)
+    spec, opened, _ = open_against(
+        *(options.box, options.options, source, options.automaton), trusts_run=options.trusts_run
+    )
+    path = store_path(spec, opened, options.store)
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader
         if decides:
             if not isinstance(box, Classifier):
                 raise click.UsageError(
-                    f"--against {options.box}: expected a classifier, as the automaton is one"
+                    f"--against {redacted(spec)}: expected a classifier, as the automaton is one"
                 )
             return explain_decision(automaton, word, box=box, background=background)
         return explain_word(

@@ -16,11 +16,11 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
-    guide_for,
+    against_option,
     guide_option,
     max_length_option,
     name_option,
-    open_box,
+    open_against,
     option_option,
     read_box_words,
     store_option,
@@ -46,11 +46,9 @@ from seqray.util.formatting import megabytes
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page, a file that ends in .html.",
 )
-@click.option(
-    "--against",
-    "box",
-    metavar="BOX",
-    help="The black box: the page then shows where both agree and where not.",
+@against_option(
+    "The black box: the page then shows where both agree and where not. recorded: the one that the "
+    "run folder remembers, which is the default with --serve and --words."
 )
 @click.option(
     "--words",
@@ -84,8 +82,9 @@ def command(**options: Any) -> None:
     \b
     Examples:
       seqray explore run -o page.html
+      seqray explore run -o page.html --against recorded
       seqray explore run -o page.html --against rnn:model.safetensors
-      seqray explore run --against rnn:model.safetensors --serve --open
+      seqray explore run --serve --open
       seqray explore wa.json -o page.html
 
     With --serve the same page runs at http://127.0.0.1:8765, and every word that is typed there is
@@ -102,6 +101,7 @@ class ExploreOptions:
     automaton: str
     output: Path | None
     box: str | None
+    trusts_run: bool
     words: Path | None
     max_length: int | None
     name: str | None
@@ -115,6 +115,11 @@ class ExploreOptions:
     options: tuple[str, ...]
     events: EventOptions
     seed: int
+
+    @property
+    def queries_box(self) -> bool:
+        """Whether the box is queried."""
+        return bool(self.box or self.trusts_run or self.serve or self.words)
 
 
 def _explore(options: ExploreOptions) -> None:
@@ -133,17 +138,21 @@ def _explore(options: ExploreOptions) -> None:
         )
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
-    if options.box is None:
+    if not options.queries_box:
         with notes():
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
         return
-    guide, max_length = guide_for(source, options.guide, options.automaton), options.max_length
-    opened = open_box(options.box, options.options, guide)
+    spec, opened, max_length = open_against(
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
+        guide=options.guide,
+    )
     words = None
     if options.words is not None:
         words = read_box_words(options.words, opened, max_length, options.events)
-    with opened_store(store_path(options.box, opened, options.store)) as cache:
+    with opened_store(store_path(spec, opened, options.store)) as cache:
         box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
             page = to_html(
@@ -165,8 +174,6 @@ def _explore(options: ExploreOptions) -> None:
 def _check(options: ExploreOptions) -> None:
     """Refuse what cannot work, before the first query."""
     if options.serve:
-        if options.box is None:
-            raise click.UsageError("--serve needs a box: add --against BOX")
         if options.output is not None:
             raise click.UsageError("--serve writes no file: leave out either --serve or --output")
         load_web()
@@ -174,12 +181,10 @@ def _check(options: ExploreOptions) -> None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(options.output, [".html"], "--output")
-    if options.guide is not None and options.box is None:
-        raise click.UsageError("--guide needs a box that it restricts: add --against BOX")
+    if options.guide is not None and not options.queries_box:
+        raise click.UsageError("--guide needs a box that it restricts: add --against recorded")
     if options.words is None:
         options.events.check_unused("--words")
-    elif options.box is None:
-        raise click.UsageError("--words needs a box to compare with: add --against BOX")
 
 
 def _default_name(source: Extraction | WeightedAutomaton, path: str) -> str | None:

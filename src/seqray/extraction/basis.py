@@ -22,6 +22,7 @@ from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
+from seqray.blackbox.protocol import allowed_length
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, BasisError
 from seqray.util.random import Seed, random_generator
@@ -197,14 +198,15 @@ def sampled_basis(
     n_suffixes: int,
     *,
     seed: Seed,
-    max_length: int = 100,
+    max_length: int | None = None,
     split: str = "halves",
     limit: int | None = None,
 ) -> Basis:
     """Draw words from the box itself, symbol by symbol.
 
-    A word that has not ended at ``max_length`` is cut there; `Basis.n_cut` says how often.
-    ``split`` is ``"whole"``, the paper's, or ``"halves"``, which covers more words: see `SPLITS`.
+    A word that has not ended at ``max_length`` is cut there; `Basis.n_cut` says how often. By
+    default that is 100, or the box's own limit where that is less. ``split`` is ``"whole"``, the
+    paper's, or ``"halves"``, which covers more words: see `SPLITS`.
     ``limit`` as in `uniform_basis`.
 
     Examples
@@ -215,15 +217,15 @@ def sampled_basis(
     Basis(20 prefixes, 10 suffixes, sampled from the box)
     """
     rng = random_generator(seed)
-    whole_number("max_length", max_length, 1)
+    longest = whole_number("max_length", allowed_length(box, max_length, 100), 1)
 
     def draw() -> tuple[Words, int]:
-        return sample(box, BATCH_SIZE, seed=rng, max_length=max_length)
+        return sample(box, BATCH_SIZE, seed=rng, max_length=longest)
 
     sizes, source = (n_prefixes, n_suffixes), "sampled from the box"
     basis = basis_from(box.alphabet, draw, *sizes, source, split=split, seed=rng, limit=limit)
     if basis.n_cut:
-        logger.warning(WORDS_CUT_WARNING, basis.n_cut, max_length)
+        logger.warning(WORDS_CUT_WARNING, basis.n_cut, longest)
     return basis
 
 

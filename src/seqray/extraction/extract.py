@@ -14,6 +14,7 @@ import numpy as np
 
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.blackbox.arguments import as_box
+from seqray.blackbox.box_record import BoxRecord, record_of
 from seqray.blackbox.guided import GuideLike, guided
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
@@ -187,7 +188,7 @@ def extract(
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
         _warn_of_low_score(extraction)
-    return _with_settings(extraction, job)
+    return _with_settings(extraction, job, record_of(box))
 
 
 def _method(request: Request) -> Callable[[Job], Extraction]:
@@ -213,7 +214,7 @@ def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _with_settings(extraction: Extraction, job: Job) -> Extraction:
+def _with_settings(extraction: Extraction, job: Job, record: BoxRecord | None) -> Extraction:
     """Add to what a method recorded what holds for every method."""
     basis = extraction.basis
     settings = replace(
@@ -236,6 +237,7 @@ def _with_settings(extraction: Extraction, job: Job) -> Extraction:
         seconds={phase: round(taken, 3) for phase, taken in job.spent.items()},
         python=platform.python_version(),
         numpy=np.__version__,
+        recorded_box=record,
     )
     return replace(extraction, settings=settings)
 

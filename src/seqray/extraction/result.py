@@ -14,6 +14,7 @@ from seqray.automata.decisions import Question
 from seqray.automata.guide import Guide
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
+from seqray.blackbox.box_record import BoxRecord
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction import plots
@@ -112,6 +113,8 @@ class ExtractionSettings(Mapping[str, Any]):
         versions did not say.
     words, word_prefixes
         How many words, and prefixes of them, the ranks were compared on; of a saved run.
+    recorded_box
+        How the box was opened; None where that was not by a specification.
     about
         What else is known, such as the specification and the name of the box.
 
@@ -160,6 +163,7 @@ class ExtractionSettings(Mapping[str, Any]):
     rank_is_given: bool | None = None
     words: int | None = None
     word_prefixes: int | None = None
+    recorded_box: BoxRecord | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -241,6 +245,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "objective": Objective,
     "question": Question,
     "guide": Guide.from_json,
+    "recorded_box": BoxRecord.from_json,
     "question_scores": lambda scores: tuple(QuestionScore(**each) for each in scores),
 }
 """How fields that are no plain values are read from ``config.json``."""

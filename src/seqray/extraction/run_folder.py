@@ -28,6 +28,8 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import FITTED, RankedAutomata
 from seqray.automata.words import Alphabet
+from seqray.blackbox.box_record import BoxRecord
+from seqray.blackbox.registry import ADAPTERS
 from seqray.extraction.basis import Basis
 from seqray.extraction.request import Method
 from seqray.extraction.result import Extraction, ExtractionSettings
@@ -79,9 +81,11 @@ def save_run(
     WeightedAutomaton(1 states, 2 symbols)
     """
     chosen = extraction.automaton(extraction.best_rank() if rank is None else rank)
+    settings = replace(extraction.settings, recorded_box=_record_for(folder, extraction.settings))
     config = {
+        **({"box": settings.recorded_box.spec} if settings.recorded_box else {}),
         **(about or {}),
-        **extraction.settings,
+        **settings,
         "rank": chosen.n_states,
         "rank_is_given": rank is not None or extraction.has_given_rank,
         "words": extraction.fidelity.fidelities[0].n_words,
@@ -107,6 +111,15 @@ def save_run(
         write_run(folder, config, contents)
     except SeqrayError as error:
         raise type(error)(f"{error}; {_save_elsewhere(config, contents)}") from error
+
+
+def _record_for(folder: str | os.PathLike[str], settings: ExtractionSettings) -> BoxRecord | None:
+    """Return how the box was opened, with its path as it is seen from the run folder."""
+    record = settings.recorded_box
+    if record is None or record.path_from_run is not None:  # the latter belongs to another folder
+        return record and replace(record, path_from_run=None)
+    is_file = record.kind in ADAPTERS and ADAPTERS[record.kind].reads_files_only
+    return record.seen_from(folder) if is_file else record
 
 
 def _save_elsewhere(config: Mapping[str, Any], contents: Mapping[str, bytes]) -> str:

@@ -60,12 +60,16 @@ scale = _opening(algebra.scale)
 singular_values = _opening(balanced.singular_values)
 
 
+DEFAULT_MAX_LENGTH = 1000
+"""Where words that are drawn are cut, unless the box or the user says otherwise."""
+
+
 def sample(
     stepper: PredictingStepper | AutomatonLike,
     n_words: int,
     *,
     seed: Seed = 0,
-    max_length: int = 1000,
+    max_length: int | None = None,
 ) -> Sample:
     """Draw words symbol by symbol from next-symbol probabilities.
 
@@ -82,7 +86,8 @@ def sample(
     seed
         Random seed, or a random generator.
     max_length
-        A word that has not ended by then is cut there.
+        A word that has not ended by then is cut there. By default 1000, or the box's own limit
+        where that is less.
 
     Returns
     -------
@@ -99,4 +104,7 @@ def sample(
     """
     if isinstance(stepper, str | os.PathLike | HasBest | HasNames):
         stepper = as_automaton(stepper, "stepper")
+    if max_length is None:
+        limit = getattr(stepper, "max_length", None)
+        max_length = DEFAULT_MAX_LENGTH if limit is None else min(limit, DEFAULT_MAX_LENGTH)
     return sampling.sample(stepper, n_words, seed=seed, max_length=max_length)

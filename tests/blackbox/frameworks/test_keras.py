@@ -315,10 +315,9 @@ def test_a_missing_model_and_a_missing_card_are_named(tmp_path):
         open_keras(path)
 
 
-@pytest.mark.parametrize("name", ["model.h5", "model.hdf5", "saved_model"])
-def test_an_older_form_is_refused_with_what_to_do(tmp_path, name):
-    with pytest.raises(FileError, match=r"expected a \.keras file\. .*\.save\('model\.keras'\)"):
-        open_keras(tmp_path / name)
+def test_another_form_is_refused_with_what_to_do(tmp_path):
+    with pytest.raises(FileError, match=r"expected a \.keras or \.h5 file\. .*'model\.keras'"):
+        open_keras(tmp_path / "saved_model")
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", "cut", "empty", "config"])
@@ -436,3 +435,25 @@ def test_an_old_version_of_keras_opens_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(keras, "__version__", "3.8.0")
     with pytest.raises(MissingExtraError, match=r"keras 3\.8\.0 lets .*'keras>=3\.15'"):
         open_keras(path)
+
+
+def test_a_chain_of_a_fixed_length_that_answers_once_reads_its_padding():
+    def model():
+        return keras.Sequential(
+            [keras.Input((6,), dtype="int32"), layers.Embedding(4, 3), layers.GRU(2)]
+        )
+
+    whole = model()
+    padded = keras_box(whole, replace(VALUE, pad=0, start=None, empty=0.0))
+    assert isinstance(padded, QueriedBox)
+    filled = whole(np.array([[0, 1, 0, 0, 0, 0]]), training=False).detach().cpu().numpy()
+    assert padded.weights(["ab"]) == pytest.approx(filled[:, 0])
+    assert isinstance(keras_box(whole, VALUE), SteppedBox)
+
+
+def test_ids_may_be_read_as_numbers():
+    model = keras.Sequential([keras.Input((None, 1)), layers.GRU(2)])
+    box = keras_box(model, VALUE)
+    ids = np.array([[3.0, 0.0, 1.0]], np.float32)[..., None]
+    scores = model(ids, training=False).detach().cpu().numpy()
+    assert box.weights(["ab"]) == pytest.approx(scores[:, 0], abs=1e-6)

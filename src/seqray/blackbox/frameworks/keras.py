@@ -20,6 +20,8 @@ import numpy as np
 from seqray.blackbox.card import Card, card_path, load_card
 from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.frameworks.extras import check_safe, is_absent, load_extra
+from seqray.blackbox.frameworks.keras_h5 import SUFFIXES, open_keras_h5
+from seqray.blackbox.frameworks.keras_layers import read_ids
 from seqray.blackbox.frameworks.padded import MAX_IDS_PER_BATCH, Forward, filled_up, sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
@@ -67,7 +69,7 @@ def keras_box(
 
 
 def open_keras(path: str | os.PathLike[str], *, batch_size: int = MAX_IDS_PER_BATCH) -> KerasBox:
-    """Open a ``.keras`` file; nothing in it can run code.
+    """Open a ``.keras`` file, or a ``.h5`` file of recurrent layers; nothing in it can run code.
 
     Parameters
     ----------
@@ -76,10 +78,12 @@ def open_keras(path: str | os.PathLike[str], *, batch_size: int = MAX_IDS_PER_BA
     batch_size
         The most ids in one call, for a model without states.
     """
+    if os.fspath(path).endswith(SUFFIXES):
+        return open_keras_h5(path, batch_size=batch_size)
     if not os.fspath(path).endswith(".keras"):
         raise FileError(
-            f"{path}: expected a .keras file. Files of older forms may hold code that Keras does "
-            "not keep from running: write keras.saving.load_model('model.h5').save('model.keras') "
+            f"{path}: expected a .keras or .h5 file. Other forms may hold code that Keras does "
+            "not keep from running: write keras.saving.load_model('model').save('model.keras') "
             "where you trust it"
         )
     card = load_card(path)
@@ -150,7 +154,7 @@ def _box(model: Any, card: Card, who: str, name: str | None, batch_size: int) ->
     keras = load_keras()
     shape = _input_shape(model, who)
     layers = _steppable(keras, model, card)
-    if layers is not None:
+    if layers is not None and not _reads_padding(keras, layers, shape, card):
         stepper = LayerStepper(keras, layers, one_hot=shape[2] if len(shape) == 3 else None)
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
     if shape and shape[0] is not None:
@@ -191,7 +195,7 @@ def _input_shape(model: Any, who: str) -> tuple[int | None, ...]:
 def _forward(keras: Any, model: Any, one_hot: int | None) -> Forward:
     def run(ids: IntArray, lengths: IntArray) -> FloatArray:
         with inference(keras):
-            return scores_array(model(_shown(ids, one_hot), training=False))
+            return scores_array(model(read_ids(ids, one_hot), training=False))
 
     return run
 
@@ -204,15 +208,6 @@ def inference(keras: Any) -> Iterator[None]:
         return
     with load_extra("torch", "keras").no_grad():
         yield
-
-
-def _shown(ids: IntArray, one_hot: int | None) -> Any:
-    """Return the model's input for ids."""
-    if one_hot is None:
-        return ids
-    if ids.max(initial=0) >= one_hot:
-        raise ValueError(f"id {ids.max()} has no place in one-hot vectors of {one_hot}")
-    return np.eye(one_hot, dtype=np.float32)[ids]
 
 
 def scores_array(scores: Any) -> FloatArray:
@@ -244,6 +239,15 @@ def _steppable(keras: Any, model: Any, card: Card) -> list[Any] | None:
         if not fine:
             return None
     return layers
+
+
+def _reads_padding(
+    keras: Any, layers: list[Any], shape: tuple[int | None, ...], card: Card
+) -> bool:
+    """Return whether a model of a fixed length answers once, after what fills short words up."""
+    is_filled = shape[1] is not None and card.pad is not None
+    recurrent = [layer for layer in layers if _is_one_of(keras, layer, RECURRENT_LAYERS)]
+    return is_filled and not all(layer.return_sequences for layer in recurrent)
 
 
 def layer_chain(keras: Any, model: Any) -> list[Any] | None:
@@ -294,7 +298,7 @@ class LayerStepper:
         ops, before, after = self.keras.ops, iter(state or ()), []
         with inference(self.keras):
             rows = ops.convert_to_tensor(np.asarray(parents, np.int32))
-            x = ops.convert_to_tensor(_shown(ids[:, None], self.one_hot))
+            x = ops.convert_to_tensor(read_ids(ids[:, None], self.one_hot))
             for layer in self.layers:
                 if not _is_one_of(self.keras, layer, RECURRENT_LAYERS):
                     x = layer(x)
