@@ -10,6 +10,7 @@ FRAMEWORKS = (
     "blackbox/frameworks/test_hf_cache.py",
     "blackbox/frameworks/test_hf_card.py",
     "blackbox/frameworks/test_hf_folder.py",
+    "blackbox/frameworks/test_hf_tokens.py",
     "blackbox/frameworks/test_keras.py",
     "blackbox/frameworks/test_keras_build.py",
     "blackbox/frameworks/test_onnx.py",
@@ -19,6 +20,10 @@ FRAMEWORKS = (
     "blackbox/frameworks/test_torch_arrays.py",
     "blackbox/frameworks/test_torch_file.py",
     "blackbox/frameworks/test_torch_stack.py",
+    "blackbox/remote/llm/test_backend.py",
+    "blackbox/remote/llm/test_box.py",
+    "blackbox/remote/llm/test_connection.py",
+    "blackbox/remote/llm/test_real_server.py",
     "cli/test_train.py",
     "cli/test_train_progress.py",
     "training",
@@ -51,6 +56,7 @@ SLOW = {
     "draw/test_canvas.py": "draws with matplotlib",
     "draw/test_drawings.py": "draws many automata and looks at every pair of shapes",
     "examples/test_notebooks.py": "executes whole notebooks",
+    "test_sklearn.py": "runs all checks of scikit-learn",
     "experiments/test_boxes.py": "runs a sweep",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
         "trains two networks"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         separating_word,
     )
     from seqray.automata.grouping import Grouping, PairMatrices
+    from seqray.automata.regex import regex_dfa
     from seqray.automata.sampling import Sample
     from seqray.automata.stepper import PredictingStepper, Stepper
     from seqray.automata.structured import StructuredAutomaton
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.frameworks.keras import keras_box
     from seqray.blackbox.frameworks.onnx import onnx_box
     from seqray.blackbox.frameworks.torch import torch_box
+    from seqray.blackbox.guided import guided
     from seqray.blackbox.native.classifier import classifier
     from seqray.blackbox.native.clipped import clipped
     from seqray.blackbox.native.function import black_box, language_model
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.registry import open_black_box
     from seqray.blackbox.remote.cmd import cmd_box
     from seqray.blackbox.remote.http import http_box
+    from seqray.blackbox.remote.llm.box import openai_box
     from seqray.draw.dot import to_dot
     from seqray.draw.saving import save_drawing
     from seqray.draw.svg import to_svg
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
     from seqray.extraction.blind_spots import find_blind_spots
+    from seqray.extraction.data_fit import fit_automaton
     from seqray.extraction.extract import extract
     from seqray.extraction.hankel.blocks import HankelBlocks
     from seqray.extraction.hankel.decomposition import decompose
@@ -75,11 +79,14 @@ if TYPE_CHECKING:
         inner_product,
         minimise,
         multiply,
+        restricted,
         reverse,
         sample,
         scale,
         singular_values,
     )
+    from seqray.formats.events.event_log import EventLog, read_events, read_log_lines
+    from seqray.formats.rare_symbols import group_rare
     from seqray.formats.words_file import read_words, write_words
     from seqray.learning.determinise import Determinised, determinise
     from seqray.learning.dfa import learn_dfa
@@ -117,6 +124,7 @@ _ROOMS = {
     "ClassifierAutomaton": "automata.classifier",
     "Determinised": "learning.determinise",
     "DeterministicAutomaton": "automata.deterministic",
+    "EventLog": "formats.events.event_log",
     "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
@@ -167,8 +175,11 @@ _ROOMS = {
     "find_blind_spots": "extraction.blind_spots",
     "find_flips": "explain.flips",
     "find_motifs": "explain.motifs",
+    "fit_automaton": "extraction.data_fit",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
+    "guided": "blackbox.guided",
+    "group_rare": "formats.rare_symbols",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
     "inner_product": "formats.automaton_arguments",
@@ -182,8 +193,13 @@ _ROOMS = {
     "onnx_box": "blackbox.frameworks.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "extraction.run_folder",
+    "openai_box": "blackbox.remote.llm.box",
+    "read_events": "formats.events.event_log",
+    "read_log_lines": "formats.events.event_log",
     "read_words": "formats.words_file",
+    "regex_dfa": "automata.regex",
     "repair": "extraction.repair",
+    "restricted": "formats.automaton_arguments",
     "reverse": "formats.automaton_arguments",
     "sample": "formats.automaton_arguments",
     "sampled_basis": "extraction.basis",
@@ -218,6 +234,7 @@ __all__ = [
     "ClassifierAutomaton",
     "Determinised",
     "DeterministicAutomaton",
+    "EventLog",
     "Extraction",
     "Fidelity",
     "FidelityTable",
@@ -268,8 +285,11 @@ __all__ = [
     "find_blind_spots",
     "find_flips",
     "find_motifs",
+    "fit_automaton",
     "from_aalpy",
     "gramians",
+    "group_rare",
+    "guided",
     "hf_box",
     "http_box",
     "inner_product",
@@ -283,8 +303,13 @@ __all__ = [
     "onnx_box",
     "open_black_box",
     "open_run",
+    "openai_box",
+    "read_events",
+    "read_log_lines",
     "read_words",
+    "regex_dfa",
     "repair",
+    "restricted",
     "reverse",
     "sample",
     "sampled_basis",

@@ -57,6 +57,15 @@ def test_an_object_that_cannot_be_referred_to_is_left_alone():
     assert record_of(number) is None
 
 
+def test_what_cannot_be_shown_is_not_remembered():
+    class Box:
+        pass
+
+    box = Box()
+    remember(box, BoxRecord("cmd:printf '\n'"))
+    assert record_of(box) is None
+
+
 def test_no_secret_is_recorded():
     spec = "https://me:hunter22@host/box?key=abcdef&model=letters"
     record = BoxRecord.of(spec, {"token": "abcdef", "timeout": 60, "api_key": "abcdef"})
@@ -105,7 +114,7 @@ def test_records_come_back():
         *({"spec": "demo", "options": []}, {"spec": "demo", "options": {"x": {"y": 1}}}),
         *({"spec": "demo", "left_out": "token"}, {"spec": "demo", "path_from_run": 3}),
         *({"spec": "demo", "path_from_run": "a\0b"}, {"spec": "demo", "shell": True}),
-        *({"spec": "demo", "left_out": [3]},),
+        *({"spec": "demo", "left_out": [3]}, {"spec": "wa:\x1b[2Jcoin.json"}),
     ],
 )
 def test_other_documents_are_damaged(document):

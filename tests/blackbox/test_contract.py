@@ -8,7 +8,8 @@ import pytest
 import seqray
 from automata import FIGURE_1 as MACHINE
 from keras_files import h5_sequences, h5_steps
-from same_gru.hf import hf_cached, hf_classifier, hf_sequences
+from llm_servers import llm_server
+from same_gru.hf import hf_cached, hf_classifier, hf_sequences, hf_tokens
 from same_gru.keras import keras_sequences, keras_steps
 from same_gru.onnx import onnx_sequences, onnx_steps
 from same_gru.queried import cmd_next, http_next, http_values, python_object
@@ -86,6 +87,10 @@ BOXES = {
     "network in a file": lambda folder: reopened(
         "rnn", network(RecurrentLanguageModel, "lstm", "gru"), folder / "model.safetensors"
     ),
+    "guided network": lambda _: seqray.guided(network(RecurrentLanguageModel, "gru"), "(a b?)*"),
+    "guided function": lambda _: seqray.guided(
+        seqray.language_model(after_its_last_letter, "ab"), "(a|b a)*"
+    ),
     "demo": lambda _: open_black_box("demo"),
     "torch module": lambda _: torch_module(),
     "torch module, padded": lambda _: padded_torch_module(),
@@ -100,9 +105,11 @@ BOXES = {
     "keras in a .h5 file, with states": h5_steps,
     "language model with a cache": hf_cached,
     "language model without": hf_sequences,
+    "language model with symbols of several tokens": hf_tokens,
     "classifier of sequences": hf_classifier,
     "server with next symbols": http_next,
     "server with values": http_values,
+    "language-model server": llm_server,
     "child process": cmd_next,
     "python object": python_object,
 }

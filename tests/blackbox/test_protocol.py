@@ -10,6 +10,7 @@ from seqray.blackbox.protocol import (
     checked_answers,
     max_length_of,
     name_of,
+    unknown_of,
 )
 
 WORDS = Alphabet("ab").words(["", "ab"])
@@ -63,3 +64,11 @@ def test_answers_become_float64():
     answers = checked_answers([True, 2], WORDS, (2,), "the box")
     assert answers.dtype == np.float64
     assert answers.tolist() == [1, 2]
+
+
+def test_a_box_may_say_how_much_it_leaves_unknown():
+    box = seqray.black_box(len, "ab")
+    assert unknown_of(box) is None
+    assert unknown_of(Lengths()) is None
+    backend = type("Backend", (), {"unknown": "a tenth"})
+    assert unknown_of(type("Box", (), {"backend": backend})) == "a tenth"

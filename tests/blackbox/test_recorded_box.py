@@ -103,7 +103,7 @@ def test_no_program_is_started_and_no_connection_opened(project, spec):
         message = refused(record, "starts a program or a connection")
         with pytest.raises(TimeoutError):
             server.accept()
-    assert message.endswith("or write --against recorded if you trust the folder")
+    assert message.endswith("or add --trust-run if you trust the folder")
     assert not (project / "owned").exists()
 
 

@@ -1,5 +1,6 @@
 """What commands that query a box share: its options, its answer cache, its limits, and Ctrl-C."""
 
+import itertools
 import json
 import os
 import shlex
@@ -61,7 +62,7 @@ def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
 
 def test_time_is_kept_and_said(folder, run_both, module):
     box = module(pause=0.003)
-    _, error = run_both("extract", box, "-o", "run", *SMALL, "--time", "3")
+    _, error = run_both("extract", box, "-o", "run", *SMALL, "--time-limit", "3")
     assert "the time of 3 s is over" in error
 
 
@@ -307,3 +308,57 @@ def test_a_key_reaches_no_file_and_no_page(folder, run_both, box):
     assert '***"' in (folder / "run" / "config.json").read_text()
     made = [*folder.glob("run/*"), *folder.glob(".answers.sqlite*"), folder / "page.html"]
     assert not [path.name for path in made if KEY.encode() in path.read_bytes()]
+
+
+# Guides -------------------------------------------------------------------------------------------
+
+GUIDE = ".{1,6}"
+
+
+def test_a_run_is_extracted_and_evaluated_with_one_guide(folder, run_both):
+    text = run_both("extract", "machine.json", "-o", "run", *SMALL, "--guide", GUIDE).out
+    assert f"The box was guided by '{GUIDE}'." in " ".join(text.split())
+    guide = open_run("run").settings.guide
+    drawn = ("evaluate", "run", "--against", "machine.json", "--json")
+    out, err = run_both(*drawn)
+    assert f"Note: the box is guided by '{GUIDE}', as run was." in err
+    assert json.loads(out)["zeros"] == 0
+    words = seqray.read_words("words.txt", alphabet=guide.alphabet)
+    n_allowed = int(guide.allows(words).sum())
+    assert 0 < n_allowed < 50
+    out, err = run_both(*drawn, "--words", "words.txt")
+    assert json.loads(out)["words"] == n_allowed
+    assert f"{50 - n_allowed} of 50 words in words.txt are left out: the guide" in err
+    out, err = run_both(*drawn, "--words", "words.txt", "--guide", ".*")
+    assert json.loads(out)["words"] == 50
+    assert "Note" not in err
+
+
+def test_pages_use_the_guide_of_the_run(folder, run_both, fails):
+    run_both("extract", "machine.json", "-o", "run", *SMALL, "--guide", GUIDE)
+    err = run_both("explore", "run", "-o", "page.html", "--against", "machine.json").err
+    assert f"guided by '{GUIDE}'" in err
+    assert "--guide needs a box" in fails(2, "explore", "run", "-o", "b.html", "--guide", GUIDE)
+
+
+def test_a_guide_may_be_a_file(folder, run):
+    symbols = seqray.open_black_box("machine.json").alphabet.symbols
+    seqray.regex_dfa(".{1,2}", symbols).save("rules.json")
+    text = run("learn", "machine.json", "-o", "pdfa.json", "--guide", "rules.json")
+    assert "Complete" in text
+    learned = seqray.WeightedAutomaton.load("pdfa.json")
+    words = [word for n in range(4) for word in itertools.product(symbols, repeat=n)]
+    is_short = [len(word) in (1, 2) for word in words]
+    assert ((learned.weights(words) > 0) <= is_short).all()
+    assert learned.weights(words).sum() == pytest.approx(1)
+
+
+def test_check_takes_a_guide(folder, run, fails):
+    assert "✗" not in run("check", "machine.json", "--guide", GUIDE)
+    error = fails(2, "check", "machine.json", "--guide", "0 (1")
+    assert "at position 5, the end: a '(' is not closed: add a ')'" in error
+
+
+def test_words_that_are_all_forbidden_are_refused(folder, fails):
+    arguments = ("evaluate", "machine.json", "--against", "machine.json", "--words", "words.txt")
+    assert "forbids all 50 words" in fails(2, *arguments, "--guide", "0{99}")

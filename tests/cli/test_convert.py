@@ -83,13 +83,13 @@ def test_what_is_repaired_can_be_written_as_a_machine(folder, run, fails, machin
         (2, ["missing.json", "wa.npz"], "missing.json: there is no such file or folder"),
         (2, ["run", "wa.npz", "--rank", "9"], "rank 9 is outside 1 … 4"),
         (2, ["signed.json", "wa.pautomac"], "PAutomaC"),
-        (2, ["signed.json", "wa.fst"], "symbol 'a b' cannot be written as FST text"),
+        (2, ["signed.json", "wa.fst"], "symbol '<eps>' cannot be written as FST text"),
         (2, ["machine.json"], "Missing argument 'OUTPUT'"),
     ],
 )
 def test_convert_that_fails_leaves_nothing(extracted, fails, code, arguments, message):
     folder = extracted
-    WeightedAutomaton(["a b", "c"], [1], [[[-0.5]], [[1]]], [2]).save("signed.json")
+    WeightedAutomaton(["<eps>", "c"], [1], [[[-0.5]], [[1]]], [2]).save("signed.json")
     before = names(folder)
     assert message in fails(code, "convert", *arguments)
     assert names(folder) == before

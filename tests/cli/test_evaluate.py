@@ -196,6 +196,7 @@ def test_a_run_and_its_box_are_moved_together(extracted, run_both, monkeypatch):
     monkeypatch.chdir(extracted / "elsewhere")
     printed = run_both("evaluate", "../run", "--json")
     assert printed.err == "Box: wa:../machine.json, as ../run remembers it.\n"
+    assert "Box: wa:../machine.json" in run_both("evaluate", "wa:../run", "--json").err
 
 
 def saved_with(record, folder="made"):
@@ -229,7 +230,8 @@ def test_a_hostile_run_starts_nothing(folder, fails, spec):
     (folder / "owned.py").write_text("open('owned', 'w').close()\nbox = None\n")
     message = fails(2, "evaluate", saved_with(BoxRecord(spec)))
     assert f"made says that its box is {spec}, which " in message
-    assert "write --against recorded if you trust the folder" in message
+    assert "add --trust-run if you trust the folder" in message
+    assert fails(2, "evaluate", "made", "--against", "recorded") == message
     assert not (folder / "owned").exists()
 
 
@@ -239,7 +241,7 @@ def test_the_users_word_opens_whatever_is_recorded(folder, run_both, monkeypatch
         "import seqray\nbox = seqray.open_black_box('machine.json')\n"
     )
     made = saved_with(BoxRecord("python:trusted_machine:box"))
-    printed = run_both("evaluate", made, "--against", "recorded", "--json")
+    printed = run_both("evaluate", made, "--trust-run", "--json")
     assert "Box: python:trusted_machine:box, as made remembers it." in printed.err
 
 
@@ -273,7 +275,7 @@ def test_no_command_sends_a_box_longer_words_than_it_reads(folder, run, monkeypa
     (folder / "short_words.py").write_text(SHORT)
     (folder / "long.txt").write_text("a b a\n" + " ".join("a" * 20) + "\n")
     run("extract", "python:short_words:box", "-o", "short", "--prefixes", "30", "--max-rank", "3")
-    recorded = ("--against", "recorded")
+    recorded = ("--trust-run",)
     fidelity = json.loads(run("evaluate", "short", *recorded, "--json", "--worst", "2"))
     assert fidelity["ratio_per_symbol"] > 0.99
     assert (

@@ -123,3 +123,14 @@ def test_mistakes_are_explained(folder, letters, fails):
         2, "machine.json", "0", "--against", "wa:letters.json"
     )
     assert "is no run folder" in fails(2, "machine.json", "0", "--rank", "2")
+
+
+def test_the_box_that_a_run_remembers_is_queried_if_asked_for(folder, run_both):
+    box = seqray.open_black_box("machine.json")
+    seqray.save_run(seqray.extract(box, n_prefixes=20, max_rank=3), "run")
+    named = run_both("run", "0 2 1", "--against", "wa:machine.json")
+    for option in (("--against", "recorded"), ("--trust-run",)):
+        printed = run_both("run", "0 2 1", *option)
+        assert printed.out == named.out
+        assert printed.err == "Box: wa:machine.json, as run remembers it.\n"
+    assert run_both("run", "0 2 1").err == ""

@@ -42,7 +42,7 @@ short = seqray.black_box(
     max_length=6,
 )
 braces = seqray.black_box(unqueried, "{}a")
-spaces = seqray.black_box(unqueried, ["a b", "c"])
+nothing = seqray.black_box(unqueried, ["<eps>", "c"])
 """
 
 
@@ -94,10 +94,10 @@ def test_a_moore_machine_is_learnt_of_a_classifier(boxes, run):
     assert again.decide(["aa"]) == ["z"]
 
 
-def test_words_and_a_guide_are_searched(boxes, run):
+def test_words_and_a_hint_are_searched(boxes, run):
     (boxes / "data.txt").write_text("a a a b\nb\n")
-    DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [1, 0, 0]).save("guide.json")
-    options = ("--words", "data.txt", "--guide", "guide.json", "--draw", "50", "--method", "tree")
+    DeterministicAutomaton("ab", [[1, 0], [2, 1], [0, 2]], [1, 0, 0]).save("hint.json")
+    options = ("--words", "data.txt", "--hint", "hint.json", "--draw", "50", "--method", "tree")
     run("python:deciding:threes", "-o", "dfa.npz", "--threshold", "0.7", *options)
     assert WeightedAutomaton.load("dfa.npz").n_states == 3
 
@@ -137,7 +137,7 @@ def test_a_format_that_cannot_hold_the_automaton_is_refused_before_any_query(box
     assert (boxes / "pdfa.prism").read_text().startswith("dtmc")
 
 
-@pytest.mark.parametrize(("box", "ending"), [("braces", ".dot"), ("spaces", ".fst")])
+@pytest.mark.parametrize(("box", "ending"), [("braces", ".dot"), ("nothing", ".fst")])
 def test_a_format_that_cannot_hold_the_symbols_is_refused_before_any_query(
     boxes, fails, box, ending
 ):

@@ -457,7 +457,7 @@ def test_a_good_score_is_not_warned_of(caplog):
 def small_copies(monkeypatch):
     """Fit copies of two and five states per context, hastily."""
     hasty = {"n_contexts": 5, "n_epochs": 1, "min_steps": 40}
-    hasty |= {"exact_bits": 0}  # no spectral copy, which would be exact
+    hasty |= {"exact_bits": 0, "near_bits": 0}  # no spectral copy, which would be exact
     small = StructuredSettings((2, 5), (1, 1), small_share=0, min_gain=-1, **hasty)
     monkeypatch.setattr(conditional_method, "STRUCTURED", small)
 

@@ -26,12 +26,12 @@ class Needle:
         return np.eye(2)[[int(word == self.word) for word in words]]
 
 
-def search_of(query, *, given=(), guide=None, n_words=20, max_length=8):
+def search_of(query, *, given=(), hint=None, n_words=20, max_length=8):
     alphabet = Alphabet("ab")
     return DecisionSearch(
         KnownRows(alphabet, query, None),
         alphabet.words(given),
-        guide,
+        hint,
         lambda wa, words: (wa.weights(words) >= 0.5).astype(int),
         n_words,
         max_length,
@@ -51,18 +51,18 @@ def test_given_words_are_searched_with_their_prefixes():
     assert search.counterexample(NEVER, np.random.default_rng(0)) == (1, 0, 1, 0, 1)
 
 
-def test_a_guide_says_where_to_look():
+def test_a_hint_says_where_to_look():
     word = "abbaabab"
     n = len(word)
     transitions = np.zeros((2, n + 1, n + 1))
     for at, sign in enumerate(word):
         transitions["ab".index(sign), at, at + 1] = 1
-    guide = WeightedAutomaton("ab", np.eye(n + 1)[0], transitions, np.eye(n + 1)[n])
+    hint = WeightedAutomaton("ab", np.eye(n + 1)[0], transitions, np.eye(n + 1)[n])
     needle = Needle(word)
-    guided = search_of(needle, guide=guide, n_words=200)
-    assert guide.is_distribution
-    found = guided.counterexample(NEVER, np.random.default_rng(0))
-    assert guided.known.alphabet.decode(found) == tuple(word)
+    hinted = search_of(needle, hint=hint, n_words=200)
+    assert hint.is_distribution
+    found = hinted.counterexample(NEVER, np.random.default_rng(0))
+    assert hinted.known.alphabet.decode(found) == tuple(word)
     assert needle.n_queried == 1
 
 
@@ -101,11 +101,11 @@ def test_no_word_is_longer_than_allowed():
         assert words.lengths.max() <= 3
         return np.tile([1.0, 0.0], (len(words), 1))
 
-    guide = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    search = search_of(short, given=["aaaaa"], guide=guide, max_length=3)
+    hint = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    search = search_of(short, given=["aaaaa"], hint=hint, max_length=3)
     assert search.counterexample(NEVER, np.random.default_rng(0)) is None
     assert search_of(short, max_length=0).counterexample(NEVER, np.random.default_rng(0)) is None
-    only = search_of(short, guide=guide, max_length=0)
+    only = search_of(short, hint=hint, max_length=0)
     assert only.counterexample(NEVER, np.random.default_rng(0)) is None
 
 

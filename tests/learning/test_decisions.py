@@ -73,17 +73,17 @@ def test_a_classifier_with_a_threshold_decides_by_it():
     assert decided(decisions, ["", "aa", "aaa"]) == [0, 0, 1]
 
 
-def test_a_guide_has_the_decisions_of_the_box():
+def test_a_hint_has_the_decisions_of_the_box():
     swap, stay = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
     parity = ClassifierAutomaton(
         "ab", [1, 0], [swap, stay], [[1, 0], [0, 1]], classes=["even", "odd"]
     )
     plain = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     numbers = decisions_of(seqray.black_box(lambda words: [0.0] * len(words), "ab"))
-    numbers.check_guide(plain)
-    numbers.check_guide(EVEN)
-    decisions_of(parity).check_guide(parity)
+    numbers.check_hint(plain)
+    numbers.check_hint(EVEN)
+    decisions_of(parity).check_hint(parity)
     with pytest.raises(ArgumentError, match="the classes no, yes, got one with the classes even"):
-        numbers.check_guide(parity)
+        numbers.check_hint(parity)
     with pytest.raises(ArgumentError, match="the classes x, y, z, got one without classes"):
-        decisions_of(Thirds()).check_guide(plain)
+        decisions_of(Thirds()).check_hint(plain)

@@ -73,7 +73,7 @@ def test_the_threshold_decides():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_guide_leads_to_rare_words(method):
+def test_a_hint_leads_to_rare_words(method):
     def accepts(word):
         return word == "0110100110"
 
@@ -81,9 +81,9 @@ def test_a_guide_leads_to_rare_words(method):
     transitions = np.zeros((2, n + 1, n + 1))
     for at, sign in enumerate("0110100110"):
         transitions[int(sign), at, at + 1] = 1
-    guide = seqray.WeightedAutomaton("01", np.eye(n + 1)[0], transitions, np.eye(n + 1)[n])
+    hint = seqray.WeightedAutomaton("01", np.eye(n + 1)[0], transitions, np.eye(n + 1)[n])
     without = learn_dfa(decider(accepts), method=method, n_words=50)
-    learned = learn_dfa(decider(accepts), method=method, n_words=50, guide=guide)
+    learned = learn_dfa(decider(accepts), method=method, n_words=50, hint=hint)
     assert without.automaton.n_states == 1
     assert learned.automaton.n_states == n + 2
     given = learn_dfa(decider(accepts), method=method, n_words=50, words=["0110100110"])
@@ -189,9 +189,9 @@ def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
 def test_senseless_arguments_are_refused():
     with pytest.raises(ArgumentError, match="method: expected one of kv, lstar, tree, got 'x'"):
         learn_dfa(decider(TOMITA[1]), method="x")
-    guide = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
-    with pytest.raises(ArgumentError, match="guide: expected an automaton over"):
-        learn_dfa(decider(TOMITA[1]), method="tree", guide=guide)
+    hint = seqray.WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    with pytest.raises(ArgumentError, match="hint: expected an automaton over"):
+        learn_dfa(decider(TOMITA[1]), method="tree", hint=hint)
 
 
 @pytest.mark.parametrize("name", ["tomita 3", "tomita 5"])
@@ -242,15 +242,15 @@ def test_answers_cached_by_an_extraction_are_not_queried_again(tmp_path):
     assert cached.n_words < 0.8 * plain.n_words
 
 
-def test_a_guide_with_classes_leads_to_rare_words():
+def test_a_hint_with_classes_leads_to_rare_words():
     box = seqray.classifier(
         lambda words: ["y" if len(word) == 23 else "x" for word in words], "a", ["x", "y", "z"]
     )
     table, outputs = np.minimum(np.arange(25) + 1, 24)[:, None], np.eye(25, dtype=int)[23]
-    guide = seqray.DeterministicAutomaton("a", table, outputs, "xyz")
+    hint = seqray.DeterministicAutomaton("a", table, outputs, "xyz")
     assert learn_dfa(box, method="tree", n_words=2).automaton.decide(["a" * 23]) == ["x"]
-    for one in (guide, guide.to_classifier()):
-        learned = learn_dfa(box, method="tree", n_words=2, guide=one)
+    for one in (hint, hint.to_classifier()):
+        learned = learn_dfa(box, method="tree", n_words=2, hint=one)
         assert learned.automaton.decide(["a" * 22, "a" * 23]) == ["x", "y"]
-    with pytest.raises(ArgumentError, match="guide: expected an automaton with the classes x, y"):
-        learn_dfa(box, method="tree", guide=seqray.DeterministicAutomaton("a", table, outputs))
+    with pytest.raises(ArgumentError, match="hint: expected an automaton with the classes x, y"):
+        learn_dfa(box, method="tree", hint=seqray.DeterministicAutomaton("a", table, outputs))

@@ -78,6 +78,13 @@ def hf_sequences(folder):
     return open_hf(saved(gpt2(), folder, CARD), memory=0)
 
 
+def hf_tokens(folder):
+    """Return a box with symbols of 1 to 3 tokens, some of which begin with others."""
+    tokens = [(4,), (4, 2), (2,), (7, 4, 2)]
+    card = Card(Alphabet("abcd"), "next", tokens=tokens, start=START, end=END)
+    return open_hf(saved(gpt2(n_positions=80), folder, card))
+
+
 def hf_classifier(folder):
     return open_hf(saved(bert(), folder, VALUE), output="probability")
 
@@ -91,7 +98,8 @@ def tokenizer(*, around=(), words=(), **special):
     if words:
         tokens = ["<unk>", "<s>", "</s>", *words]
     plain = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<unk>"))
-    plain.pre_tokenizer = pre_tokenizers.Split(Regex("." if not words else r"\w+"), "isolated")
+    letters = pre_tokenizers.Split(Regex("."), "isolated")
+    plain.pre_tokenizer = pre_tokenizers.Whitespace() if words else letters
     if around:
         marks = [(token, tokens.index(token)) for token in around]
         single = " ".join([around[0], "$A", *around[1:]])

@@ -103,7 +103,8 @@ path_from_run=None)
 
 
 def _is_spec(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= MAX_SPEC_LENGTH and "\0" not in text
+    """Whether a text can be recorded: it is shown in terminals, which obey control characters."""
+    return isinstance(text, str) and 0 < len(text) <= MAX_SPEC_LENGTH and text.isprintable()
 
 
 def _is_plain(value: object) -> bool:
@@ -127,6 +128,8 @@ _RECORDS: dict[int, tuple[weakref.ref[Any], BoxRecord]] = {}
 
 def remember(box: object, record: BoxRecord) -> None:
     """Remember how a box was opened, for as long as the box lives."""
+    if not _is_spec(record.spec):
+        return
     key = id(box)
     try:
         reference = weakref.ref(box, lambda _: _RECORDS.pop(key, None))

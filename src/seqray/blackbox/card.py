@@ -18,7 +18,17 @@ import numpy as np
 
 from seqray.automata.decisions import check_class_count, check_classes, check_threshold
 from seqray.automata.words import Alphabet, Words
-from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.blackbox.card_fields import (
+    check_choice,
+    field_number,
+    finite_number,
+    listed,
+    one_or_more,
+    token_lists,
+    with_answers,
+)
+from seqray.blackbox.token_tree import longest_word
+from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
 from seqray.util.files import read_text, reading, writing
 
@@ -45,6 +55,8 @@ class Card:
         for ``"next"`` and ``"classes"``, values for ``"value"``.
     ids
         The input id of each symbol; None: its place in the alphabet.
+    tokens
+        Instead of ``ids``, for a language model: the token ids of each symbol, a list per symbol.
     start, stop
         The input id that is read before, and after, every word, or a list of them; None: nothing
         is.
@@ -99,6 +111,7 @@ class Card:
     network: Mapping[str, Any] | None = None
     classes: Sequence[str] | None = None
     threshold: float | None = None
+    tokens: Sequence[Sequence[int]] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.alphabet, Mapping):
@@ -107,10 +120,10 @@ class Card:
                 "of a card write Card.from_json(...)"
             )
         object.__setattr__(self, "alphabet", Alphabet.of(self.alphabet))
-        _check_choice("answers", self.answers, ANSWERS)
+        check_choice("answers", self.answers, ANSWERS)
         if not self.scores:
             object.__setattr__(self, "scores", "values" if self.answers == "value" else "logits")
-        _check_choice("scores", self.scores, SCORES)
+        check_choice("scores", self.scores, SCORES)
         if self.answers != "value" and self.scores == "values":
             kind = "predicts the next symbol" if self.answers == "next" else "classifies"
             raise ArgumentError(f'scores: a network that {kind} has no "values": expected logits')
@@ -120,11 +133,13 @@ class Card:
         if self.answers == "next" and self.empty is not None:
             raise ArgumentError("empty: only a network that answers a value needs it")
         # Only its adapter knows whether a model's columns are its ids, as a language model's are.
-        is_incomplete = self.columns is None and self.ids is not None
+        is_incomplete = self.columns is None and (self.ids, self.tokens) != (None, None)
+        if self.tokens is not None:
+            self._check_tokens()
         for name in ("ids", "columns"):
             object.__setattr__(self, name, self._numbers(name))
         for name in ("start", "stop"):
-            object.__setattr__(self, name, _one_or_more(name, getattr(self, name)))
+            object.__setattr__(self, name, one_or_more(name, getattr(self, name)))
         for name in ("end", "column", "pad", "limit"):
             self._keep_number(name)
         self._check_others()
@@ -149,8 +164,22 @@ class Card:
             object.__setattr__(self, "classes", check_classes(self.classes))
             check_threshold(self.threshold, len(self.classes or ()))
 
+    def _check_tokens(self) -> None:
+        """Refuse tokens beside ids, or of a network that is no language model."""
+        if self.answers != "next" or (self.ids, self.columns) != (None, None):
+            raise ArgumentError(
+                "tokens: only for a language model, whose card has no ids and no columns beside "
+                'them: leave out ids and columns, and say "answers": "next"'
+            )
+        object.__setattr__(self, "tokens", token_lists(self.alphabet.symbols, self.tokens))
+
     def check_outputs(self) -> None:
-        """Refuse a card that uses one output twice."""
+        """Refuse a card that uses one output twice, or has none for a symbol."""
+        if self.tokens is not None:
+            raise ArgumentError(
+                "tokens: only a model of Hugging Face (hf:) reads symbols of several tokens: give "
+                "each symbol one id (ids)"
+            )
         if len(set(self.outputs)) < len(self.outputs):
             raise ArgumentError(
                 f"columns and end: expected all different, got {list(self.outputs)}: give "
@@ -160,16 +189,16 @@ class Card:
     def _keep_number(self, name: str) -> None:
         number, optional = getattr(self, name), name != "column"
         if number is not None or not optional:
-            number = _whole_number(name, number, least=1 if name == "limit" else 0)
+            number = field_number(name, number, least=1 if name == "limit" else 0)
         object.__setattr__(self, name, number)
 
     def _check_others(self) -> None:
         if not isinstance(self.renormalise, bool):
             raise ArgumentError(f"renormalise: expected true or false, got {self.renormalise!r}")
         if self.empty is not None and not isinstance(self.empty, list | tuple):
-            object.__setattr__(self, "empty", _finite_number("empty", self.empty))
+            object.__setattr__(self, "empty", finite_number("empty", self.empty))
         elif self.empty is not None:
-            numbers = tuple(_finite_number("empty", each) for each in self.empty)
+            numbers = tuple(finite_number("empty", each) for each in self.empty)
             object.__setattr__(self, "empty", numbers)
         if self.network is not None and not isinstance(self.network, Mapping):
             raise ArgumentError(f"network: expected an object, got {self.network!r}")
@@ -180,7 +209,7 @@ class Card:
         if self.answers == "classes" and name == "columns":
             n, owner = len(self.classes or ()), "classes"
         if numbers is None:  # which outputs classes have is known with the network
-            return None if owner == "classes" else tuple(range(n))
+            return None if owner == "classes" or self.tokens is not None else tuple(range(n))
         if isinstance(numbers, str) or not isinstance(numbers, Iterable):
             raise ArgumentError(f"{name}: expected a list of {n} numbers, got {numbers!r}")
         numbers = tuple(numbers)
@@ -188,7 +217,7 @@ class Card:
             raise ArgumentError(
                 f"{name}: expected one for each of the {n} {owner}, got {len(numbers)}"
             )
-        return tuple(_whole_number(name, number) for number in numbers)
+        return tuple(field_number(name, number) for number in numbers)
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -207,12 +236,17 @@ class Card:
     @property
     def start_ids(self) -> tuple[int, ...]:
         """The input ids that are read before every word."""
-        return _listed(self.start)
+        return listed(self.start)
 
     @property
     def stop_ids(self) -> tuple[int, ...]:
         """The input ids that are read after every word."""
-        return _listed(self.stop)
+        return listed(self.stop)
+
+    @property
+    def id_lists(self) -> tuple[tuple[int, ...], ...]:
+        """The input ids of each symbol: one, or its tokens."""
+        return tuple(map(listed, self.tokens or self.ids or ()))
 
     def of_words(self, words: Words) -> IntArray:
         """Return the input ids of words that are all of one length, ``(n_words, n_ids)``."""
@@ -309,7 +343,8 @@ class Card:
         """The length of the longest word that fits into the network, beside start and stop."""
         if self.limit is None:
             return None
-        return self.limit - len(self.start_ids) - len(self.stop_ids)
+        n_around = len(self.start_ids) + len(self.stop_ids)
+        return longest_word(self.limit, n_around, max(map(len, self.tokens or [()])) or 1)
 
     @property
     def leaks(self) -> bool:
@@ -319,13 +354,15 @@ class Card:
     def to_json(self) -> dict[str, Any]:
         """Return the contents of a card's file."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.tokens is None:  # most cards have none, and their fingerprints stay as they were
+            del document["tokens"]
         return {**document, "alphabet": self.alphabet.to_json()}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Card:
         """Read a card from the contents of its file; errors name unknown fields."""
         known = [field.name for field in fields(cls)]
-        document = _with_answers(document)
+        document = with_answers(document)
         for name in document:
             if name not in known:
                 near = get_close_matches(name, known, n=1) or known
@@ -343,21 +380,6 @@ class Card:
         text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         with writing(path) as fresh:
             fresh.write_text(text + "\n", "utf-8")
-
-
-def _with_answers(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents of a card without a task, which says what the answers are."""
-    document = dict(document)
-    task = document.pop("task", None)
-    if task is None:
-        return document
-    _check_choice("task", task, ("classification",))
-    if document.setdefault("answers", "classes") != "classes":
-        raise ArgumentError(
-            f'answers: a card of the task classification answers "classes", got '
-            f"{document['answers']!r}: leave out answers"
-        )
-    return document
 
 
 def card_path(model: str | os.PathLike[str]) -> Path:
@@ -414,36 +436,3 @@ def _minus_log_sum(logs: FloatArray) -> FloatArray:
         shifted = logs - top
         rest: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return rest
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ArgumentError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
-
-
-def _whole_number(name: str, number: object, least: int = 0) -> int:
-    if isinstance(number, bool):  # true is 1 in Python, but not to whoever wrote it
-        raise ArgumentError(f"{name}: expected a whole number from {least}, got {number}")
-    return whole_number(name, number, least)
-
-
-def _one_or_more(name: str, numbers: Any) -> int | tuple[int, ...] | None:
-    """Return one id as it is, several as a tuple, and None for none."""
-    if isinstance(numbers, str) or not isinstance(numbers, Iterable):
-        return None if numbers is None else _whole_number(name, numbers)
-    ids = tuple(_whole_number(name, number) for number in numbers)
-    return ids[0] if len(ids) == 1 else ids or None
-
-
-def _listed(ids: int | Sequence[int] | None) -> tuple[int, ...]:
-    if ids is None:
-        return ()
-    return (ids,) if isinstance(ids, int) else tuple(ids)
-
-
-def _finite_number(name: str, number: Any) -> float:
-    if not isinstance(number, (int, float, np.number)) or isinstance(number, bool):
-        raise ArgumentError(f"{name}: expected a number, got {number!r}")
-    if not np.isfinite(number):
-        raise ArgumentError(f"{name}: expected a finite number, got {number!r}")
-    return float(number)

@@ -114,6 +114,15 @@ def name_of(box: object) -> str:
     return who if isinstance(who, str) else f"the {type(box).__name__}"
 
 
+def unknown_of(box: object) -> str | None:
+    """Say how much of its answers a box leaves unknown; None: it answers in full.
+
+    A backend that does not get all probabilities says so by its attribute ``unknown``.
+    """
+    unknown = getattr(getattr(box, "backend", None), "unknown", None)
+    return None if unknown is None else str(unknown)
+
+
 def max_length_of(box: object) -> int | None:
     """Return the length of the longest word that a box can read; None: it can read any word.
 

@@ -72,7 +72,7 @@ def open_recorded(
 def _refusal(record: BoxRecord, run: str | os.PathLike[str], problem: str) -> ArgumentError:
     return ArgumentError(
         f"{run} says that its box is {record.spec}, which {problem}. A run folder may come from "
-        "anybody: name the box, --against BOX, or write --against recorded if you trust the folder"
+        "anybody: name the box, --against BOX, or add --trust-run if you trust the folder"
     )
 
 

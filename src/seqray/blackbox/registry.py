@@ -101,6 +101,12 @@ ADAPTERS = {
         "an ONNX model, with its card (docs/boxes/onnx.md)",
         reads_files_only=True,
     ),
+    "openai": Adapter(
+        "seqray.blackbox.remote.llm.box:openai_box",
+        "URL",
+        "a language model behind vLLM, SGLang, llama.cpp, Ollama or an OpenAI-compatible server "
+        "(docs/boxes/openai.md)",
+    ),
     "python": Adapter(
         "seqray.blackbox.native.python:open_python",
         "MODULE:OBJECT",

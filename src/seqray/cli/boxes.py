@@ -17,12 +17,14 @@ import numpy as np
 import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Words
+from seqray.blackbox.guided import GuideLike, guide_of, guided
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.recorded_box import open_recorded
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, read_word_file
 from seqray.extraction.result import Extraction
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
@@ -58,10 +60,18 @@ store_option = click.option(
 
 
 RECORDED = "recorded"
-"""The value of --against that lets a run folder say which box is opened, whatever it is."""
+"""The value of --against that means the box that a run folder remembers."""
 
 name_option = click.option(
     "--name", metavar="TEXT", help="What pages call the box.  [default: how BOX was written]"
+)
+
+guide_option = click.option(
+    "--guide",
+    metavar="REGEX|FILE",
+    help="What a box that predicts may say: a regular expression over its symbols, such as "
+    "'open (read | write)* close', or the file of an automaton (.json, .npz, .dot). All else has "
+    "probability 0.",
 )
 
 max_length_option = click.option(
@@ -73,9 +83,11 @@ max_length_option = click.option(
 )
 
 
-def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
-    """Read a file of words without those that are too long for a box, and print how many."""
-    words = seqray.read_words(path, alphabet=box.alphabet)
+def read_box_words(
+    path: Path, box: BlackBox, max_length: int | None, events: EventOptions
+) -> Words:
+    """Read a file of words without those that a box cannot read, and print how many they are."""
+    words = _allowed_words(path, read_word_file(path, events, box.alphabet), box)
     longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
     if longest is None or not (words.lengths > longest).any():
         return words
@@ -94,15 +106,54 @@ def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
     return short
 
 
-def open_box(spec: str, options: tuple[str, ...] = ()) -> BlackBox:
-    """Open a black box with options as they stand on the command line."""
+def _allowed_words(path: Path, words: Words, box: BlackBox) -> Words:
+    """Leave out words that the guide of a box forbids."""
+    guide = guide_of(box)
+    if guide is None or (is_allowed := guide.allows(words)).all():
+        return words
+    if not is_allowed.any():
+        raise ArgumentError(
+            f"{path}: the guide {guide} forbids all {len(words):,} words: expected some that it "
+            "allows"
+        )
+    click.echo(
+        f"Note: {len(words) - is_allowed.sum():,} of {len(words):,} words in {path} are left out: "
+        f"the guide {guide} forbids them.",
+        err=True,
+    )
+    return words[np.flatnonzero(is_allowed)]
+
+
+def open_box(spec: str, options: tuple[str, ...] = (), guide: GuideLike | None = None) -> BlackBox:
+    """Open a black box with options and a guide as they stand on the command line."""
     with box_prints_to_stderr():
-        return seqray.open_black_box(spec, **dict(map(_option, options)))
+        box = seqray.open_black_box(spec, **dict(map(_option, options)))
+    return box if guide is None else guided(box, guide)
+
+
+def guide_for(
+    source: Extraction | WeightedAutomaton, given: str | None, path: str
+) -> GuideLike | None:
+    """Return the guide that was given, or that of a run folder, and print that it is used."""
+    if given is not None or not isinstance(source, Extraction):
+        return given
+    guide = source.settings.guide
+    if guide is not None:
+        click.echo(f"Note: the box is guided by {guide}, as {path} was.", err=True)
+    return guide
 
 
 def against_option(text: str) -> Callable[[F], F]:
-    """Return the option --against, with what the box is for in its help."""
-    return click.option("--against", "box", metavar="BOX|recorded", help=text)
+    """Return the options --against, with what the box is for in its help, and --trust-run."""
+    against = click.option("--against", "box", metavar="BOX|recorded", help=text)
+    trust = click.option(
+        "--trust-run",
+        "trusts_run",
+        is_flag=True,
+        help="Open whatever box the run folder remembers, even if that starts a program or a "
+        "connection. Only for run folders of people whom you trust.",
+    )
+    return lambda command: against(trust(command))
 
 
 class AgainstBox(NamedTuple):
@@ -119,24 +170,31 @@ def open_against(
     options: tuple[str, ...],
     source: Extraction | WeightedAutomaton,
     path: str,
+    *,
+    trusts_run: bool,
     max_length: int | None = None,
+    guide: str | None = None,
 ) -> AgainstBox:
     """Open the box that --against names, or the one that a run folder remembers.
 
     Parameters
     ----------
     given
-        The value of --against; ``recorded`` is the user's word that whatever the run folder
-        remembers may be opened.
+        The value of --against; None, like ``recorded``: the box that the run folder remembers.
     options
         The values of --option.
     source, path
         The run or automaton, and how its path was written.
+    trusts_run
+        The user's word that whatever the run folder remembers may be opened.
     max_length
         The value of --max-length; where it is not given, that of the run.
+    guide
+        The value of --guide; where it is not given, that of the run.
     """
     if given is not None and given != RECORDED:
-        return AgainstBox(given, open_box(given, options), max_length)
+        wanted = guide_for(source, guide, path)
+        return AgainstBox(given, open_box(given, options, wanted), max_length)
     record = source.settings.recorded_box if isinstance(source, Extraction) else None
     if record is None or not isinstance(source, Extraction):
         reason = "its box was not opened by a specification, or an older seqray wrote it"
@@ -144,11 +202,12 @@ def open_against(
         raise click.UsageError(
             f"{path} does not say which box it is from ({what}): add --against BOX"
         )
+    run, own = path.removeprefix("wa:"), dict(map(_option, options))
     with box_prints_to_stderr():
-        spec, box = open_recorded(
-            record, path, is_trusted=given == RECORDED, options=dict(map(_option, options))
-        )
+        spec, box = open_recorded(record, run, is_trusted=trusts_run, options=own)
     click.echo(f"Box: {redacted(spec)}, as {path} remembers it.", err=True)
+    if (wanted := guide_for(source, guide, path)) is not None:
+        box = guided(box, wanted)
     return AgainstBox(spec, box, max_length or source.settings.max_length)
 
 

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from seqray.cli.boxes import box_list, open_box, option_option
+from seqray.cli.boxes import box_list, guide_option, open_box, option_option
 from seqray.cli.common import json_line
 from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
@@ -47,12 +47,15 @@ def _as_json(result: CheckResult) -> dict[str, Any]:
 
 @click.command(help=HELP.format(boxes=box_list()))
 @click.argument("box")
+@guide_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
-def command(box: str, options: tuple[str, ...], seed: int, as_json: bool) -> None:
+def command(
+    box: str, guide: str | None, options: tuple[str, ...], seed: int, as_json: bool
+) -> None:
     """Check."""
-    opened = open_box(box, options)
+    opened = open_box(box, options, guide)
     with box_prints_to_stderr():
         findings = check(opened, seed=seed)
     if as_json:

@@ -17,6 +17,7 @@ from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     against_option,
+    guide_option,
     max_length_option,
     open_against,
     open_box,
@@ -39,11 +40,12 @@ from seqray.cli.common import (
 from seqray.cli.console import console
 from seqray.cli.decisions import show_decisions
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened, significant_but_one
+from seqray.util.formatting import abbreviated, counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
 
 
@@ -53,13 +55,15 @@ from seqray.util.redaction import redacted
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Evaluation words: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: "
+    help="Evaluation words: PAutomaC/SPiCe format, plain text, .jsonl, or events.  [default: "
     f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
 @rank_option
 @for_option
+@guide_option
+@event_options
 @store_option
 @option_option
 @click.option(
@@ -82,6 +86,9 @@ def command(**options: Any) -> None:
       seqray evaluate wa.json --against rnn:model.safetensors --words 24.pautomac.test \\
           --target wa:24.pautomac_model.txt --json
       seqray evaluate run --words test.txt --worst 5
+
+    The box of a run that was extracted with --guide is guided here, too; --guide names another
+    guide, and '.*' allows everything.
     """
     _evaluate(EvaluateOptions(**options))
 
@@ -92,22 +99,30 @@ class EvaluateOptions:
 
     automaton: str
     box: str | None
+    trusts_run: bool
     words: Path | None
     target: str | None
     max_length: int | None
     rank: int | None
     purpose: str | None
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     worst: int | None
     as_json: bool
 
 
 def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
+    if options.words is None:
+        options.events.check_unused("--words")
     source = open_source(options.automaton)
     spec, opened, max_length = open_against(
-        options.box, options.options, source, options.automaton, options.max_length
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
+        guide=options.guide,
     )
     options, shown_box = replace(options, max_length=max_length), redacted(spec)
     purpose = Purpose(options.purpose or Purpose.COPYING)
@@ -157,7 +172,7 @@ def _evaluate(options: EvaluateOptions) -> None:
 def _words(options: EvaluateOptions, box: BlackBox, shown_box: str) -> tuple[Words, str]:
     """Read the words of a file, or draw some; also say which words they are."""
     if options.words is not None:
-        words = read_box_words(options.words, box, options.max_length)
+        words = read_box_words(options.words, box, options.max_length, options.events)
         return words, f"{counted(len(words), 'word')} of {options.words}"
     words, source = drawn_words(box, seed=0, max_length=options.max_length)
     if not predicts(box):
@@ -183,7 +198,7 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
     for each in worst:
         short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (significant_but_one(value, 4) for value in each[1:4])
-        following = [shortened(each.next, 12)] if by_next else []
+        following = [abbreviated(each.next, 16)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (

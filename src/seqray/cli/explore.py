@@ -17,6 +17,7 @@ from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     against_option,
+    guide_option,
     max_length_option,
     name_option,
     open_against,
@@ -28,6 +29,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
 from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.explore.classes_page import is_classifier
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
@@ -51,8 +53,8 @@ from seqray.util.formatting import megabytes
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What to compare them on: PAutomaC/SPiCe format, plain text, or .jsonl.  [default: words "
-    "drawn from the box, or at random]",
+    help="What to compare them on: PAutomaC/SPiCe format, plain text, .jsonl, or events.  "
+    "[default: words drawn from the box, or at random]",
 )
 @max_length_option
 @name_option
@@ -66,6 +68,8 @@ from seqray.util.formatting import megabytes
     help="Where to listen; by default only this computer can reach the page.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@guide_option
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -97,6 +101,7 @@ class ExploreOptions:
     automaton: str
     output: Path | None
     box: str | None
+    trusts_run: bool
     words: Path | None
     max_length: int | None
     name: str | None
@@ -105,9 +110,16 @@ class ExploreOptions:
     port: int
     host: str
     opens: bool
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
+
+    @property
+    def queries_box(self) -> bool:
+        """Whether the box is queried."""
+        return bool(self.box or self.trusts_run or self.serve or self.words)
 
 
 def _explore(options: ExploreOptions) -> None:
@@ -126,17 +138,20 @@ def _explore(options: ExploreOptions) -> None:
         )
     name = options.name or _default_name(source, options.automaton)
     rank, seed = options.rank, options.seed
-    if options.box is None and not options.serve and options.words is None:
+    if not options.queries_box:
         with notes():
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
         return
     spec, opened, max_length = open_against(
-        options.box, options.options, source, options.automaton, options.max_length
+        *(options.box, options.options, source, options.automaton),
+        trusts_run=options.trusts_run,
+        max_length=options.max_length,
+        guide=options.guide,
     )
     words = None
     if options.words is not None:
-        words = read_box_words(options.words, opened, max_length)
+        words = read_box_words(options.words, opened, max_length, options.events)
     with opened_store(store_path(spec, opened, options.store)) as cache:
         box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
@@ -166,6 +181,10 @@ def _check(options: ExploreOptions) -> None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(options.output, [".html"], "--output")
+    if options.guide is not None and not options.queries_box:
+        raise click.UsageError("--guide needs a box that it restricts: add --against recorded")
+    if options.words is None:
+        options.events.check_unused("--words")
 
 
 def _default_name(source: Extraction | WeightedAutomaton, path: str) -> str | None:

@@ -16,6 +16,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
+    guide_option,
     interruptible,
     name_option,
     open_box,
@@ -33,6 +34,7 @@ from seqray.cli.common import (
 )
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options, read_word_file
 from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
@@ -59,6 +61,7 @@ Examples:
   seqray extract rnn:model.safetensors -o run --max-cost 400
   seqray extract rnn:model.safetensors -o run --objective weights
   seqray extract rnn:model.safetensors -o run --counterexamples 3
+  seqray extract rnn:model.safetensors -o run --guide 'open (read | write)* close'
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
@@ -149,8 +152,6 @@ finishes the batch and extracts from the answers so far; twice stops at once.
 )
 @click.option(
     "--time-limit",
-    "--time",
-    "time_limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     help="Stop querying after this time; the automaton is made of the answers so far.",
@@ -180,7 +181,9 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     show_default=True,
     help="How often to send each query, for a box that answers differently each time.",
 )
+@guide_option
 @name_option
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -211,9 +214,11 @@ class ExtractOptions:
     target: float | None
     counterexamples: int
     repeat: int
+    guide: str | None
     name: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
     def wanted_rank(self) -> int | None:
@@ -239,6 +244,7 @@ class ExtractOptions:
     def basis_source(self, alphabet: Alphabet) -> str | Words | None:
         """Return the name of a basis, or the words of a file."""
         if self.basis is None or self.basis in BASES:
+            self.events.check_unused("--basis")
             return self.basis
         if not Path(self.basis).exists():
             raise click.BadParameter(
@@ -246,14 +252,14 @@ class ExtractOptions:
                 f"{self.basis!r}",
                 param_hint="--basis",
             )
-        return seqray.read_words(self.basis, alphabet=alphabet)
+        return read_word_file(Path(self.basis), self.events, alphabet)
 
 
 def _extract(options: ExtractOptions) -> None:
     """Extract, save the run folder, and print what came of it."""
     wanted = options.wanted_rank()
     check_run_target(options.output)
-    box = open_box(options.box, options.options)
+    box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     answers = store_path(options.box, box, options.store)
     extraction = _extraction(options, box, answers)

@@ -18,6 +18,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
 from seqray.cli.boxes import (
     box_list,
+    guide_option,
     interruptible,
     open_box,
     option_option,
@@ -28,6 +29,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import check_output, say_interrupted
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.draw.exports import EXPORTS
 from seqray.learning.decisions import decisions_of
 from seqray.learning.dfa import LearningMethod
@@ -63,7 +65,7 @@ BOX is one of:
 Examples:
   seqray learn demo -o pdfa.json --tolerance 0.05 --min-probability 0.01
   seqray learn wa:run -o pdfa.json --tolerance 0.05
-  seqray learn python:module:box -o dfa.json --kind dfa --guide run
+  seqray learn python:module:box -o dfa.json --kind dfa --hint run
   seqray learn http://localhost:8000 -o dfa.dot --kind dfa --words data.txt --budget 10000
   seqray learn model.dot -o model.json
 Then:
@@ -122,7 +124,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     "seqray's own, in batches.",
 )
 @click.option(
-    "--guide",
+    "--hint",
     metavar="RUN|WA",
     help="dfa, moore: a weighted automaton near to the box; where it disagrees, the box is queried "
     "first.",
@@ -148,6 +150,8 @@ what is known so far is written; twice Ctrl-C stops at once.
     metavar="SECONDS",
     help="Stop querying after this time.",
 )
+@guide_option
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -168,15 +172,17 @@ class LearnOptions:
     min_probability: float
     threshold: float
     method: str
-    guide: str | None
+    hint: str | None
     words: Path | None
     n_words: int | None
     max_states: int
     max_length: int | None
     budget: int | None
     time_limit: float | None
+    guide: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
     def chosen_kind(self, box: BlackBox) -> str:
@@ -196,8 +202,10 @@ class LearnOptions:
 
 def _learn(options: LearnOptions) -> None:
     """Learn, write the automaton, and print what came of it."""
+    if options.words is None:
+        options.events.check_unused("--words")
     check_output(options.output, EXPORTS, "--output")
-    box = open_box(options.box, options.options)
+    box = open_box(options.box, options.options, options.guide)
     kind = options.chosen_kind(box)
     if kind != "pdfa" and options.output.suffix in PROBABILISTIC_FORMATS:
         raise click.BadParameter(
@@ -261,7 +269,7 @@ def _learned(
     """Query the box, with a progress bar, until no counterexample is left, or Ctrl-C."""
     words: Words | list[str] = []
     if options.words is not None:
-        words = read_box_words(options.words, box, None)
+        words = read_box_words(options.words, box, None, options.events)
     n_words = options.n_words or DEFAULT_WORDS[kind]
     with (
         notes(),
@@ -293,7 +301,7 @@ def _learned(
             box,
             threshold=options.threshold,
             method=options.method,
-            guide=options.guide,
+            hint=options.hint,
             words=words,
             n_words=n_words,
             **limits,

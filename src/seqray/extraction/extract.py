@@ -15,6 +15,7 @@ import numpy as np
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.box_record import BoxRecord, record_of
+from seqray.blackbox.guided import GuideLike, guided
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
@@ -47,6 +48,7 @@ class OldNames(TypedDict, total=False):
 def extract(
     box: BlackBox,
     *,
+    guide: GuideLike | None = None,
     n_prefixes: int | None = None,
     n_suffixes: int | None = None,
     max_rank: int = 100,
@@ -76,6 +78,9 @@ def extract(
         Any black box: `seqray.black_box`, `seqray.language_model`, `seqray.classifier`,
         `seqray.open_black_box`, a `WeightedAutomaton`, or an object of your own that follows one of
         the protocols. Automata of a classifier are of the class `ClassifierAutomaton`.
+    guide
+        What a box that predicts may say: a regular expression over its symbols or an automaton, see
+        `seqray.guided`. Copies then give exactly 0 to all other words.
     n_prefixes, n_suffixes
         How many of each to query: by default up to 800 of each, in rounds that end where nothing is
         left to learn. With the method ``"conditional"`` how many contexts, and columns of their
@@ -149,7 +154,7 @@ def extract(
     >>> extraction.max_rank, extraction.best().weights(["aab", "bb"]).round(9)
     (2, array([ 1., -1.]))
     """
-    box = as_box(box)
+    box = as_box(box) if guide is None else guided(box, guide)
     new_names = {"n_prefixes": n_prefixes, "n_suffixes": n_suffixes, "time_limit": time_limit}
     renamed = _renamed(new_names, old_names)
     request = Request(
@@ -216,6 +221,7 @@ def _with_settings(extraction: Extraction, job: Job, record: BoxRecord | None) -
         extraction.settings,
         method=str(job.request.method),
         query_mode=job.oracle.mode,
+        guide=job.oracle.guide,
         basis=basis.source,
         prefixes=len(basis.prefixes),
         suffixes=len(basis.suffixes),

@@ -27,7 +27,7 @@ def remarks(extraction: Extraction) -> tuple[str, ...]:
     if extraction.classifies:
         loss = _loss_of_smaller_rank(extraction)
         return (*_question(extraction), *loss, *_limit_of_ranks(extraction))
-    chosen_by = _chosen_by(extraction)
+    chosen_by = *_chosen_by(extraction), *_guided(extraction)
     if extraction.copies:
         some = *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction)
     else:
@@ -41,6 +41,16 @@ def _chosen_by(extraction: Extraction) -> Iterator[str]:
     default = Objective.NEXT if extraction.predicts else Objective.LOG
     if objective is not None and objective is not default:
         yield f"Ranks are chosen by {objective.measured} (objective {objective})."
+
+
+def _guided(extraction: Extraction) -> Iterator[str]:
+    """Say what the box was allowed to say, and that a rank knows it only nearly."""
+    guide = extraction.settings.guide
+    if guide is not None:
+        yield (
+            f"The box was guided by {guide}. Automata of a rank may give a small weight to words "
+            "that the guide forbids, copies give them none."
+        )
 
 
 def _question(extraction: Extraction) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.decisions import Question
+from seqray.automata.guide import Guide
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.box_record import BoxRecord
@@ -59,6 +60,8 @@ class ExtractionSettings(Mapping[str, Any]):
         ``"paper"``, ``"weighted"`` or ``"conditional"``.
     query_mode
         How the box was queried: as an automaton, by states, next symbols or whole words.
+    guide
+        What the box was allowed to say; None: everything.
     basis
         Where prefixes and suffixes come from, in words.
     prefixes, suffixes
@@ -124,6 +127,7 @@ class ExtractionSettings(Mapping[str, Any]):
 
     method: str | None = None
     query_mode: QueryMode | None = None
+    guide: Guide | None = None
     basis: str | None = None
     prefixes: int | None = None
     suffixes: int | None = None
@@ -201,7 +205,7 @@ def _to_json(value: Any) -> Any:
     """Return a record, or several of them, as JSON holds it."""
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, CounterexampleSearch):
+    if isinstance(value, CounterexampleSearch | Guide):
         return value.to_json()
     if isinstance(value, tuple | list):
         return [_to_json(each) for each in value]
@@ -240,6 +244,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "query_mode": QueryMode,
     "objective": Objective,
     "question": Question,
+    "guide": Guide.from_json,
     "recorded_box": BoxRecord.from_json,
     "question_scores": lambda scores: tuple(QuestionScore(**each) for each in scores),
 }

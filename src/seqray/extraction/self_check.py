@@ -17,6 +17,7 @@ from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guarded import blamed
+from seqray.blackbox.guided import guide_of
 from seqray.blackbox.protocol import (
     BlackBox,
     Classifier,
@@ -24,6 +25,7 @@ from seqray.blackbox.protocol import (
     checked_answers,
     name_of,
     threshold_of,
+    unknown_of,
 )
 from seqray.blackbox.queries.noise import measure_noise
 from seqray.blackbox.queries.oracle import QueryMode, open_oracle, query_mode
@@ -92,10 +94,11 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
     """
     box, rng = as_box(box), random_generator(seed)
     longest = allowed_length(box, None, MAX_WORD_LENGTH)
-    drawn = uniform_words(box.alphabet, N_WORDS, seed=rng, max_length=max(1, longest)).cut(longest)
     symbols = box.alphabet.symbols[:N_SHORT_SYMBOLS]
     short = [word for n in (1, 2)[:longest] for word in itertools.product(symbols, repeat=n)]
-    words = box.alphabet.words([*short, *drawn])
+    if guide_of(box) is not None:
+        short = []
+    words = box.alphabet.words([*short, *_drawn(box, N_WORDS, rng)])
     results = [_abilities(box), _attempt("empty word", _empty_word, box, words)]
     results.append(_attempt("answers", _answers, box, words))
     if results[-1].ok is False and results[-1].advice == FAILS:
@@ -107,7 +110,17 @@ def check(box: BlackBox, *, seed: Seed = 0) -> list[CheckResult]:
         if noisy and name in AGREEMENTS:
             result = CheckResult(name, None, "not known: the box answers differently each time")
         results.append(result)
+    if unknown := unknown_of(box):
+        results.append(CheckResult("unknown", None, unknown, "docs/boxes/openai.md"))
     return results
+
+
+def _drawn(box: BlackBox, n_words: int, rng: np.random.Generator) -> Words:
+    """Return random words; of a guided box such as it gives itself, for most others weigh 0."""
+    longest = allowed_length(box, None, MAX_WORD_LENGTH)
+    if guide_of(box) is not None and predicts(box):
+        return sample(box, n_words, seed=rng, max_length=longest).words
+    return uniform_words(box.alphabet, n_words, seed=rng, max_length=max(1, longest)).cut(longest)
 
 
 FAILS = "extraction would stop with this error"
@@ -301,8 +314,7 @@ def _speed(box: BlackBox, words: Words) -> CheckResult:
     n, seconds, some = 16, 0.0, words
     while seconds < MAX_SPEED_SECONDS / 4 and n < 1024:
         n *= 4
-        some = uniform_words(box.alphabet, n, seed=rng, max_length=MAX_WORD_LENGTH)
-        some = some.cut(allowed_length(box, None, MAX_WORD_LENGTH))
+        some = _drawn(box, n, rng)
         begin = time.perf_counter()
         _weights(box, some)
         seconds = time.perf_counter() - begin

@@ -179,6 +179,12 @@ class StructuredSettings:
         of the nearest. One of shorter contexts never is: more words would help it less.
     max_spectral_cost
         The most multiplications per symbol of a spectral copy, where the caller gives no limit.
+    large_share
+        How large blocks for a spectral copy may be, as a share of all queries, where queries are
+        cheap: 6 means four times as many contexts and 1.6 times as many columns.
+    near_bits
+        A spectral copy that is nearer than every rank is taken, and none is fitted, where it loses
+        less than this, in bits per symbol.
     n_epochs, min_epochs, max_reads, min_steps
         How often a fit reads all words: fewer times where it would read more prefixes than
         ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.
@@ -210,6 +216,8 @@ class StructuredSettings:
     min_gain: float = 0.08
     max_behind: float = 2.0
     max_spectral_cost: int = 10_000
+    large_share: float = 6.0
+    near_bits: float = 1e-3
     n_epochs: int = 5
     min_epochs: int = 3
     max_reads: int = 12_000_000

@@ -19,6 +19,7 @@ from seqray.automata.stepper import PredictingStepper, collect, predicts, read_e
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.arguments import as_box
+from seqray.blackbox.guided import guide_of
 from seqray.blackbox.native.clipped import clipped
 from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
 from seqray.fidelity.reference import Reference
@@ -226,7 +227,10 @@ class _Sides:
         self.by_next = predicts(box) and predicts(automaton)
 
     def worst(self, words: Words, n_words: int, source: Source) -> list[Disagreement]:
-        """Return the words on which the two sides disagree most."""
+        """Return the words on which the two sides disagree most; none that a guide forbids."""
+        guide = guide_of(self.box)
+        if guide is not None:
+            words = words[np.flatnonzero(guide.allows_prefixes(words))]
         if not len(words):
             return []
         if self.by_next:

@@ -1,9 +1,9 @@
 """The public functions of `seqray.automata`, for whatever an automaton is in.
 
-Those of `algebra`, `minimal`, `balanced` and `sampling` take automata. Here they also take an
-extraction, a named automaton, or the path of a run folder or of an automaton's file. `sample` draws
-from the largest copy, if there are copies; the algebra takes the automaton for reading, because it
-computes with dense matrices.
+Those of `algebra`, `minimal`, `balanced`, `restriction` and `sampling` take automata. Here they
+also take an extraction, a named automaton, or the path of a run folder or of an automaton's file.
+`sample` draws from the largest copy, if there are copies; the algebra takes the automaton for
+reading, because it computes with dense matrices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from seqray.automata import algebra, balanced, minimal, sampling
+from seqray.automata import algebra, balanced, minimal, restriction, sampling
 from seqray.automata.purpose import Purpose
 from seqray.automata.sampling import Sample
 from seqray.automata.stepper import PredictingStepper
@@ -54,6 +54,7 @@ gramians = _opening(balanced.gramians)
 inner_product = _opening(balanced.inner_product)
 minimise = _opening(minimal.minimise)
 multiply = _opening(algebra.multiply)
+restricted = _opening(restriction.restricted)
 reverse = _opening(algebra.reverse)
 scale = _opening(algebra.scale)
 singular_values = _opening(balanced.singular_values)

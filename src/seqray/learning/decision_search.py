@@ -21,8 +21,8 @@ MEAN_SUFFIX_LENGTH = 4
 FIRST_PIECE = 32
 """Words that are queried first, before they are compared; then twice as many, and so on."""
 
-GUIDED_FACTOR = 10
-"""For each word that may be queried, so many are tried on the guide, which costs no query."""
+HINTED_FACTOR = 10
+"""For each word that may be queried, so many are tried on the hint, which costs no query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class DecisionSearch:
         What is known, and queries what is not.
     given
         Words that are searched first, with all their prefixes.
-    guide
+    hint
         A weighted automaton that is near to the box: words on which its decision is not that of the
         deterministic automaton are queried before others.
-    guide_decides
-        Returns the decisions that the guide's weights mean.
+    hint_decides
+        Returns the decisions that the hint's weights mean.
     n_words
         How many words of each kind are queried in each search.
     max_length
@@ -48,8 +48,8 @@ class DecisionSearch:
 
     known: KnownRows
     given: Words
-    guide: WeightedAutomaton | None
-    guide_decides: Callable[[WeightedAutomaton, Words], IntArray]
+    hint: WeightedAutomaton | None
+    hint_decides: Callable[[WeightedAutomaton, Words], IntArray]
     n_words: int
     max_length: int
 
@@ -94,8 +94,8 @@ class DecisionSearch:
         yield self.known.words
         if len(self.given):
             yield prefixes_of(self.given)
-        if self.guide is not None:
-            yield self._guided(automaton, self.guide, rng)
+        if self.hint is not None:
+            yield self._hinted(automaton, self.hint, rng)
         yield walks_along(automaton, self.n_words, rng)
         yield spliced(automaton, self._rare(), self.n_words, rng)
         if self.max_length > 0:
@@ -115,24 +115,24 @@ class DecisionSearch:
     ) -> Words:
         return uniform_words(automaton.alphabet, n_words, seed=rng, max_length=self.max_length)
 
-    def _guided(
-        self, automaton: DeterministicAutomaton, guide: WeightedAutomaton, rng: np.random.Generator
+    def _hinted(
+        self, automaton: DeterministicAutomaton, hint: WeightedAutomaton, rng: np.random.Generator
     ) -> list[Codes]:
-        """Return words on which the guide and the automaton decide otherwise."""
-        n_tried = GUIDED_FACTOR * self.n_words
+        """Return words on which the hint and the automaton decide otherwise."""
+        n_tried = HINTED_FACTOR * self.n_words
         tried = [
             words_of(automaton.alphabet, walks_along(automaton, n_tried, rng)),
             self._uniform(automaton, n_tried, rng) if self.max_length else self.given[:0],
         ]
         rare = self._rare()
-        if guide.is_distribution:
-            drawn = sample(guide, self.n_words, seed=rng, max_length=self.max_length).words
+        if hint.is_distribution:
+            drawn = sample(hint, self.n_words, seed=rng, max_length=self.max_length).words
             rare += codes_of(drawn)
             tried.append(drawn)
         tried.append(words_of(automaton.alphabet, spliced(automaton, rare, n_tried, rng)))
         words = Words.concatenate(tried).unique()[0]
         own = automaton.outputs[automaton.states(words)]
-        wrong = np.flatnonzero(self.guide_decides(guide, words) != own)
+        wrong = np.flatnonzero(self.hint_decides(hint, words) != own)
         shortest = wrong[np.argsort(words.lengths[wrong], kind="stable")][: self.n_words]
         return codes_of(words[shortest])
 

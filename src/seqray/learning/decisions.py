@@ -45,14 +45,14 @@ class Decisions:
         assert self.threshold is not None
         return np.asarray(weights >= self.threshold, np.int64)
 
-    def check_guide(self, guide: BlackBox) -> None:
+    def check_hint(self, hint: BlackBox) -> None:
         """Refuse an automaton in place of the box that has other decisions."""
-        classes = tuple(guide.classes) if isinstance(guide, Classifier) else None
+        classes = tuple(hint.classes) if isinstance(hint, Classifier) else None
         is_right = self.threshold is not None if classes is None else classes == self.names
         if not is_right:
             got = f"one with the classes {', '.join(classes)}" if classes else "one without classes"
             raise ArgumentError(
-                f"guide: expected an automaton with the classes {', '.join(self.names)}, "
+                f"hint: expected an automaton with the classes {', '.join(self.names)}, "
                 f"got {got}: extract one from this box"
             )
 

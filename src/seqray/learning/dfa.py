@@ -48,7 +48,7 @@ def learn_dfa(
     *,
     threshold: float = 0.5,
     method: str = LearningMethod.KV,
-    guide: AutomatonLike | None = None,
+    hint: AutomatonLike | None = None,
     words: Words | Iterable[Word] = (),
     n_words: int = 3000,
     equivalence: EquivalenceOracle | None = None,
@@ -70,7 +70,7 @@ def learn_dfa(
         ``"kv"`` (Kearns and Vazirani) or ``"lstar"`` (Angluin), both of the package AALpy, which
         send one query at a time; or ``"tree"``, seqray's own discrimination tree, which sends
         batches and needs no other package.
-    guide
+    hint
         A weighted automaton that is near to the box, such as one that was extracted from it. Words
         on which it disagrees with the deterministic automaton are queried first. That of a
         classifier has the same classes.
@@ -109,11 +109,11 @@ def learn_dfa(
         load_aalpy("aalpy")  # before the first query
     decisions = decisions_of(box, threshold)
     alphabet = decisions.box.alphabet
-    wa = None if guide is None else as_automaton(guide, "guide", purpose=Purpose.COPYING)
+    wa = None if hint is None else as_automaton(hint, "hint", purpose=Purpose.COPYING)
     if wa is not None and wa.alphabet != alphabet:
-        raise ArgumentError(f"guide: expected an automaton over {alphabet}, got {wa.alphabet}")
+        raise ArgumentError(f"hint: expected an automaton over {alphabet}, got {wa.alphabet}")
     if wa is not None:
-        decisions.check_guide(wa)
+        decisions.check_hint(wa)
     with opened_session(decisions.box, **limits) as oracle:
         rows = DecisionRows(oracle, decisions)
         known = KnownRows(

@@ -53,7 +53,7 @@ def test_options_stand_above_the_card(folder):
     assert other.card.start == 8
     several = open_hf(folder, alphabet="ba", start=["[CLS]", 1], end=5)
     assert several.card.start == (8, 1)
-    with pytest.raises(ArgumentError, match="start and end go with alphabet"):
+    with pytest.raises(ArgumentError, match="start, end and separator go with alphabet"):
         open_hf(folder, start=1)
 
 
@@ -70,17 +70,42 @@ def test_symbols_are_looked_up_as_text_and_in_the_vocabulary():
     assert (card.start, card.end) == (1, 5)
 
 
+def test_a_symbol_may_be_several_tokens():
+    card = token_card(tokenizer(), ["a", "bc", "ab"])
+    assert card.tokens == ((4,), (2, 7), (3,))
+    assert (card.ids, card.columns) == (None, None)
+
+
+def test_a_separator_stands_before_each_symbol():
+    card = token_card(tokenizer(), ["a", "ab"], separator="c")
+    assert card.tokens == ((7, 4), (7, 4, 2))
+
+
 @pytest.mark.parametrize(
-    ("alphabet", "message"),
+    ("alphabet", "answers", "message"),
     [
-        (["a", "bc"], r"symbol 'bc': expected one token, and the tokenizer makes 'b', 'c' of it"),
-        (["a", "z"], r"symbol 'z': expected one token, and the tokenizer makes '<unk>' of it"),
-        ([0, 1], "symbol '0': expected one token"),
+        (
+            ["a", "bc"],
+            "value",
+            "symbol 'bc': expected one token, and the tokenizer makes 'b'",
+        ),
+        (["a", "z"], "next", r"symbol 'z': expected tokens that the tokenizer knows, and it makes"),
+        (["a", "bz"], "next", r"symbol 'bz': expected tokens .* it makes 'b', '<unk>' of it"),
+        ([0, 1], "value", "symbol '0': expected tokens that the tokenizer knows"),
     ],
 )
-def test_a_symbol_that_is_not_one_token_is_named(alphabet, message):
+def test_a_symbol_that_cannot_be_read_is_named(alphabet, answers, message):
     with pytest.raises(ArgumentError, match=message):
-        token_card(tokenizer(), alphabet)
+        token_card(tokenizer(), alphabet, answers)
+
+
+def test_a_start_may_be_a_text_and_an_end_may_not():
+    assert token_card(tokenizer(), "ab", start="abc").start == (4, 2, 7)
+    assert token_card(tokenizer(), "ab", start=["[CLS]", "bc"]).start == (8, 2, 7)
+    with pytest.raises(ArgumentError, match=r"start '': expected tokens .* makes nothing of it"):
+        token_card(tokenizer(), "ab", start="")
+    with pytest.raises(ArgumentError, match=r"end 'bc': expected one token, .* makes 'b', 'c'"):
+        token_card(tokenizer(), "ab", end="bc")
 
 
 def test_two_symbols_that_are_one_token_are_named():
@@ -90,6 +115,8 @@ def test_two_symbols_that_are_one_token_are_named():
     lower.backend_tokenizer.normalizer = normalizers.Lowercase()
     with pytest.raises(ArgumentError, match="symbols 'a' and 'A' are the same token 'a'"):
         token_card(lower, "abA")
+    with pytest.raises(ArgumentError, match="'bC' and 'BC' are the same tokens 'b', 'c': leave"):
+        token_card(lower, ["a", "bC", "BC"])
 
 
 @pytest.mark.parametrize(
@@ -189,7 +216,7 @@ def test_options_of_the_other_kind_are_refused(folder, classifier):
         ({"device": "abacus"}, "device: expected one that this PyTorch can use"),
         ({"threads": 0}, "threads: expected a whole number from 1"),
         ({"batch_size": 0, "memory": 0}, "batch_size: expected a whole number from 1"),
-        ({"batch": 8}, "unknown option 'batch': expected one of device, dtype, threads"),
+        ({"batch": 8}, "unknown option 'batch': expected one of separator, device, dtype"),
     ],
 )
 def test_options_that_cannot_be_are_refused(original, option, message):

@@ -28,6 +28,7 @@ SETTINGS = StructuredSettings(
     n_epochs=1,
     min_gain=-9,
     exact_bits=0,  # no spectral copy: it would be exact
+    near_bits=0,
 )
 
 

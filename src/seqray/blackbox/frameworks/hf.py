@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -31,12 +32,19 @@ from seqray.blackbox.frameworks.hf_card import (
     token_card,
 )
 from seqray.blackbox.frameworks.hf_folder import answers_of, load_model, read_config
+from seqray.blackbox.frameworks.hf_tokens import (
+    TokenModel,
+    distinct_tokens,
+    token_sequence_box,
+    tree_of,
+)
 from seqray.blackbox.frameworks.padded import sequence_box
 from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.torch import inference, usable_device
 from seqray.blackbox.frameworks.trial import tried
 from seqray.blackbox.native.classifier import TWO_CLASSES
 from seqray.blackbox.queried import QueriedBox, QueriedModel
+from seqray.blackbox.token_tree import TokenTree
 from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.files import fingerprint
@@ -89,8 +97,10 @@ def hf_box(
 
 
 class RunOptions(TypedDict, total=False):
-    """How a model is run: further options of `open_hf`."""
+    """How symbols are tokenised and a model is run: further options of `open_hf`."""
 
+    separator: str
+    """Text before each symbol when it is tokenised; by default none."""
     device: str
     """Where, in PyTorch's words; by default ``"cpu"``."""
     dtype: str
@@ -104,6 +114,7 @@ class RunOptions(TypedDict, total=False):
 
 
 DEFAULT_RUN: RunOptions = {
+    "separator": "",
     "device": "cpu",
     "dtype": "float32",
     "threads": 1,
@@ -131,7 +142,8 @@ def open_hf(
         What ``save_pretrained`` wrote, with the weights as safetensors. The symbols of the words
         come from ``alphabet``, or from the folder's card, ``seqray.json`` (docs/cards.md).
     alphabet
-        The symbols, each one token of the tokenizer in the folder.
+        The symbols: tokens of the tokenizer in the folder, or texts, of one token or, for a
+        language model, of several. ``token_card`` of `hf_card` says more.
     start, end
         The tokens before a word and at its end, where they are not the tokenizer's own, or ids;
         several as a list.
@@ -144,8 +156,8 @@ def open_hf(
     output
         With a label: ``"logit"`` (by default) or ``"probability"`` of that class.
     run
-        How the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and ``batch_size``,
-        see `RunOptions`.
+        ``separator``, and how the model is run: ``device``, ``dtype``, ``threads``, ``memory`` and
+        ``batch_size``, see `RunOptions`.
     """
     for name in run.keys() - DEFAULT_RUN.keys():
         raise ArgumentError(f"unknown option {name!r}: expected one of {', '.join(DEFAULT_RUN)}")
@@ -155,11 +167,12 @@ def open_hf(
     answers = answers_of(config, folder)
     _check_options(answers, renormalise=renormalise, label=label, output=output)
     if alphabet is None:
-        if start is not None or end is not None:
-            raise ArgumentError("start and end go with alphabet: a card has its own")
+        if start is not None or end is not None or options["separator"]:
+            raise ArgumentError("start, end and separator go with alphabet: a card has its own")
         card = _card_in(folder, config, answers)
     else:
-        card = token_card(load_tokenizer(folder), alphabet, answers, start=start, end=end)
+        tokenizer, separator = load_tokenizer(folder), str(options["separator"])
+        card = token_card(tokenizer, alphabet, answers, start=start, end=end, separator=separator)
         _check_around(card, folder)
     if renormalise is not None:
         card = replace(card, renormalise=renormalise)
@@ -272,23 +285,27 @@ def _box(
     if card.answers != "next":
         forward, card = _classifier(model, card, who, threads)
         return tried(sequence_box(forward, card, **options, batch_size=batch_size), card)
-    forward, card = _language_model(model, card, who, threads)
+    tree = None if card.tokens is None else tree_of(card)
+    forward, card = _language_model(model, card, tree, who, threads)
     if memory and card.start is not None:
-        ids = (*card.start_ids, *(card.ids or ()))
+        ids = (*card.start_ids, *chain.from_iterable(card.id_lists))
         try:
             stepper = cached_stepper(model, forward, ids, limit=card.limit, memory=memory, who=who)
-            return tried(stepped_box(stepper, card, **options), card)
+            if tree is None:
+                return tried(stepped_box(stepper, card, **options), card)
+            return tried(TokenModel(stepper, card, who, name, tree), card)
         except CannotShareError as error:
             logger.warning("%s reads every prefix from the beginning: %s", who, error)
-    return tried(
-        sequence_box(lambda ids, _: forward(ids), card, **options, batch_size=batch_size), card
-    )
+    if tree is None:
+        box = sequence_box(lambda ids, _: forward(ids), card, **options, batch_size=batch_size)
+        return tried(box, card)
+    return tried(token_sequence_box(forward, card, tree, **options, batch_size=batch_size), card)
 
 
 def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
     """Return the card with the tokens of the symbols and of the end as outputs."""
     places = tuple(range(len(card.alphabet)))
-    if tuple(card.columns or ()) not in (places, card.ids):
+    if card.tokens is None and tuple(card.columns or ()) not in (places, card.ids):
         raise ArgumentError(
             f"{who}: columns: a language model's outputs are its tokens: leave columns out"
         )
@@ -299,7 +316,9 @@ def _with_tokens_as_outputs(model: Any, card: Card, who: str) -> Card:
     return replace(card, columns=card.ids, end=end)
 
 
-def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tuple[Any, Card]:
+def _language_model(
+    model: Any, card: Card, tree: TokenTree | None, who: str, threads: int | None
+) -> tuple[Any, Card]:
     """Return the forward function of a causal language model, and the card of its scores."""
     if getattr(model.config, "is_encoder_decoder", False) or not model.can_generate():
         raise ArgumentError(
@@ -307,7 +326,8 @@ def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tu
             'classifier the card answers "value"'
         )
     torch = load_extra("torch", "hf")
-    columns = list(card.outputs)
+    columns = list(card.outputs) if tree is None else distinct_tokens(tree).tolist()
+    is_normalised = tree is not None or not card.renormalise
     last = "logits_to_keep" in inspect.signature(model.forward).parameters
     keep = {"logits_to_keep": 1} if last else {}
 
@@ -317,11 +337,13 @@ def _language_model(model: Any, card: Card, who: str, threads: int | None) -> tu
             answer = model(read, past_key_values=cache, use_cache=cache is not None, **keep)
             logits = answer.logits[:, -1]
             scores = logits[:, columns].double()
-            if not card.renormalise:
+            if is_normalised:
                 scores -= logits.double().logsumexp(1, keepdim=True)
             array: FloatArray = scores.cpu().numpy()
         return array
 
+    if tree is not None:
+        return forward, card
     scores = "logits" if card.renormalise else "log-probabilities"
     return forward, replace(card, columns=None, end=None, scores=scores)
 
@@ -390,8 +412,11 @@ def _smallest(*limits: int | None) -> int | None:
 def _check_ids(model: Any, card: Card, who: str) -> None:
     """Refuse ids that the model does not have."""
     n_ids = model.get_input_embeddings().weight.shape[0]
-    named: list[tuple[str, int | None]]
-    named = [*((f"symbol {s!r}", i) for s, i in zip(card.alphabet, card.ids or (), strict=True))]
+    named: list[tuple[str, int | None]] = [
+        (f"symbol {symbol!r}", number)
+        for symbol, ids in zip(card.alphabet, card.id_lists, strict=True)
+        for number in ids
+    ]
     named += [("start", number) for number in card.start_ids]
     named += [("stop", number) for number in card.stop_ids]
     if card.answers == "next":

@@ -110,6 +110,24 @@ class CachedStepper:
         states = CachedStates(read, (*pages, own), rows)
         return np.concatenate([scores for scores, _ in parts]), states
 
+    def joined(self, parts: Sequence[tuple[CachedStates, IntArray]]) -> CachedStates:
+        """Return some states of several batches, all with the same number of tokens, as one batch.
+
+        Each part is a batch and the places of states in it. Such batches have the same pages, since
+        tokens are read one at a time.
+        """
+        ids = np.concatenate([states.ids[places] for states, places in parts])
+        pages = [states.pages for states, _ in parts if states.pages is not None]
+        if len(pages) < len(parts):
+            return CachedStates(ids, None, np.empty((0, len(ids)), np.int64))
+        joined, rows = [], []
+        for at, same in enumerate(zip(*pages, strict=True)):
+            used = [states.rows[at, places] for states, places in parts]
+            page, places = _joined_page(list(zip(same, used, strict=True)))
+            joined.append(page)
+            rows.append(places)
+        return CachedStates(ids, tuple(joined), np.stack(rows))
+
     def _paged(self, state: CachedStates) -> tuple[tuple[CachePage, ...] | None, IntArray]:
         """Return the pages, with the last tokens joined into one if they are enough for it."""
         pages, rows = state.pages, state.rows
@@ -213,6 +231,22 @@ def _joined(parts: Sequence[list[Any]]) -> list[Any]:
         return parts[0]
     torch = load_extra("torch", "hf")
     return [torch.cat(tensors) for tensors in zip(*parts, strict=True)]
+
+
+def _joined_page(parts: Sequence[tuple[CachePage, IntArray]]) -> tuple[CachePage, IntArray]:
+    """Return one page with the rows of several that are in use, and the rows in it."""
+    first = parts[0][0]
+    if all(page is first for page, _ in parts):
+        return first, np.concatenate([rows for _, rows in parts])
+    torch = load_extra("torch", "hf")
+    layers, joined, n_rows = [], [], 0
+    for page, rows in parts:
+        used, places = np.unique(rows, return_inverse=True)
+        index = torch.as_tensor(used, device=page.layers[0].device)
+        layers.append([tensor.index_select(0, index) for tensor in page.layers])
+        joined.append(n_rows + places)
+        n_rows += len(used)
+    return CachePage(_joined(layers), first.n_tokens), np.concatenate(joined)
 
 
 def _collected(before: Sequence[Any], rows: Sequence[Any], length: int) -> Any:

@@ -85,6 +85,7 @@ def token_card(
     *,
     start: Tokens | None = None,
     end: Tokens | None = None,
+    separator: str = "",
 ) -> Card:
     """Make a card for symbols that are tokens.
 
@@ -93,26 +94,31 @@ def token_card(
     tokenizer
         A tokenizer of transformers.
     alphabet
-        The symbols of the words. Each has to be one token: as text, or as it stands in the
-        vocabulary (``"Ġthe"``, ``"##ing"``).
+        The symbols of the words: a token as it stands in the vocabulary (``"Ġthe"``, ``"##ing"``),
+        or text, which is tokenised alone, whatever stands beside it in a word. A classifier's
+        symbols are one token each; a language model's may be several.
     answers
         ``"next"`` for a language model, ``"value"`` for a classifier.
     start, end
         The tokens that stand before a word, and that end it, or their ids; several as a list, but
-        a language model has one end. By default the tokenizer's own: for a language model the
-        beginning and the end of a sequence, for a classifier what the tokenizer puts around a
-        text.
+        a language model has one end. A start may also be a text of several tokens. By default
+        the tokenizer's own: for a language model the beginning and the end of a sequence, for a
+        classifier what the tokenizer puts around a text.
+    separator
+        Text that is put before each symbol, also the first, when it is tokenised: ``" "`` for words
+        of a text, to a tokenizer that keeps spaces. Symbols are then texts, not tokens of the
+        vocabulary.
     """
     alphabet = Alphabet.of(alphabet)
     vocabulary = tokenizer.get_vocab()
-    ids = [_token(tokenizer, vocabulary, symbol, "symbol") for symbol in alphabet]
-    for at, number in enumerate(ids):
-        first = ids.index(number)
-        if first < at:
-            raise ArgumentError(
-                f"symbols {alphabet.symbols[first]!r} and {alphabet.symbols[at]!r} are the same "
-                f"token {tokenizer.convert_ids_to_tokens(number)!r}"
-            )
+    tokens = [_tokens(tokenizer, vocabulary, symbol, separator) for symbol in alphabet]
+    _check_different(tokenizer, alphabet, tokens)
+    longest = max(range(len(alphabet)), key=lambda code: len(tokens[code]))
+    is_one_each = len(tokens[longest]) == 1
+    if answers == "value" and not is_one_each:
+        name = f"symbol {alphabet.symbols[longest]!r}"
+        raise _not_one_token(tokenizer, name, tokens[longest])
+    ids = [some[0] for some in tokens]
     marks: dict[str, Any] = {
         name: _mark(tokenizer, vocabulary, token, name)
         for name, token in (("start", start), ("end", end))
@@ -133,31 +139,72 @@ def token_card(
                 f"{name}: the tokenizer has no token for the {where} of a sequence: say which to "
                 f"take, {name}='<token>'"
             )
-    return Card(alphabet, "next", ids=ids, columns=ids, start=marks["start"], end=marks["end"])
+    names: dict[str, Any] = {"ids": ids, "columns": ids} if is_one_each else {"tokens": tokens}
+    return Card(alphabet, "next", **names, start=marks["start"], end=marks["end"])
 
 
 def _mark(tokenizer: Any, vocabulary: Mapping[str, int], token: Tokens, what: str) -> Any:
-    """Return the id of a token, or the ids of several."""
+    """Return the id of a token, or the ids of several; a start may be a text of several."""
     if isinstance(token, int):
         return token
+    if isinstance(token, str) and what == "start":
+        return list(_tokens(tokenizer, vocabulary, token, "", what))
     if isinstance(token, str):
         return _token(tokenizer, vocabulary, token, what)
-    return [_mark(tokenizer, vocabulary, one, what) for one in token]
+    marks = [_mark(tokenizer, vocabulary, one, what) for one in token]
+    return [number for mark in marks for number in (mark if isinstance(mark, list) else [mark])]
 
 
-def _token(tokenizer: Any, vocabulary: Mapping[str, int], symbol: object, what: str) -> int:
-    """Return the id of a symbol, which must be one token."""
-    text = str(symbol)
-    ids = tokenizer.encode(text, add_special_tokens=False)
-    if len(ids) == 1 and (ids[0] != tokenizer.unk_token_id or text == tokenizer.unk_token):
-        return int(ids[0])
-    if text in vocabulary:
-        return vocabulary[text]
-    tokens = ", ".join(map(repr, tokenizer.convert_ids_to_tokens(ids))) or "nothing"
-    raise ArgumentError(
-        f"{what} {text!r}: expected one token, and the tokenizer makes {tokens} of it: choose "
-        "symbols that are tokens, with the space before them if they have one"
+def _check_different(tokenizer: Any, alphabet: Alphabet, tokens: Sequence[tuple[int, ...]]) -> None:
+    """Refuse two symbols that have the same tokens."""
+    first: dict[tuple[int, ...], Symbol] = {}
+    for symbol, ids in zip(alphabet, tokens, strict=True):
+        if ids in first:
+            raise ArgumentError(
+                f"symbols {first[ids]!r} and {symbol!r} are the same token"
+                f"{'s' * (len(ids) > 1)} {_shown(tokenizer, ids)}: leave one of them out"
+            )
+        first[ids] = symbol
+
+
+def _token(tokenizer: Any, vocabulary: Mapping[str, int], text: str, what: str) -> int:
+    """Return the id of a text, which must be one token."""
+    ids = _tokens(tokenizer, vocabulary, text, "", what)
+    if len(ids) > 1:
+        raise _not_one_token(tokenizer, f"{what} {text!r}", ids)
+    return ids[0]
+
+
+def _tokens(
+    tokenizer: Any,
+    vocabulary: Mapping[str, int],
+    symbol: object,
+    separator: str,
+    what: str = "symbol",
+) -> tuple[int, ...]:
+    """Return the ids of a symbol: one that the vocabulary names, or those of its text."""
+    text = separator + str(symbol)
+    ids = tuple(map(int, tokenizer.encode(text, add_special_tokens=False)))
+    is_known = bool(ids) and (tokenizer.unk_token_id not in ids or text == tokenizer.unk_token)
+    if not separator and text in vocabulary and not (is_known and len(ids) == 1):
+        return (vocabulary[text],)
+    if not is_known:
+        raise ArgumentError(
+            f"{what} {text!r}: expected tokens that the tokenizer knows, and it makes "
+            f"{_shown(tokenizer, ids)} of it: choose other symbols"
+        )
+    return ids
+
+
+def _not_one_token(tokenizer: Any, what: str, ids: Sequence[int]) -> ArgumentError:
+    return ArgumentError(
+        f"{what}: expected one token, and the tokenizer makes {_shown(tokenizer, ids)} of it: "
+        "choose one that is a token, with the space before it if it has one"
     )
+
+
+def _shown(tokenizer: Any, ids: Sequence[int]) -> str:
+    return ", ".join(map(repr, tokenizer.convert_ids_to_tokens(list(ids)))) or "nothing"
 
 
 def _around(

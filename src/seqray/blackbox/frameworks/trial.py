@@ -17,8 +17,8 @@ Box = TypeVar("Box", bound=QueriedBox | QueriedModel | QueriedClassifier | Stepp
 
 def tried(box: Box, card: Card) -> Box:
     """Query the empty word and the symbols of least and largest id; return the box."""
-    ids = np.asarray(card.ids)
-    symbols = {int(ids.argmin()), int(ids.argmax())}
+    smallest, largest = ([least(ids) for ids in card.id_lists] for least in (min, max))
+    symbols = {int(np.argmin(smallest)), int(np.argmax(largest))}
     words = [(), *((card.alphabet.symbols[code],) for code in sorted(symbols))]
     try:
         box.weights(words)

@@ -62,6 +62,30 @@ class StoredAnswers:
         self.store.add(self.number, words, answers)
 
 
+@dataclass(frozen=True, eq=False)
+class BlockCache:
+    """Blocks of answers of one box, in a file.
+
+    Parameters
+    ----------
+    store
+        The file.
+    number
+        Under which number the file knows the box.
+    """
+
+    store: AnswerStore
+    number: int
+
+    def find(self, name: bytes) -> FloatArray | None:
+        """Return the answers that are cached under a name, flat, or None."""
+        return self.store.find_block(self.number, name)
+
+    def add(self, name: bytes, answers: FloatArray) -> None:
+        """Cache answers under a name."""
+        self.store.add_block(self.number, name, answers)
+
+
 class MemoryAnswers:
     """Answers in memory, as long as the run lasts.
 

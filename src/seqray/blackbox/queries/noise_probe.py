@@ -72,9 +72,14 @@ def _cost(oracle: Oracle, words: Words) -> int:
 
 
 def _cached_noise(oracle: Oracle) -> Noise | None:
-    """Return the noise that an earlier run measured, unless the box is noisy only now."""
+    """Return the noise that an earlier run measured, unless the box is noisy only now.
+
+    With a guide, or with another one, a noisy box has other noise.
+    """
     cached = None if oracle.facts is None else oracle.facts.find(NOISE_BLOCK)
     if cached is None or (oracle.is_noisy and not cached[0] > 0):
+        return None
+    if oracle.guide is not None and cached[0] > 0:
         return None
     return Noise(float(cached[0]), relative=bool(cached[1]))
 
@@ -83,6 +88,6 @@ def _measured(oracle: Oracle, words: Words, first: FloatArray) -> Noise:
     """Measure the noise, and cache it."""
     again = query_in_groups(oracle.uncached_weights, words)
     noise = measure_noise(first, again, repeat=oracle.meter.repeat)
-    if oracle.facts is not None:
+    if oracle.facts is not None and oracle.guide is None:  # a guide may hide noise
         oracle.facts.add(NOISE_BLOCK, np.array([noise.level, noise.relative]))
     return noise

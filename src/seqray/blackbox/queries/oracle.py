@@ -6,6 +6,9 @@
 - a box with *states* is stepped anew, which is cheap: its steps are counted, and blocks of answers
   can be cached, see `BlockCache`;
 - any other box is queried about *prefixes* or whole *words*, each once: every answer is cached.
+
+A guided box is queried like the box in it, whose answers are cached as they are: the guide comes
+after the cache. An automaton in it has states.
 """
 
 from __future__ import annotations
@@ -13,17 +16,19 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.guide import Guide
 from seqray.automata.stepper import Stepper, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.blackbox.classifier_box import QueriedClassifier, queried_classifier
 from seqray.blackbox.guarded import guarded
+from seqray.blackbox.guided import GuidedBox
 from seqray.blackbox.protocol import (
     BlackBox,
     Classifier,
@@ -36,11 +41,21 @@ from seqray.blackbox.protocol import (
 )
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.answer_cache import AnswerStore
-from seqray.blackbox.queries.answer_memory import BoxAnswers, MemoryAnswers, StoredAnswers
+from seqray.blackbox.queries.answer_memory import (
+    BlockCache,
+    BoxAnswers,
+    MemoryAnswers,
+    StoredAnswers,
+)
 from seqray.blackbox.queries.cache_check import CacheCheck, check_cached
 from seqray.blackbox.queries.cached_queries import CachedQueries, Queried, RepeatedQueries
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.steppers import QueriedPrefixes, WholeWords, counted
+from seqray.blackbox.queries.steppers import (
+    CountedClassifier,
+    QueriedPrefixes,
+    WholeWords,
+    counted,
+)
 from seqray.blackbox.remote.waiting import WaitingBackend
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
@@ -66,6 +81,9 @@ def query_mode(box: object) -> QueryMode:
     """
     if isinstance(box, WeightedAutomaton):
         return QueryMode.AUTOMATON
+    if isinstance(box, GuidedBox):
+        mode = query_mode(box.box)
+        return QueryMode.STATES if mode is QueryMode.AUTOMATON else mode
     if isinstance(box, QueriedModel):
         return QueryMode.PREFIXES
     return QueryMode.STATES if isinstance(box, Stepper) else QueryMode.WORDS
@@ -119,12 +137,31 @@ class Oracle:
         self.stepper = self._stepper()
 
     def _stepper(self) -> Stepper | None:
+        box = self.unguided
         if self.mode is QueryMode.STATES:
-            assert isinstance(self.box, Stepper)
-            return counted(self.box, self.meter)
+            assert isinstance(box, Stepper)
+            stepper: Stepper = self._within_guide(counted(box, self.meter))
+            return stepper
         if self.mode is QueryMode.PREFIXES and self.queries is not None:
-            return QueriedPrefixes(self.who, self.alphabet, self.max_length, self.queries)
+            stepper = self._within_guide(self._prefixes(self.queries))
+            return stepper
         return self.box if isinstance(self.box, Stepper) else None
+
+    def _prefixes(self, query: Callable[[Words], FloatArray]) -> QueriedPrefixes:
+        return QueriedPrefixes(self.who, self.alphabet, self.max_length, query)
+
+    def _within_guide(self, stepper: Any) -> Any:
+        return self.box.around(stepper) if isinstance(self.box, GuidedBox) else stepper
+
+    @property
+    def guide(self) -> Guide | None:
+        """What the box may say; None: there is no guide."""
+        return self.box.guide if isinstance(self.box, GuidedBox) else None
+
+    @property
+    def unguided(self) -> BlackBox:
+        """The box without its guide."""
+        return self.box.box if isinstance(self.box, GuidedBox) else self.box
 
     @property
     def alphabet(self) -> Alphabet:
@@ -169,8 +206,9 @@ class Oracle:
     @property
     def is_deterministic(self) -> bool:
         """Whether the box is known to give the same answer always."""
-        backend = getattr(self.box, "backend", None)
-        return self.is_free or bool(getattr(backend, "deterministic", False))
+        backend = getattr(self.unguided, "backend", None)
+        is_automaton = isinstance(self.unguided, WeightedAutomaton)
+        return is_automaton or bool(getattr(backend, "deterministic", False))
 
     @property
     def reader(self) -> BlackBox:
@@ -202,7 +240,7 @@ class Oracle:
 
         Where the box is queried about prefixes, nothing but these words is queried.
         """
-        if isinstance(self.stepper, QueriedPrefixes):
+        if isinstance(self.stepper, QueriedPrefixes | GuidedBox):
             return self.stepper.next_symbol(words)
         return read_each(self.predictor, words, self.predictor.state_next_symbol)
 
@@ -236,7 +274,8 @@ class Oracle:
         if self.mode is QueryMode.WORDS:
             answers = send(words)
             return answers if answers.ndim == 1 else answers[:, -1]
-        return QueriedPrefixes(self.who, self.alphabet, self.max_length, send).weights(words)
+        weights: FloatArray = self._within_guide(self._prefixes(send)).weights(words)
+        return weights
 
     def cost_of(self, words: Words) -> int:
         """Return how many queries it takes to read words: words, or else all their prefixes."""
@@ -264,7 +303,10 @@ class Oracle:
 
     @cached_property
     def facts(self) -> BlockCache | None:
-        """Where what is known of a box without states, such as its noise, is cached."""
+        """Where what is known of a box without states, such as its noise, is cached.
+
+        Of a guided box, that is what is known of the box without its guide.
+        """
         answers = None if self.queries is None else self.queries.answers
         if not isinstance(answers, StoredAnswers):
             return None
@@ -281,76 +323,6 @@ class Oracle:
         assert self.store is not None
         prune = self.store.prune_command(self.fingerprint)
         check_cached(self.who, prune, words, cached, self.weights)
-
-
-@dataclass(frozen=True, eq=False)
-class CountedClassifier:
-    """A classifier whose queries an oracle counts and caches.
-
-    Parameters
-    ----------
-    oracle
-        Counts and caches.
-    classes, threshold
-        Those of the box.
-    uncached
-        Queries the box itself, where nothing is cached.
-    """
-
-    oracle: Oracle
-    classes: tuple[str, ...]
-    threshold: float | None
-    uncached: Callable[[Words], FloatArray]
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The symbols of the words."""
-        return self.oracle.alphabet
-
-    @property
-    def who(self) -> str:
-        """Who answers."""
-        return self.oracle.who
-
-    @property
-    def max_length(self) -> int | None:
-        """The length of the longest word that the box can read."""
-        return self.oracle.max_length
-
-    def scores(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the probability of each class for each word, ``(n_words, n_classes)``."""
-        words = self.alphabet.words(words)
-        query = self.oracle.queries or self.uncached
-        rows = [np.empty((0, len(self.classes))), *(query(some) for some in in_batches(words))]
-        return np.concatenate(rows)
-
-    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
-        """Return the probability of the last class for each word, ``(n_words,)``."""
-        return self.scores(words)[:, -1]
-
-
-@dataclass(frozen=True, eq=False)
-class BlockCache:
-    """Blocks of answers of one box, in a file.
-
-    Parameters
-    ----------
-    store
-        The file.
-    number
-        Under which number the file knows the box.
-    """
-
-    store: AnswerStore
-    number: int
-
-    def find(self, name: bytes) -> FloatArray | None:
-        """Return the answers that are cached under a name, flat, or None."""
-        return self.store.find_block(self.number, name)
-
-    def add(self, name: bytes, answers: FloatArray) -> None:
-        """Cache answers under a name."""
-        self.store.add_block(self.number, name, answers)
 
 
 def direct_oracle(box: BlackBox | Oracle) -> Oracle:
@@ -391,6 +363,9 @@ def open_oracle(
     (array([1., 2., 1.]), 2)
     """
     meter = meter or Meter(Limits())
+    if isinstance(box, GuidedBox):
+        inner = open_oracle(box.box, meter, cache=cache, repeat=repeat, by_words=by_words)
+        return Oracle(box.around(inner.box), meter, inner.store, inner.queries)
     meter.repeat = repeat = whole_number("repeat", repeat, 1)
     if isinstance(box, WeightedAutomaton):
         meter.repeat = 1

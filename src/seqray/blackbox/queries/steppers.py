@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqray.automata.stepper import Stepper, predicts, read_each
 from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Word, Words
-from seqray.blackbox.protocol import max_length_of, name_of
+from seqray.blackbox.protocol import in_batches, max_length_of, name_of
 from seqray.blackbox.queried import PrefixReader, halving
 from seqray.blackbox.queries.limits import Meter
 from seqray.util.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from seqray.blackbox.queries.oracle import Oracle
 
 WORDS_PER_BATCH = 1024
 """Words of a box of somebody's own that are queried at once."""
@@ -146,3 +149,49 @@ class WholeWords:
             return self.box.weights(words)
         read = self.box.state_next_symbol if predicts(self.box) else self.box.state_weights
         return read_each(self.box, words, read)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedClassifier:
+    """A classifier whose queries an oracle counts and caches.
+
+    Parameters
+    ----------
+    oracle
+        Counts and caches.
+    classes, threshold
+        Those of the box.
+    uncached
+        Queries the box itself, where nothing is cached.
+    """
+
+    oracle: Oracle
+    classes: tuple[str, ...]
+    threshold: float | None
+    uncached: Callable[[Words], FloatArray]
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of the words."""
+        return self.oracle.alphabet
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return self.oracle.who
+
+    @property
+    def max_length(self) -> int | None:
+        """The length of the longest word that the box can read."""
+        return self.oracle.max_length
+
+    def scores(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the probability of each class for each word, ``(n_words, n_classes)``."""
+        words = self.alphabet.words(words)
+        query = self.oracle.queries or self.uncached
+        rows = [np.empty((0, len(self.classes))), *(query(some) for some in in_batches(words))]
+        return np.concatenate(rows)
+
+    def weights(self, words: Words | Iterable[Word]) -> FloatArray:
+        """Return the probability of the last class for each word, ``(n_words,)``."""
+        return self.scores(words)[:, -1]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import http.client
 import io
+import logging
 import os
 import socket
 import ssl
 import threading
 import time
+import weakref
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +19,9 @@ from typing import Any
 
 from seqray.blackbox.remote.http_server import Reply, RetryError, Server
 from seqray.util.errors import BlackBoxError
+from seqray.util.forks import reset_in_forks
+
+logger = logging.getLogger(__name__)
 
 MAX_CONNECT_SECONDS = 10.0
 """How long a connection may take."""
@@ -162,8 +167,7 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        while self.idle:
-            self.idle.pop().close()
+        _close_all(self.idle)
 
     def reset_after_fork(self) -> None:
         """Drop the connections of the process before a fork: answers to both would mix."""
@@ -237,6 +241,26 @@ class HttpClient:
         if (token := self.server.token()) and self.server.address.is_private:
             headers["Authorization"] = f"Bearer {token}"
         return headers
+
+
+def opened_client(server: Server, timeout: float) -> HttpClient:
+    """Return a client whose connections are closed with it, and are not shared with forks."""
+    client = HttpClient(server, timeout)
+    reset_in_forks(client)
+    weakref.finalize(client, _close_all, client.idle)
+    if server.token() and not server.address.is_private:
+        logger.warning(
+            "%s: the token in %s is not sent, since everybody in between could read it: use "
+            "https://",
+            server.address.shown,
+            server.token_variable,
+        )
+    return client
+
+
+def _close_all(connections: deque[http.client.HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _content(response: http.client.HTTPResponse, limit: int) -> bytes:

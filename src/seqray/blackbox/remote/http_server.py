@@ -107,6 +107,14 @@ class RetryError(Exception):
         return max(self.wait, backoff * float(2**attempt)) * random.uniform(1, 1.5)
 
 
+class RefusedError(BlackBoxError):
+    """A server answered with a status that no other request will change."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
 class Reply(NamedTuple):
     """The response of a server."""
 
@@ -160,7 +168,7 @@ class Server:
                 f"{self.who} answered {reply.status} {reply.reason} and wants to be left alone for "
                 f"{min(wait, 1e12):.0f} s: try again later"
             )
-        return BlackBoxError(f"{self.who} {text}: {self._advice(reply)}")
+        return RefusedError(f"{self.who} {text}: {self._advice(reply)}", reply.status)
 
     def tls_failure(self, error: ssl.SSLError) -> BlackBoxError:
         """Return the error that a failed TLS handshake stands for."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import allowed_length
-from seqray.blackbox.queries.oracle import CountedClassifier
+from seqray.blackbox.queries.steppers import CountedClassifier
 from seqray.extraction.basis import Basis
 from seqray.extraction.classes.blocks import ClassBlocks, class_words, fill_class_blocks
 from seqray.extraction.classes.candidates import (

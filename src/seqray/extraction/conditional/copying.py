@@ -6,9 +6,8 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.conditional.learner import ConditionalLearner
-from seqray.extraction.conditional.parts import ConditionalRound, Learning
+from seqray.extraction.conditional.parts import ConditionalRound, Learning, LearntPart
 from seqray.extraction.conditional.spectral_copy import compared_copy, learn_spectral_copy
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.build import to_automaton
@@ -59,10 +58,10 @@ def learn_copies(
     """
     copies: list[Copy] = []
     try:
-        exact, learning = learn_spectral_copy(learner, learning, settings)
-        if exact is not None and _is_allowed(learner, exact):
-            return (exact,), learning
-        for fitted in _fits(learner, learning, settings):
+        spectral, part = learn_spectral_copy(learner, learning.part, best, settings)
+        if spectral is not None and _is_allowed(learner, spectral):
+            return (spectral,), learning
+        for fitted in _fits(learner, part, settings):
             copy = _copy(learner, learning, fitted)
             learning = replace(learning, rounds=(*learning.rounds, _round(learner, fitted, copy)))
             if not _is_allowed(learner, copy):
@@ -90,10 +89,10 @@ def _is_allowed(learner: ConditionalLearner, copy: Copy) -> bool:
 
 
 def _fits(
-    learner: ConditionalLearner, learning: Learning, settings: StructuredSettings
+    learner: ConditionalLearner, part: LearntPart, settings: StructuredSettings
 ) -> Iterator[StructuredFit]:
     """Yield fits of growing size, on growing numbers of words."""
-    reference = learning.part.reference
+    reference = part.reference
     leaks = reference.leaks
     validation = FitWords(learner.held_out, leaks)
 
@@ -101,7 +100,7 @@ def _fits(
         layout = layout_for(structure, words, size, settings)
         return _fit(learner, layout, words, validation, settings)
 
-    words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
+    words = FitWords(_with_counterexamples(learner, part, reference), leaks)
     size = settings.max_states[0]
     ranked = candidates(words, lambda structure: fit(structure, size), settings)
     yield ranked[0].fitted
@@ -111,7 +110,7 @@ def _fits(
         if before < settings.small_share * validation.entropy:
             return
         reference = _more_words(learner, reference, factor, settings)
-        words = FitWords(_with_counterexamples(learner, learning, reference), leaks)
+        words = FitWords(_with_counterexamples(learner, part, reference), leaks)
         promising = promising_structures(ranked, settings)
         ranked = nearest_first([Candidate(each, fit(each, size)) for each in promising])
         yield ranked[0].fitted
@@ -120,10 +119,10 @@ def _fits(
 
 
 def _with_counterexamples(
-    learner: ConditionalLearner, learning: Learning, reference: Reference
+    learner: ConditionalLearner, part: LearntPart, reference: Reference
 ) -> Reference:
     """Return words to learn from, and counterexamples, which count a share of all."""
-    extra = learning.part.counterexamples.to_learn
+    extra = part.counterexamples.to_learn
     if extra is None:
         return reference
     share = learner.settings.counterexample_share
@@ -146,16 +145,11 @@ def _more_words(
     wanted = min(factor * learner.sizes.words, settings.max_prefixes / length)
     wanted = min(wanted, learner.words_that_fit)
     n_more = int(min(wanted - n_known, SAFE_SHARE_OF_BUDGET * learner.meter.left / length))
-    is_allowed = learner.meter.budget is not None or _is_fast(learner)
+    is_allowed = learner.meter.budget is not None or learner.has_cheap_queries
     if n_more < 1 or learner.data_set is not None or not is_allowed:
         return reference
     with learner.job.timing("fill"):
         return learner.more_words(reference, n_more)
-
-
-def _is_fast(learner: ConditionalLearner) -> bool:
-    """Whether a query costs little: the box runs in this process and has states."""
-    return learner.job.oracle.mode in (QueryMode.AUTOMATON, QueryMode.STATES)
 
 
 def _fit(

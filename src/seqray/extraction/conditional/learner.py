@@ -12,7 +12,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.protocol import PredictingBox
 from seqray.blackbox.queries.limits import Meter
-from seqray.blackbox.queries.oracle import Oracle
+from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.conditional.answer_count import counted_answers
 from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
@@ -77,6 +77,11 @@ class ConditionalLearner:
     def meter(self) -> Meter:
         """What counts queries and time."""
         return self.oracle.meter
+
+    @property
+    def has_cheap_queries(self) -> bool:
+        """Whether a query costs little: the box runs in this process and has states."""
+        return self.job.oracle.mode in (QueryMode.AUTOMATON, QueryMode.STATES)
 
     @property
     def word_length(self) -> float:

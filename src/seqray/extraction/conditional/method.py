@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from functools import partial
 
 import numpy as np
 
+from seqray.automata.guide import Guide
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Words
 from seqray.blackbox.queries.limits import Meter
@@ -36,11 +38,14 @@ from seqray.extraction.conditional.learner import (
 from seqray.extraction.conditional.pacer import Pacer, sufficient_budget, whole_sizes
 from seqray.extraction.conditional.parts import Learning, LearntPart, PartSizes
 from seqray.extraction.conditional.rank_table import RankTable, rank_table
+from seqray.extraction.conditional.spectral_copy import compared_copy
 from seqray.extraction.estimate import log_estimate
 from seqray.extraction.job import N_HELD_OUT, Job, compared_for, draw_within, probe_noise
+from seqray.extraction.restricted_copies import restricted_copies
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.extraction.settings import CONDITIONAL, STRUCTURED
 from seqray.extraction.structured.copies import Copy
+from seqray.fidelity.table import EXACT_TOLERANCE
 from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
@@ -78,6 +83,10 @@ def conditional_method(job: Job) -> Extraction:
         within = STRUCTURED.within_cost(job.request.max_cost)
         copies, learning = learn_copies(learner, learning, table.fidelity.best, within)
     part = learning.part
+    automata = dataclasses.replace(part.svd, fitted=table.fitted)
+    rank = table.fidelity.best_rank(EXACT_TOLERANCE)
+    best = Copy(automata.automaton(rank), table.fidelity.at(rank))
+    copies = restricted_copies(job, copies, best, partial(compared_copy, learner, part))
     stopped_early = learning.stopped
     settings = ExtractionSettings(
         columns=part.blocks.features.shape[1],
@@ -91,7 +100,6 @@ def conditional_method(job: Job) -> Extraction:
         noise=noise,
     )
     basis = _basis(job, part, is_drawn=data_set is None)
-    automata = dataclasses.replace(part.svd, fitted=table.fitted)
     return Extraction(automata, basis, table.fidelity, settings, copies)
 
 
@@ -158,7 +166,7 @@ def _data_set(job: Job, rng: np.random.Generator) -> Words | None:
     words = job.oracle.alphabet.words(job.request.basis)
     if not len(words):
         raise ArgumentError("basis: expected words to learn from, got none")
-    words = _readable(words, job.limit)
+    words = _allowed(_readable(words, job.limit), job.oracle.guide)
     return words[rng.permutation(len(words))]
 
 
@@ -177,6 +185,21 @@ def _readable(words: Words, limit: int | None) -> Words:
         *(len(words) - len(readable), len(words), limit),
     )
     return readable
+
+
+def _allowed(words: Words, guide: Guide | None) -> Words:
+    """Leave out the words that a guide forbids."""
+    if guide is None or (is_allowed := guide.allows(words)).all():
+        return words
+    if not is_allowed.any():
+        raise ArgumentError(
+            f"basis: the guide {guide} forbids every word: expected words that it allows"
+        )
+    logger.warning(
+        "%d of %d words of the data set are left out: the guide forbids them",
+        *(len(words) - is_allowed.sum(), len(words)),
+    )
+    return words[np.flatnonzero(is_allowed)]
 
 
 def _basis(job: Job, part: LearntPart, *, is_drawn: bool) -> Basis:

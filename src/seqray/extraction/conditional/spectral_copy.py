@@ -1,20 +1,20 @@
-"""The copy of a box whose states know the last symbol: exact, from one SVD per symbol."""
+"""Copies by one SVD per last symbol: exact, or nearer than fits where the box is almost so."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from seqray.automata.structured import StructuredAutomaton
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.extraction.conditional.comparison import compare
 from seqray.extraction.conditional.learner import ConditionalLearner
-from seqray.extraction.conditional.parts import Learning, LearntPart
+from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.settings import StructuredSettings
 from seqray.extraction.structured.copies import Copy
 from seqray.extraction.structured.spectral import low_rank_share, spectral_by_last_symbol
+from seqray.fidelity.table import Fidelity
 
-TOLERANCES = 0.01, 0.002, 0.0005
+TOLERANCES = 0.01, 0.002, 0.0005, 0.0001
 """Below which share of the largest singular value the others count as 0; each is tried."""
 
 MIN_LOW_RANK_SHARE = 0.25
@@ -23,36 +23,81 @@ MIN_LOW_RANK_SHARE = 0.25
 BUDGET_PER_CELL = 2
 """How many queries have to be left for each cell of larger blocks: they take one at most."""
 
+MAX_BLOCK_BYTES = 2**29
+"""The most memory for blocks that are larger than the ranks need."""
+
 
 def learn_spectral_copy(
-    learner: ConditionalLearner, learning: Learning, settings: StructuredSettings
-) -> tuple[Copy | None, Learning]:
-    """Return the spectral copy by last symbol if it is exact, and the learning with its blocks.
+    learner: ConditionalLearner, part: LearntPart, best: Fidelity, settings: StructuredSettings
+) -> tuple[Copy | None, LearntPart]:
+    """Return the spectral copy by last symbol if it is near to the box, and the part it is from.
 
-    Where contexts after some symbols have a clear rank, or where queries are free, it gets larger
-    blocks: there may be too few contexts after other symbols.
+    Parameters
+    ----------
+    learner
+        Queries the box.
+    part
+        What was learnt so far.
+    best
+        The fidelity of the best of the automata of every rank.
+    settings
+        How near is near.
+
+    Returns
+    -------
+    copy, part
+        The copy is None unless it is exact, or nearly so and nearer than the best rank. The part
+        has larger blocks where contexts after some symbols have a clear rank, where queries are
+        free, or where the copy was near already.
     """
-    part = learning.part
     if part.blocks.leaks:
-        return None, learning
+        return None, part
     copy = _nearest(learner, part, settings)
-    if not _is_exact(copy, settings) and part.share < 1 and _is_promising(learner, part):
+
+    def is_near() -> bool:
+        return _loss(copy) < settings.near_bits and copy.fidelity.is_nearer_than(best)
+
+    def can_grow(share: float) -> bool:
+        lacks = part.share < share and not _is_exact(copy, settings)
+        return lacks and _is_affordable(learner, share)
+
+    if can_grow(1.0) and (is_near() or _is_promising(learner, part)):
         part = learner.learn(1.0, part)
-        learning = replace(learning, part=part)
-        copy = _nearest(learner, part, settings)
-    return (copy if _is_exact(copy, settings) else None), learning
+        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+    large = settings.large_share
+    if can_grow(large) and is_near() and _may_be_large(learner, large):
+        part = learner.learn(large, part)
+        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+    return (copy if is_near() or _is_exact(copy, settings) else None), part
+
+
+def _loss(copy: Copy) -> float:
+    return copy.fidelity["kl_per_symbol"]
+
+
+def _is_exact(copy: Copy, settings: StructuredSettings) -> bool:
+    return _loss(copy) < settings.exact_bits
+
+
+def _is_affordable(learner: ConditionalLearner, share: float) -> bool:
+    """Whether the budget leaves enough for blocks of a share: fits need words, too."""
+    sizes = learner.sizes.share(share, learner.settings)
+    return learner.meter.left >= BUDGET_PER_CELL * sizes.contexts * sizes.columns
 
 
 def _is_promising(learner: ConditionalLearner, part: LearntPart) -> bool:
-    if learner.meter.left < BUDGET_PER_CELL * learner.sizes.contexts * learner.sizes.columns:
-        return False  # fits need words, too
     if learner.job.oracle.mode is QueryMode.AUTOMATON:
         return True
     return any(low_rank_share(part.blocks, each) > MIN_LOW_RANK_SHARE for each in TOLERANCES)
 
 
-def _is_exact(copy: Copy, settings: StructuredSettings) -> bool:
-    return copy.fidelity["kl_per_symbol"] < settings.exact_bits
+def _may_be_large(learner: ConditionalLearner, share: float) -> bool:
+    """Whether blocks may be larger than the caller's or the default size."""
+    request, sizes = learner.job.request, learner.sizes.share(share, learner.settings)
+    n_rows = sizes.contexts * (1 + len(learner.box.alphabet))
+    is_given = request.n_prefixes is not None or request.n_suffixes is not None
+    is_small = 8 * n_rows * sizes.columns <= MAX_BLOCK_BYTES
+    return learner.has_cheap_queries and is_small and not is_given
 
 
 def _nearest(learner: ConditionalLearner, part: LearntPart, settings: StructuredSettings) -> Copy:
@@ -63,8 +108,7 @@ def _nearest(learner: ConditionalLearner, part: LearntPart, settings: Structured
             spectral_by_last_symbol(part.blocks, tolerance, max_size) for tolerance in TOLERANCES
         ]
     with learner.job.timing("choose"):
-        copies = [compared_copy(learner, part, each) for each in automata]
-    return min(copies, key=lambda copy: copy.fidelity["kl_per_symbol"])
+        return min((compared_copy(learner, part, each) for each in automata), key=_loss)
 
 
 def compared_copy(

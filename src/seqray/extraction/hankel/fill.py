@@ -19,7 +19,8 @@ from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import WORDS_PER_QUERY, BlackBox, checked_answers, in_batches
 from seqray.blackbox.queries.answer_cache import word_keys
-from seqray.blackbox.queries.oracle import BlockCache, Oracle, direct_oracle
+from seqray.blackbox.queries.answer_memory import BlockCache
+from seqray.blackbox.queries.oracle import Oracle, direct_oracle
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.plan import Plan

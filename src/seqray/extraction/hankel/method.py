@@ -35,7 +35,9 @@ from seqray.extraction.hankel.sizes import (
 )
 from seqray.extraction.job import Job, compared_for, note_unused, probe_noise, refuse_too_many
 from seqray.extraction.request import Method
+from seqray.extraction.restricted_copies import restricted_copies
 from seqray.extraction.result import Extraction, ExtractionSettings
+from seqray.extraction.structured.copies import Copy
 from seqray.extraction.validation import (
     ValidationWords,
     above_noise,
@@ -93,7 +95,10 @@ def hankel_method(job: Job) -> Extraction:
         noise=noise,
         rounds=rounds if grows else None,
     )
-    return Extraction(candidate.automata, blocks.basis, candidate.table, settings)
+    rank = candidate.table.best_rank()
+    best = Copy(candidate.automata.automaton(rank), candidate.table.at(rank))
+    copies = restricted_copies(job, (), best, lambda each: Copy(each, reference.compare(each)))
+    return Extraction(candidate.automata, blocks.basis, candidate.table, settings, copies)
 
 
 def _estimate(job: Job, n_words: int, basis: Basis) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from seqray.blackbox.queries.oracle import BlockCache, Oracle
+from seqray.blackbox.queries.answer_memory import BlockCache
+from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.fill import fill_planned

@@ -1,0 +1,1 @@
+"""Servers of language models: vLLM, SGLang, llama.cpp, Ollama, OpenAI-compatible ones."""
