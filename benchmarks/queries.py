@@ -40,10 +40,11 @@ from seqray.automata.generators import random_machine
 from seqray.automata.stepper import PredictingStepper
 from seqray.blackbox.registry import open_black_box
 from seqray.experiments.findings import Findings
-from seqray.experiments.plots import BLUE, ORANGE, Drawing, draw, panels, save_figure
+from seqray.experiments.plots import Drawing, draw, panels, save_figure
 from seqray.extraction.extract import extract
 from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import open_wa
+from seqray.util.plots import BLUE, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

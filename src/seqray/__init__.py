@@ -7,6 +7,7 @@ computes nearly the same function.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from seqray.util.display import connect
 from seqray.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -300,6 +301,14 @@ __all__ = [
     "what_changes",
     "write_words",
 ]
+
+
+def _display() -> Any:
+    return importlib.import_module("seqray.notebook.shown")
+
+
+# Values show themselves in notebooks; what makes that is loaded when the first one is shown.
+connect(_display)
 
 
 def __getattr__(name: str) -> Any:

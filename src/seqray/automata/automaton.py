@@ -23,6 +23,7 @@ from seqray.automata.automaton_content import (
     write_automaton,
 )
 from seqray.automata.automaton_states import max_age, start_states, step_states
+from seqray.automata.plots import PlottedAutomaton
 from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts, word_products
@@ -38,7 +39,7 @@ from seqray.util.random import Seed
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class WeightedAutomaton:
+class WeightedAutomaton(PlottedAutomaton):
     """A weighted automaton in its linear representation ⟨α₀, (Mσ), α∞⟩.
 
     Parameters

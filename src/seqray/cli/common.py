@@ -29,8 +29,7 @@ from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.bootstrap import MIN_WORDS
 from seqray.fidelity.metrics import MEANINGS
-from seqray.fidelity.objective import Objective
-from seqray.fidelity.table import Fidelity, FidelityTable
+from seqray.fidelity.table import Fidelity, FidelityTable, main_metrics
 from seqray.formats.automaton_file import for_purpose, open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
@@ -154,7 +153,7 @@ def show_ranks(table: FidelityTable, ranks: list[int], best: int, source: str) -
     ``source`` says which words they were compared on.
     """
     first = table.fidelities[0]
-    names = _rank_columns(first)
+    names = main_metrics(first)
     shown = titled(f"Fidelity by rank, on {first.n_words:,} {source}")
     shown.add_column("states", justify="right")
     for name in names:
@@ -190,23 +189,6 @@ def show_copies(copies: Sequence[Copy], source: str) -> None:
         "multiplications: the most to read one symbol; an automaton of rank 100 takes 10,000.\n"
         "evaluate and convert use the marked copy, draw, explain and explore the marked rank."
     )
-
-
-def _rank_columns(fidelity: Fidelity) -> list[str]:
-    """Return the metrics to show of each rank: first what ranks are chosen by."""
-    if fidelity.chosen_by is Objective.DECISIONS:
-        wanted = ("agreement", "balanced_agreement", "boundary_agreement", "score_distance")
-        return [name for name in wanted if name in fidelity]
-    names = ["kl_per_symbol", "ndcg5", "total_variation", "kl_per_word", "elsewhere"]
-    if "ndcg5" not in fidelity:
-        names.append("weight_agreement")
-    names.append("zeros")
-    if "total_variation" not in fidelity:  # the terminal has no room for more
-        names.append("relative_error")
-    first = {Objective.WEIGHTS: "relative_error", Objective.LOG: "weight_agreement"}
-    if (name := first.get(fidelity.chosen_by)) is not None:
-        names = [name, *(each for each in names if each not in (name, "kl_per_word"))]
-    return [name for name in names if name in fidelity]
 
 
 def show_rounds(rounds: Sequence[HankelRound | ConditionalRound]) -> None:

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich import progress
 from rich.console import Console
+
+from seqray.util.progress_bar import ProgressBar, terminal_bar
 
 ESTIMATES = "seqray.extraction.estimate"
 """The logger of estimates, which are warnings where there is much to do."""
@@ -27,50 +28,11 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, markup=False, emoji=False)
 
 
-class ProgressBar:
-    """A bar on the terminal that shows what is being done and how much of it; a `PhasedProgress`.
-
-    Made by `progress_bar`.
-    """
-
-    def __init__(self, bar: progress.Progress, title: str, unit: str) -> None:
-        self._bar = bar
-        self._task = bar.add_task(title, total=None, unit=unit)
-
-    def __call__(self, done: float, total: float) -> None:
-        """Show how much is done, and how much there is."""
-        self._bar.update(self._task, completed=done, total=total)
-
-    def phase(self, name: str, unit: str) -> None:
-        """Begin a new phase, with a unit of its own."""
-        self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(name, total=None, unit=unit)
-
-    def describe(self, text: str) -> None:
-        """Replace the text beside the bar."""
-        self._bar.update(self._task, description=text)
-
-    def print(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._bar.console.print(text, highlight=False)
-
-
 @contextmanager
 def progress_bar(title: str, unit: str | None = "answers") -> Iterator[ProgressBar]:
-    """Show a bar on standard error; nothing where that is no terminal.
-
-    Without a unit the bar shows neither how many there are nor the time that is left.
-    """
-    columns: list[progress.ProgressColumn] = [
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.TaskProgressColumn(),
-    ]
-    if unit is not None:
-        columns.append(progress.TextColumn("{task.completed:,.0f} {task.fields[unit]}"))
-        columns.append(progress.TimeRemainingColumn())
-    with progress.Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        yield ProgressBar(bar, title, unit or "")
+    """Show a bar on standard error; nothing where that is no terminal."""
+    with terminal_bar(console(stderr=True), title, unit) as bar:
+        yield bar
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seqray.cli.console import ProgressBar, console, log_records, progress_bar
+from seqray.cli.console import console, log_records, progress_bar
 from seqray.util.formatting import duration
+from seqray.util.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from seqray.training.checkpoint import Epoch

@@ -10,10 +10,7 @@ import numpy as np
 from seqray.experiments import paper
 from seqray.experiments.findings import Findings, title_of
 from seqray.experiments.plots import (
-    BLUE,
-    GREY,
     MATH,
-    ORANGE,
     Drawing,
     NothingToDrawError,
     legend,
@@ -25,6 +22,7 @@ from seqray.experiments.plots import (
 )
 from seqray.experiments.table import SETS, Result, best, held_out, matching
 from seqray.util.arrays import FloatArray
+from seqray.util.plots import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,10 +18,7 @@ from seqray.experiments.own import (
     methods,
 )
 from seqray.experiments.plots import (
-    BLUE,
-    GREY,
     MATH,
-    ORANGE,
     Drawing,
     NothingToDrawError,
     legend,
@@ -32,6 +29,7 @@ from seqray.experiments.plots import (
 )
 from seqray.experiments.table import SETS, best, choose
 from seqray.util.arrays import FloatArray
+from seqray.util.plots import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

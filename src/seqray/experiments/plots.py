@@ -1,8 +1,7 @@
 """What all figures share: how they look, how they are made, and how they are written.
 
-Colours are those of Okabe and Ito, which people with any kind of colour vision can distinguish.
-Where two things share a panel, their markers or lines differ too, so that a print in grey can be
-read.
+Colours and style are those of `seqray.util.plots`. Where two things share a panel, their markers or
+lines differ too, so that a print in grey can be read.
 """
 
 from __future__ import annotations
@@ -17,29 +16,13 @@ import numpy as np
 from seqray.experiments.findings import Findings
 from seqray.experiments.table import Result
 from seqray.util.arrays import FloatArray
-from seqray.util.errors import MissingExtraError, SeqrayError, install_hint
+from seqray.util.errors import SeqrayError
 from seqray.util.files import writing
+from seqray.util.plots import styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#777777"
-STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "svg.hashsalt": "seqray",
-    "figure.dpi": 100,
-}
 MATH = {"test": r"$S_\mathrm{test}$", "rnn": r"$S_\mathrm{RNN}$"}
 """The sets of words, as titles write them."""
 
@@ -72,17 +55,17 @@ def draw(drawing: Drawing, findings: Findings) -> Figure:
     Traceback (most recent call last):
     seqray.experiments.plots.NothingToDrawError: no results of PAutomaC on S_test in the table
     """
-    with _styled():
+    with styled():
         return drawing.make(findings)
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as SVG and PNG; the same figure always gives the same bytes."""
-    with _styled():
+    with styled():
         figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is laid out now, and need not be for every file
     for ending, metadata in ((".svg", {"Date": None}), (".png", {"Software": None})):
-        with writing(folder / f"{name}{ending}") as fresh, _styled():
+        with writing(folder / f"{name}{ending}") as fresh, styled():
             figure.savefig(fresh, dpi=150, metadata=metadata, facecolor="white")
 
 
@@ -130,12 +113,3 @@ def needed(rows: Mapping[str, Result], what: str) -> Mapping[str, Result]:
 def values_of(rows: Sequence[Any], name: str) -> FloatArray:
     """Return a column of some rows."""
     return np.array([getattr(row, name) for row in rows], float)
-
-
-def _styled() -> Any:
-    """Return a block in which figures look alike, whatever style files the user has."""
-    try:
-        importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise MissingExtraError(f"figures need matplotlib: {install_hint('plots')}") from error
-    return importlib.import_module("matplotlib.style").context(["default", STYLE])

@@ -19,6 +19,7 @@ from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.util.arrays import FloatArray
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, RankError
 from seqray.util.formatting import shortened, significant
 
@@ -52,7 +53,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankChanges:
+class RankChanges(Displayed):
     """What changes from rank to rank; made by `what_changes`.
 
     Parameters

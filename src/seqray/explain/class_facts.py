@@ -22,6 +22,7 @@ from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.text import Section, as_text
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, shortened
 
@@ -44,7 +45,7 @@ class ClassChange(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassFacts:
+class ClassFacts(Displayed):
     """What an automaton that classifies does as a whole; made by `class_facts`.
 
     Parameters

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +23,20 @@ from seqray.explain.class_states import (
 )
 from seqray.explain.flips import Flip, FlipSearch, find_flips
 from seqray.explain.named_automaton import NamedAutomaton
+from seqray.explain.plots import plot_class_path
 from seqray.explain.shapley import shapley_values
 from seqray.explain.text import Section, as_text
 from seqray.fidelity.decisions import check_same_classes
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import shortened
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 MAX_CONTINUATIONS = 1500
 """Continuations of each prefix that are looked at, to see whether its decision is settled."""
@@ -38,7 +46,7 @@ N_BOX_CONTINUATIONS = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionExplanation:
+class DecisionExplanation(Displayed):
     """Why an automaton, and a classifier beside it, give a word its class.
 
     Made by `explain_decision`. Printed, it is a few tables; `sections` are these, and `as_dict` all
@@ -111,6 +119,29 @@ class DecisionExplanation:
         """Return the tables that show it."""
         return (_summary(self), _steps(self), self.flips.section())
 
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Plot the probability of each class after each prefix; returns the axes.
+
+        A new figure is made unless ``ax`` names axes to plot on.
+        """
+        classes = self.automaton.classes
+        return plot_class_path(self.word, self.scores, classes, self.decided_at, ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per prefix, the empty one first, as a pandas data frame.
+
+        ``symbol`` is the last one of the prefix, ``class`` its class, ``state`` the nearest state.
+        ``p(…)`` is the probability of each class, ``adds(…)`` what the symbol adds to it.
+        """
+        classes = self.automaton.classes
+        rows = []
+        for n, number in enumerate(self.decisions.tolist()):
+            state = state_name(self.named, int(self.states[n]))
+            row = {"symbol": self.word[n - 1] if n else "", "class": classes[number]}
+            row |= {"state": state, **_by_class("p", classes, self.scores[n])}
+            rows.append(row | (_by_class("adds", classes, self.shapley[n - 1]) if n else {}))
+        return data_frame(rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
         box = None if self.box_scores is None else self.box_scores.tolist()
@@ -134,6 +165,11 @@ class DecisionExplanation:
             "flips_max_edits": self.flips.max_edits,
             "flips_refuted": self.flips.n_refuted or 0,
         }
+
+
+def _by_class(what: str, classes: Sequence[str], values: FloatArray) -> dict[str, Any]:
+    named = zip(classes, values.tolist(), strict=True)
+    return {f"{what}({name})": value for name, value in named}
 
 
 def _flip_json(flip: Flip) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from seqray.explain.probable import HeaviestWords, has_negative, heaviest_words,
 from seqray.explain.text import Section, as_text, likeliest
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import shortened, significant
 
@@ -41,7 +42,7 @@ class Rhythm(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Facts:
+class Facts(Displayed):
     """What an automaton does as a whole; made by `facts`.
 
     Printed, it is a few tables; `sections` are these, and `as_dict` all numbers. What only makes

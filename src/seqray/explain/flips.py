@@ -10,7 +10,7 @@ at hand, a word is suggested only if the box decides as the automaton does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,12 @@ from seqray.explain.state_search import search_states
 from seqray.explain.text import Section
 from seqray.fidelity.decisions import check_same_classes
 from seqray.util.arrays import IntArray, whole_number
+from seqray.util.display import Displayed
 from seqray.util.formatting import counted, shortened
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_SEARCHED_WORDS = 20_000
 """Edited words that are scored at most."""
@@ -55,7 +60,7 @@ class Flip(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class FlipSearch:
+class FlipSearch(Displayed):
     """What came of a search for the shortest edits that change a decision; printed, a table.
 
     Parameters
@@ -81,6 +86,10 @@ class FlipSearch:
 
     def __repr__(self) -> str:
         return str(self.section())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per edited word as a pandas data frame."""
+        return data_frame([flip._asdict() for flip in self.flips])
 
     def section(self) -> Section:
         """Return the table that shows it."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.util.arrays import FloatArray
+from seqray.util.display import Drawable
 
 PLAIN_NAME_SHARE = 0.99
 """With this share of it after its prefix, a state has the plain name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NamedAutomaton:
+class NamedAutomaton(Drawable):
     """An automaton in readable coordinates; made by `name_states`.
 
     Parameters

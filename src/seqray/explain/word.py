@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from seqray.explain.edits import Edit, show_edit
 from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.naming import name_states
 from seqray.explain.neighbours import Neighbour, OneEditWords
+from seqray.explain.plots import plot_additions
 from seqray.explain.shapley import ShapleyValues, shapley_values
 from seqray.explain.text import Section, as_text, likeliest
 from seqray.fidelity.metrics import MEANINGS
@@ -28,15 +29,21 @@ from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
 from seqray.util.formatting import shortened, significant
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 REPORTED_LOSS = 1e-6
 """Relative loss of the readable coordinates above which it is reported."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WordExplanation:
+class WordExplanation(Displayed):
     """What an automaton, and a box beside it, make of one word; made by `explain_word`.
 
     Printed, it is a few tables; `sections` are these, and `as_dict` all numbers.
@@ -91,6 +98,32 @@ class WordExplanation:
         """Return the tables that show it."""
         parts = [_summary(self), _steps(self), _next_symbols(self), _near(self), _trust(self)]
         return tuple(part for part in parts if part is not None)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Plot what each symbol adds to the weight, as bars; returns the axes.
+
+        A new figure is made unless ``ax`` names axes to plot on.
+        """
+        if self.shapley.weight > 0:
+            return plot_additions(self.word, 100 * self.shapley.relative, "%", ax=ax)
+        return plot_additions(self.word, self.shapley.values, "weight", ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per symbol, and one for the end, as a pandas data frame.
+
+        ``probability`` is that of the symbol after those before it, ``bits`` −log₂ of it, and
+        ``adds`` its Shapley value, relative to the larger of the weight and the expected one.
+        """
+        with np.errstate(divide="ignore"):
+            bits = -np.log2(self.factors)
+        columns = {"probability": self.factors, "bits": bits}
+        rows = [
+            {"symbol": symbol, **{name: values[i] for name, values in columns.items()}}
+            for i, symbol in enumerate((*self.word, "end"))
+        ]
+        for row, add in zip(rows, self.shapley.relative, strict=False):
+            row["adds"] = add
+        return data_frame(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""

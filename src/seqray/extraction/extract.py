@@ -26,7 +26,7 @@ from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.util.errors import ArgumentError, SeqrayError
-from seqray.util.progress import Progress
+from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def extract(
     repeat: int = 1,
     stop: threading.Event | None = None,
     seed: Seed = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **old_names: Unpack[OldNames],
 ) -> Extraction:
     """Extract weighted automata from a black box by querying it.
@@ -135,7 +135,8 @@ def extract(
     seed
         Random seed, a number or a generator: the same seed gives the same automaton.
     progress
-        Called with how much is done, and how much there is: answers, steps of fitting. Both begin
+        True: show a bar, on a terminal or below the cell of a notebook. Or what is
+        called with how much is done, and how much there is: answers, steps of fitting. Both begin
         anew with each phase; a progress with a method ``phase(name, unit)`` gets the name of each
         (`seqray.util.progress.PhasedProgress`).
 
@@ -167,9 +168,9 @@ def extract(
         seed=seed_number(seed),
     ).for_box(box)
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
-    with opened_store(store) as cache:
+    with opened_store(store) as cache, shown_progress(progress) as shown:
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
-        job = Job(oracle, request, progress)
+        job = Job(oracle, request, shown)
         try:
             extraction = _method(request)(job)
         except MemoryError as error:

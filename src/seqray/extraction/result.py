@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.decisions import Question
@@ -15,6 +15,7 @@ from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
 from seqray.blackbox.queries.oracle import QueryMode
+from seqray.extraction import plots
 from seqray.extraction.basis import Basis
 from seqray.extraction.classes.candidates import QuestionScore
 from seqray.extraction.conditional.parts import (
@@ -29,7 +30,13 @@ from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EXACT_TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray
+from seqray.util.display import Drawable
 from seqray.util.errors import RankError, StopReason
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 COUNTS = ("questions", "words", "contexts", "prefixes", "suffixes")
 """The fields of rounds that are counts."""
@@ -235,7 +242,7 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Extraction:
+class Extraction(Drawable):
     """What `extract` returns.
 
     Parameters
@@ -382,6 +389,37 @@ class Extraction:
             return "held-out words, half of them near to rare classes"
         is_drawn = self.settings.method == Method.CONDITIONAL
         return "held-out words drawn from the box" if is_drawn else "held-out words"
+
+    def plot_fidelity(self, metric: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Plot fidelity against the number of states, of ranks and copies; returns the axes.
+
+        Parameters
+        ----------
+        metric
+            The name of a metric, such as ``"kl_per_symbol"``; by default the fidelity score.
+        ax
+            The axes to plot on; by default those of a new figure.
+        """
+        rank = self.best_rank()
+        return plots.plot_fidelity(self.fidelity, self.copies, rank, metric=metric, ax=ax)
+
+    def plot_singular_values(self, *, ax: Axes | None = None) -> Axes:
+        """Plot the singular values of the block, and the chosen rank; returns the axes.
+
+        A new figure is made unless ``ax`` names axes to plot on.
+        """
+        return plots.plot_singular_values(self.singular_values, self.best_rank(), ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per rank and copy as a pandas data frame: sizes, score and metrics."""
+        ranks = [("rank", n, n**2, each) for n, each in self.fidelity.items()]
+        copies = [("copy", each.n_states, each.cost, each.fidelity) for each in self.copies]
+        return data_frame(
+            [
+                {"kind": kind, "states": n, "cost": cost, "score": each.score, **each}
+                for kind, n, cost, each in ranks + copies
+            ]
+        )
 
     def __repr__(self) -> str:
         number = "1 copy" if len(self.copies) == 1 else f"{len(self.copies)} copies"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from seqray.fidelity.bootstrap import Interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.objective import Objective
 from seqray.util.arrays import FloatArray
+from seqray.util.display import Displayed
 from seqray.util.errors import MissingMetricError, MissingRankError
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TOLERANCE = 1e-4
 """How much worse than the best rank a smaller one may score, to be chosen instead: by weights."""
@@ -47,7 +52,7 @@ EARLIER_NAMES = {"apart": "total_variation"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity(Mapping[str, float]):
+class Fidelity(Displayed, Mapping[str, float]):
     """The fidelity of an automaton to a box: a mapping from the name of each metric to its value.
 
     Parameters
@@ -175,6 +180,17 @@ class Fidelity(Mapping[str, float]):
         """Return the metrics as a new dictionary."""
         return dict(self.metrics)
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per metric as a pandas data frame: value, interval and meaning."""
+        nowhere = (np.nan, np.nan)
+        ends = {name: self.intervals.get(name, nowhere) for name in self.metrics}
+        rows = [
+            {"metric": name, "value": value, "low": ends[name][0], "high": ends[name][1]}
+            | {"meaning": MEANINGS[name]}
+            for name, value in self.items()
+        ]
+        return data_frame(rows, "metric")
+
     def __repr__(self) -> str:
         columns = [
             [*self],
@@ -191,7 +207,7 @@ class Fidelity(Mapping[str, float]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FidelityTable(Mapping[int, Fidelity]):
+class FidelityTable(Displayed, Mapping[int, Fidelity]):
     """The fidelity of several ranks: one column per metric, one row per rank.
 
     It is a mapping from ranks: ``table[5]`` is the fidelity of rank 5, and iterating gives the
@@ -279,6 +295,10 @@ class FidelityTable(Mapping[int, Fidelity]):
         pairs = zip(self.ranks, self.fidelities, strict=True)
         return [{"rank": rank, **fidelity} for rank, fidelity in pairs]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per rank, and one column per metric, as a pandas data frame."""
+        return data_frame(self.rows(), "rank")
+
     def __len__(self) -> int:
         return len(self.ranks)
 
@@ -309,6 +329,27 @@ def smallest_faithful(agreements: FloatArray, distances: FloatArray, tolerance: 
     agrees = agreements >= agreements.max() - tolerance
     limit = distances[agrees].min() + SCORE_DISTANCE_TOLERANCE
     return int((agrees & (distances <= limit)).argmax())
+
+
+def main_metrics(fidelity: Fidelity) -> list[str]:
+    """Return the metrics to show where there is room for few: first what ranks are chosen by.
+
+    >>> main_metrics(Fidelity({"relative_error": 0.1, "weight_agreement": 0.9, "zeros": 0}, 2, 9))
+    ['weight_agreement', 'zeros', 'relative_error']
+    """
+    if fidelity.chosen_by is Objective.DECISIONS:
+        wanted = ("agreement", "balanced_agreement", "boundary_agreement", "score_distance")
+        return [name for name in wanted if name in fidelity]
+    names = ["kl_per_symbol", "ndcg5", "total_variation", "kl_per_word", "elsewhere"]
+    if "ndcg5" not in fidelity:
+        names.append("weight_agreement")
+    names.append("zeros")
+    if "total_variation" not in fidelity:  # the terminal has no room for more
+        names.append("relative_error")
+    first = {Objective.WEIGHTS: "relative_error", Objective.LOG: "weight_agreement"}
+    if (name := first.get(fidelity.chosen_by)) is not None:
+        names = [name, *(each for each in names if each not in (name, "kl_per_word"))]
+    return [name for name in names if name in fidelity]
 
 
 def _check_name(name: str, known: Iterable[str]) -> None:

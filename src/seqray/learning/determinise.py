@@ -25,6 +25,7 @@ from seqray.learning.dfa import MAX_RANDOM_LENGTH, LearningMethod, learn_dfa
 from seqray.learning.known_rows import words_of
 from seqray.learning.pdfa import learn_pdfa, readable
 from seqray.learning.result import Learned, LearningEnd
+from seqray.util.display import Drawable
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import counted, significant
 from seqray.util.random import Seed, random_generator
@@ -34,7 +35,7 @@ N_WORDS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Determinised:
+class Determinised(Drawable):
     """A deterministic automaton, and what it loses.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from seqray.automata.purpose import Purpose
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Words
+from seqray.util.display import Drawable
 from seqray.util.errors import StopReason
 
 
@@ -34,7 +35,7 @@ Automaton = TypeVar("Automaton", bound=StructuredAutomaton)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned(Generic[Automaton]):
+class Learned(Drawable, Generic[Automaton]):
     """A deterministic automaton that was learnt from a box.
 
     It may stand for its automaton in `seqray.compare`, `seqray.to_svg` and other functions.

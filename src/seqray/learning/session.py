@@ -13,7 +13,7 @@ from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import Oracle, open_oracle
 from seqray.util.arrays import whole_number
-from seqray.util.progress import PhasedProgress, Progress
+from seqray.util.progress import PhasedProgress, Progress, shown_progress
 from seqray.util.random import Seed
 
 
@@ -24,7 +24,7 @@ class LearningLimits(TypedDict, total=False):
     ``time_limit`` the most seconds; queries end soon after the event ``stop`` is set. ``store`` is
     the file of cached answers. ``max_length`` is the longest word that is drawn. ``seed`` is a
     random seed. ``progress`` is called with how many queries are answered, and how many there may
-    be.
+    be; True shows a bar.
     """
 
     max_states: int
@@ -34,7 +34,7 @@ class LearningLimits(TypedDict, total=False):
     store: AnswerStore | str | os.PathLike[str] | None
     max_length: int | None
     seed: Seed
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 DEFAULT_MAX_STATES = 1000
@@ -75,10 +75,12 @@ def opened_session(box: BlackBox, **limits: Unpack[LearningLimits]) -> Iterator[
     3
     """
     meter = Meter(Limits(limits.get("budget"), limits.get("time_limit"), limits.get("stop")))
-    progress = limits.get("progress")
-    if progress is not None:
-        meter.listener = _Listener(meter, progress)
-    with opened_store(limits.get("store")) as cache:
+    with (
+        opened_store(limits.get("store")) as cache,
+        shown_progress(limits.get("progress")) as progress,
+    ):
+        if progress is not None:
+            meter.listener = _Listener(meter, progress)
         yield open_oracle(box, meter, cache=cache, by_words=True)
 
 

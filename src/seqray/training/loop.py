@@ -19,6 +19,7 @@ from seqray.training.reports import Listeners, TrainingEstimate
 from seqray.training.run import TrainedNetwork, TrainingRun
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, random_generator, seed_number
 
 __all__ = ["SCHEDULES", "Recipe", "TrainedNetwork", "split", "train"]
@@ -44,7 +45,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     time_limit: float | None = None,
     stop: threading.Event | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     on_estimate: Callable[[TrainingEstimate], None] | None = None,
 ) -> TrainedNetwork:
@@ -95,7 +96,7 @@ def train(
         Training stops soon after this event is set, in the same manner. If no epoch is complete
         then, `Stopped` is raised.
     progress
-        Called with the number of steps done and of all steps.
+        True: show a bar. Or what is called with the number of steps done and of all steps.
     on_epoch
         Called with every new `Epoch`.
     on_estimate
@@ -126,9 +127,10 @@ def train(
         seed=seed_number(seed),
     )
     clock = TrainingClock(Limits(time_limit=time_limit, stop=stop))
-    listeners = Listeners(progress, on_epoch, on_estimate)
     training, held_out = split(words, validation, validation_share, recipe.seed)
-    with _threads(whole_number("threads", threads, 1)):
+    n_threads = whole_number("threads", threads, 1)
+    with _threads(n_threads), shown_progress(progress, "training", "steps") as shown:
+        listeners = Listeners(shown, on_epoch, on_estimate)
         run = TrainingRun(recipe, training, held_out, checkpoint, clock, listeners)
         return run.train()
 

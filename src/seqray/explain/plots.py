@@ -1,0 +1,65 @@
+"""Plots of explanations, with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqray.automata.words import Symbol
+from seqray.util.arrays import FloatArray
+from seqray.util.plots import BLUE, COLOURS, GREY, ORANGE, axes, name_positions, plain_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "osD^vPX"
+
+
+def plot_additions(
+    word: Sequence[Symbol], values: FloatArray, unit: str, *, ax: Axes | None = None
+) -> Axes:
+    """Plot what each symbol of a word adds, as bars above and below 0."""
+    with axes(ax, width=_width(word), height=2.6) as on:
+        colours = np.where(values < 0, ORANGE, BLUE).tolist()
+        on.bar(range(1, len(word) + 1), values, color=colours, width=0.7)
+        on.axhline(0, color=GREY, lw=0.8)
+        name_positions(on, [*map(str, word)], 1)
+        on.set_ylabel(f"adds, {unit}")
+        on.set_title("what each symbol adds to the weight")
+    return on
+
+
+def plot_class_path(
+    word: Sequence[Symbol],
+    scores: FloatArray,
+    classes: Sequence[str],
+    decided_at: int,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the probability of each class after each prefix, and where the decision is made."""
+    with axes(ax, width=_width(word), height=2.8) as on:
+        largest = np.argsort(-scores.max(axis=0), kind="stable")[: len(COLOURS)]
+        for place, number in enumerate(sorted(largest.tolist())):
+            on.plot(
+                range(len(word) + 1),
+                scores[:, number],
+                label=plain_label(classes[number], 24),
+                color=COLOURS[place],
+                marker=MARKERS[place],
+                ms=4,
+                lw=1.3,
+            )
+        on.axvline(decided_at, color=GREY, lw=0.9, ls=":", label="decided here")
+        on.set_ylim(-0.03, 1.03)
+        name_positions(on, ["start", *map(str, word)], 0)
+        on.set_ylabel("probability")
+        on.set_title("class after each prefix")
+        on.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return on
+
+
+def _width(word: Sequence[Symbol]) -> float:
+    return max(4.0, min(1.8 + 0.3 * len(word), 12.0))

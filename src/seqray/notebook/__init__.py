@@ -1,0 +1,1 @@
+"""What notebooks show: drawings, tables and pages; see `seqray.util.display`."""
