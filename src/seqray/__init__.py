@@ -79,6 +79,8 @@ if TYPE_CHECKING:
         scale,
         singular_values,
     )
+    from seqray.formats.events.event_log import EventLog, read_events, read_log_lines
+    from seqray.formats.rare_symbols import group_rare
     from seqray.formats.words_file import read_words, write_words
     from seqray.learning.determinise import Determinised, determinise
     from seqray.learning.dfa import learn_dfa
@@ -116,6 +118,7 @@ _ROOMS = {
     "ClassifierAutomaton": "automata.classifier",
     "Determinised": "learning.determinise",
     "DeterministicAutomaton": "automata.deterministic",
+    "EventLog": "formats.events.event_log",
     "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
     "FidelityTable": "fidelity.table",
@@ -166,6 +169,7 @@ _ROOMS = {
     "find_flips": "explain.flips",
     "from_aalpy": "formats.aalpy_models",
     "gramians": "formats.automaton_arguments",
+    "group_rare": "formats.rare_symbols",
     "hf_box": "blackbox.frameworks.hf",
     "http_box": "blackbox.remote.http",
     "inner_product": "formats.automaton_arguments",
@@ -179,6 +183,8 @@ _ROOMS = {
     "onnx_box": "blackbox.frameworks.onnx",
     "open_black_box": "blackbox.registry",
     "open_run": "extraction.run_folder",
+    "read_events": "formats.events.event_log",
+    "read_log_lines": "formats.events.event_log",
     "read_words": "formats.words_file",
     "repair": "extraction.repair",
     "reverse": "formats.automaton_arguments",
@@ -216,6 +222,7 @@ __all__ = [
     "ClassifierAutomaton",
     "Determinised",
     "DeterministicAutomaton",
+    "EventLog",
     "Extraction",
     "Fidelity",
     "FidelityTable",
@@ -266,6 +273,7 @@ __all__ = [
     "find_flips",
     "from_aalpy",
     "gramians",
+    "group_rare",
     "hf_box",
     "http_box",
     "inner_product",
@@ -279,6 +287,8 @@ __all__ = [
     "onnx_box",
     "open_black_box",
     "open_run",
+    "read_events",
+    "read_log_lines",
     "read_words",
     "repair",
     "reverse",

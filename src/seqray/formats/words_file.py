@@ -22,9 +22,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol, Words
+from seqray.formats.events.event_log import is_event_file, plain_name, read_events
+from seqray.formats.rare_symbols import rare_symbol
 from seqray.util.arrays import IntArray
 from seqray.util.errors import ArgumentError, FileError, SymbolError
-from seqray.util.files import read_text, writing
+from seqray.util.files import writing
+from seqray.util.streams import read_stream
 
 MAX_SYMBOLS = 65536
 """A header that promises more symbols is taken for a damaged one."""
@@ -41,12 +44,14 @@ def read_words(
     Parameters
     ----------
     path
-        The file, in UTF-8. Lines may end in CR LF.
+        The file, in UTF-8, compressed by gzip or not. Lines may end in CR LF. Event logs (``.xes``,
+        ``.csv``, ``.parquet``, JSON objects in ``.jsonl``) and sequences (``.fasta``, ``.fastq``)
+        are read as by `read_events`.
     alphabet
         The symbols, in their order. Where it is not given it is read from the file: the integers
         0 … k-1 of a pautomac header that says k, or 1 … k where the file uses k and not 0; in the
         other layouts all symbols that occur, sorted. Give it to read several files alike: a test
-        file rarely holds every symbol.
+        file rarely holds every symbol. A last symbol ``"(rare)"`` stands for all unknown ones.
     layout
         ``"pautomac"``, ``"text"``, ``"characters"``, ``"jsonl"``, or ``"auto"``, which goes by
         the name of the file (``.jsonl``; ``pautomac`` or ``spice`` in it) and then by its content:
@@ -68,6 +73,8 @@ def read_words(
     """
     alphabet = None if alphabet is None else Alphabet.of(alphabet)
     _check_layout(layout)
+    if layout == "auto" and is_event_file(path):
+        return read_events(path, alphabet=alphabet).words
     lines = text_lines(path)
     if layout == "auto":
         layout = _guess(lines, path, alphabet)
@@ -129,7 +136,10 @@ def write_words(words: Words, path: PathLike, *, layout: str = "auto") -> None:
 
 def text_lines(path: PathLike) -> list[str]:
     """Return the lines of a text file, without what ends them; an empty file is an error."""
-    text = read_text(path).removeprefix("\ufeff")
+    try:
+        text = read_stream(path).decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
     if not text:
         raise FileError(f"{path}: the file is empty")
     # Not `splitlines`: it also cuts at characters that may well be symbols, such as U+2028.
@@ -185,8 +195,7 @@ def _names_pautomac(path: PathLike) -> bool:
 
 
 def _guess(lines: list[str], path: PathLike, alphabet: Alphabet | None) -> str:
-    name = Path(path).name
-    if name.endswith(".jsonl"):
+    if plain_name(path).endswith(".jsonl"):
         return "jsonl"
     # A damaged file of a known name must not pass for text.
     if _names_pautomac(path) or _is_pautomac(lines, alphabet):
@@ -258,7 +267,9 @@ def _sorted_alphabet(rows: Sequence[Sequence[Symbol]], path: PathLike) -> Alphab
 
 
 def _located(rows: Sequence[Sequence[Symbol]], path: PathLike, alphabet: Alphabet) -> Words:
-    """Encode rows; an unknown symbol is reported with its line."""
+    """Encode rows; an unknown symbol is rare, or reported with its line."""
+    if (rare := rare_symbol(alphabet)) is not None:
+        rows = [[symbol if symbol in alphabet else rare for symbol in row] for row in rows]
     try:
         return alphabet.words(rows)
     except SymbolError:
@@ -340,7 +351,8 @@ def _codes(
         error: type[Exception] = SymbolError
         known = f"the given alphabet: {alphabet}"
         values, which = np.unique(letters, return_inverse=True)
-        by_value = [alphabet.codes.get(value, -1) for value in values.tolist()]
+        rare = alphabet.codes.get(rare_symbol(alphabet), -1)
+        by_value = [alphabet.codes.get(value, rare) for value in values.tolist()]
         codes = np.array(by_value, np.int32)[which]
     else:
         error = FileError

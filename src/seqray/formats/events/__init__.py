@@ -1,0 +1,1 @@
+"""Readers of event data: XES, tables of events, logs, and biological sequences."""
