@@ -6,9 +6,10 @@ holds for improbable. Where it stands says what went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +19,18 @@ from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.protocol import BlackBox, check_lengths, max_length_of, name_of
+from seqray.explain.plots import plot_surprise
 from seqray.explain.text import END, Section, spelt
 from seqray.formats.automaton_file import AutomatonLike
 from seqray.util.arrays import FloatArray, IntArray, read_only
+from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
 from seqray.util.formatting import shortened, significant
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 N_SHOWN_WORDS = 10
 """How many words the table shows."""
@@ -56,7 +64,7 @@ class SurprisingStep:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Surprise:
+class Surprise(Displayed):
     """How probable a model holds each symbol of some words; made by `surprise`.
 
     Index it by the number of a word for the steps of that word. Printed, it shows the words with
@@ -125,6 +133,31 @@ class Surprise:
         candidates = np.flatnonzero(is_lowest)
         first = candidates[np.searchsorted(candidates, self.offsets[:-1])]
         return read_only(first - self.offsets[:-1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per word: its least probable step, and its mean surprise."""
+        columns = ("position", "lowest", "worst_place", "bits_per_symbol")
+        values = [getattr(self, name).tolist() for name in columns]
+        return data_frame(
+            [
+                {"word": word, **dict(zip(columns, row, strict=True))}
+                for word, *row in zip(self.words, *values, strict=True)
+            ]
+        )
+
+    def plot(self, which: Sequence[int], *, ax: Axes | None = None) -> Axes:
+        """Plot some words as rows of symbols, coloured by their surprise.
+
+        Parameters
+        ----------
+        which
+            The numbers of the words.
+        ax
+            Where to plot; None: on a new figure.
+        """
+        steps = [self[i] for i in which]
+        symbols = [[*(str(step.symbol) for step in word[:-1]), END] for word in steps]
+        return plot_surprise(symbols, [[step.bits for step in word] for word in steps], ax=ax)
 
     def __repr__(self) -> str:
         return str(self.section())
