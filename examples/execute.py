@@ -2,6 +2,7 @@
 
     python examples/execute.py first_steps     # this one, or several
     python examples/execute.py                 # all for which data and packages are there
+    python examples/execute.py first_steps --pictures docs/images
 
 A notebook runs in an empty folder of its own. Where public data sets are at hand, the environment
 variable SEQRAY_DATA names their folder. What a notebook needs stands in its metadata:
@@ -9,7 +10,8 @@ variable SEQRAY_DATA names their folder. What a notebook needs stands in its met
     {"seqray": {"needs": ["cases/helpdesk.xes.gz"], "packages": ["torch"]}}
 
 ``needs`` are files in the data folder, ``packages`` what has to be importable. What differs from
-machine to machine (paths, versions, times, addresses) is not written.
+machine to machine (paths, versions, times, addresses) is not written. ``--pictures`` also writes
+the pictures that a notebook shows, each as NAME-NUMBER with the number of its cell, for the docs.
 """
 
 from __future__ import annotations
@@ -142,10 +144,23 @@ def _without_texts(picture: str) -> str:
     return base64.b64encode(b"".join(kept)).decode("ascii")
 
 
+def write_pictures(notebook: Any, folder: Path, name: str) -> None:
+    """Write every drawing and plot that a notebook shows to a file of its own."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            path = folder / f"{name}-{cell.execution_count}"
+            if "image/svg+xml" in data:
+                path.with_suffix(".svg").write_text(data["image/svg+xml"], "utf-8")
+            elif "image/png" in data:
+                path.with_suffix(".png").write_bytes(base64.b64decode(data["image/png"]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="notebooks of this folder, or paths of others")
     parser.add_argument("--output", type=Path, help="a folder to write to, instead of in place")
+    parser.add_argument("--pictures", type=Path, help="a folder for the pictures that it shows")
     given = parser.parse_args()
     paths = [EXAMPLES / f"{each}.ipynb" if "." not in each else Path(each) for each in given.names]
     for path in paths or sorted(EXAMPLES.glob("*.ipynb")):
@@ -153,7 +168,10 @@ def main() -> None:
         if missing := what_is_missing(notebook):
             print(f"{path.name}: left out, it needs {', '.join(missing)}")
             continue
-        nbformat.write(executed(notebook), (given.output or path.parent) / path.name)
+        made = executed(notebook)
+        nbformat.write(made, (given.output or path.parent) / path.name)
+        if given.pictures is not None:
+            write_pictures(made, given.pictures, path.stem)
         print(f"{path.name}: executed")
 
 

@@ -30,6 +30,7 @@ SLOW = {
     "automata/test_balanced.py::test_distance_between_a_hundred_states_and_fifty_is_found": (
         "solves equations for 150 states"
     ),
+    "automata/test_plots.py": "draws with matplotlib",
     "automata/test_scaling.py::test_a_model_that_was_far_behind_and_came_back_counts": (
         "reads words of thousands of symbols"
     ),
@@ -65,6 +66,7 @@ SLOW = {
     ),
     "experiments/test_statements.py": "makes up results of all problems, bases and ranks",
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "explain/test_plots.py": "draws with matplotlib",
     "explore/test_page.py::test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks": (
         "packs a hundred automata"
     ),
@@ -91,8 +93,11 @@ SLOW = {
     ),
     "extraction/test_limits.py": "whole extractions under each limit",
     "extraction/test_run_folder.py": "kills and races writers of run folders",
+    "extraction/test_plots.py": "draws with matplotlib",
     "fidelity/test_leaking.py": "whole extractions from boxes that leak",
+    "notebook/test_shown.py": "shows values of every kind",
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
+    "util/test_plots.py": "draws with matplotlib",
 }
 
 

@@ -23,7 +23,7 @@ from source_rules import (
     wide_functions,
 )
 
-MAX_ROOMS = 13
+MAX_ROOMS = 14
 MAX_LAYERS = 12
 MAX_LINES = 450
 MAX_PARAMETERS = 8

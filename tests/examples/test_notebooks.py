@@ -127,6 +127,18 @@ def test_addresses_are_not_kept_and_pieces_of_a_stream_are_joined(tool):
     assert output.text == "<function f at 0x…>\n"
 
 
+def test_pictures_are_written_for_the_docs(tool, tmp_path):
+    made = notebook("draw()", "plot()", "2")
+    for number, cell in enumerate(made.cells, 1):
+        cell.execution_count = number
+    kinds_of_data = {"image/svg+xml": "<svg></svg>"}, {"image/png": PIXEL}, {"text/plain": "2"}
+    for cell, data in zip(made.cells, kinds_of_data, strict=True):
+        cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
+    tool.write_pictures(made, tmp_path, "own")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["own-1.svg", "own-2.png"]
+    assert (tmp_path / "own-2.png").read_bytes() == base64.b64decode(PIXEL)
+
+
 def test_a_picture_does_not_name_the_version_that_drew_it(tool):
     made = notebook("plot()")
     data = {"image/png": PIXEL}

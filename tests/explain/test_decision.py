@@ -119,3 +119,12 @@ def test_a_box_of_short_words_is_asked_about_the_settled_prefix_at_least():
     )
     explanation = seqray.explain_decision(settled, "bba", box=box)
     assert explanation.as_dict()["settled_share"] == 1
+
+
+def test_a_frame_has_one_row_per_prefix():
+    pytest.importorskip("pandas")
+    frame = explain_decision(remainder_automaton(), "ab").to_frame()
+    assert frame["symbol"].tolist() == ["", "a", "b"]
+    assert frame["class"].tolist() == ["zero", "one", "zero"]
+    assert frame["p(one)"].tolist() == pytest.approx([0, 1, 0])
+    assert frame["adds(one)"].isna().tolist() == [True, False, False]

@@ -112,3 +112,11 @@ def test_a_search_prints_as_a_table():
     assert "confirmed" in text
     assert "The box gave 0 words another class: left out." in text
     assert "not queried" in str(find_flips(remainder_automaton(), "ab", n_flips=1))
+
+
+def test_a_frame_has_one_row_per_edited_word():
+    pytest.importorskip("pandas")
+    search = find_flips(remainder_automaton(), "ab")
+    frame = search.to_frame()
+    assert frame["word"].tolist() == [flip.word for flip in search.flips]
+    assert set(frame["class"]) == {"one", "two"}

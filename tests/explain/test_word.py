@@ -216,3 +216,12 @@ def test_the_python_of_the_page_runs_and_prints_what_it_says():
 def test_words_of_a_classifier_are_explained_elsewhere():
     with pytest.raises(ArgumentError, match=r"explain them with seqray\.explain_decision"):
         explain_word(remainder_automaton(), "ab")
+
+
+def test_a_frame_has_one_row_per_symbol_and_one_for_the_end():
+    pytest.importorskip("pandas")
+    frame = explain_word(FIGURE_1, "ab").to_frame()
+    assert frame["symbol"].tolist() == ["a", "b", "end"]
+    np.testing.assert_allclose(frame["probability"], [2 / 3, 3 / 8, 5 / 24])
+    np.testing.assert_allclose(frame["bits"], -np.log2(frame["probability"]))
+    assert frame["adds"].isna().tolist() == [False, False, True]

@@ -8,6 +8,7 @@ import pytest
 import seqray
 from classifier_boxes import three_classes
 from copied import copied
+from displays import shown
 from explore.subjects import (
     NASTY,
     brute_force_shapley,
@@ -526,3 +527,19 @@ def test_every_flip_on_the_page_has_the_class_of_the_box(classifier_page):
 def test_a_symbol_that_is_none_is_named(classifier_page):
     classifier_page.type_word("abx")
     assert "x is no symbol: expected a, b, c." in classifier_page.text("#word-problem")
+
+
+# In a notebook ------------------------------------------------------------------------------------
+
+
+def test_a_page_runs_in_the_frame_that_a_notebook_shows(visit):
+    page = probabilities().explore(rank=5, name="a machine", height=500)
+    opened = visit(
+        f"<!DOCTYPE html><title>notebook</title>{shown(page)['text/html']}", settle=False
+    )
+    frame = opened.page.frame_locator("iframe")
+    frame.locator('body[data-settled="5"]').wait_for()
+    assert frame.locator("h1").inner_text() == "a machine, seen as five states"
+    frame.locator("#rank").press("ArrowLeft")  # this graph is laid out by the worker
+    frame.locator('body[data-settled="4"]').wait_for()
+    assert frame.locator("#graph-frame .state").count() == 4

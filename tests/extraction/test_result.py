@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copied import copied
 from seqray import Basis, Extraction, WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
@@ -192,3 +193,12 @@ def test_records_come_back_typed_from_old_and_new_run_folders():
     assert again.counterexamples == settings.counterexamples
     assert settings["rounds"][0]["score"] == 0.5
     assert settings["counterexamples"][0]["then"] == "stays"
+
+
+def test_a_frame_has_one_row_per_rank_and_copy():
+    pytest.importorskip("pandas")
+    frame = copied().to_frame()
+    assert frame["kind"].tolist() == ["rank", "rank", "copy", "copy"]
+    assert frame["states"].tolist() == [1, 2, 6, 7]
+    assert frame["cost"].tolist() == [1, 4, 36, 49]
+    assert frame["score"].iloc[-1] == copied().copies[-1].fidelity.score

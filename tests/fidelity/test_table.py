@@ -132,3 +132,17 @@ def test_the_best_rank_of_a_classifier_has_probabilities_near_the_best():
 
 def test_probabilities_of_a_rank_that_agrees_less_do_not_count():
     assert decision_table([(0.6, 0.0), (1.0, 0.2), (0.999, 0.195)]).best_rank() == 2
+
+
+def test_a_fidelity_is_a_frame_with_one_row_per_metric():
+    pytest.importorskip("pandas")
+    frame = Fidelity({"wer": 0.25, "zeros": 0.0}, 2, 9, {"wer": (0.2, 0.3)}).to_frame()
+    assert frame.index.tolist() == ["wer", "zeros"]
+    assert frame.loc["wer", ["value", "low", "high"]].tolist() == [0.25, 0.2, 0.3]
+    assert frame["low"].isna().tolist() == [False, True]
+
+
+def test_a_table_is_a_frame_with_one_row_per_rank():
+    pytest.importorskip("pandas")
+    table = FidelityTable((2, 5), (Fidelity({"wer": 0.5}, 2, 9), Fidelity({"wer": 0.25}, 2, 9)))
+    assert table.to_frame()["wer"].to_dict() == {2: 0.5, 5: 0.25}

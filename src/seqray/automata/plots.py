@@ -54,7 +54,7 @@ class PlottedAutomaton(Drawable):
         if not self.is_distribution:
             raise ArgumentError(
                 f"{self!r} does not predict next symbols: expected the weights of all words to sum "
-                "to 1; seqray.explain_word shows what each symbol adds"
+                "to 1; seqray.explain_word, or explain_decision, shows what symbols add"
             )
         codes = self.alphabet.encode(word)
         symbols = self.alphabet.decode(codes.tolist())
@@ -63,8 +63,10 @@ class PlottedAutomaton(Drawable):
         path = np.array([*codes, len(self.alphabet)])
         rows = _rows(likely, path)
         names = [*map(str, self.alphabet.symbols), "end"]
-        width, height = 1.6 + 0.34 * len(path), 1.0 + 0.24 * len(rows)
-        with axes(ax, width=max(3.2, min(width, 12.0)), height=max(2.0, height)) as on:
+        # About as much room as the labels need.
+        margin = 0.07 * min(24, max(len(names[row]) for row in rows))
+        width, height = 2.2 + margin + 0.3 * len(path), 1.6 + margin / 2 + 0.22 * len(rows)
+        with axes(ax, width=min(width, 12.0), height=height) as on:
             image = on.imshow(likely[:, rows].T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
             places = [int(np.flatnonzero(rows == code)[0]) for code in path]
             on.plot(range(len(path)), places, "o", mfc="none", mec=ORANGE, ms=8)
@@ -73,7 +75,7 @@ class PlottedAutomaton(Drawable):
             on.set_xlabel("after")
             on.set_title("probability of the next symbol")
             on.grid(visible=False)
-            on.figure.colorbar(image, ax=on)
+            on.figure.colorbar(image, ax=on).ax.grid(visible=False)
         return on
 
 

@@ -89,7 +89,13 @@ class FlipSearch(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per edited word as a pandas data frame."""
-        return data_frame([flip._asdict() for flip in self.flips])
+        return data_frame(
+            [
+                {"word": flip.word, "class": flip.name, "edits": ", ".join(flip.edits)}
+                | {"margin": flip.margin, "is_confirmed": flip.is_confirmed}
+                for flip in self.flips
+            ]
+        )
 
     def section(self) -> Section:
         """Return the table that shows it."""

@@ -44,6 +44,9 @@ def plot_fidelity(
         on.plot([chosen], [values[at]], "o", mfc="none", mec=GREY, ms=9, label=f"chosen: {chosen}")
         if by_size or ranks[-1] / ranks[0] > LOG_SCALE_RATIO:
             on.set_xscale("log")
+            on.xaxis.set_major_formatter("{x:g}")
+        else:
+            on.locator_params(axis="x", integer=True)
         if metric is not None and _is_wide(values):
             on.set_yscale("log")
         on.set_xlabel("states")

@@ -18,10 +18,16 @@ from seqray.util.display import Picture
 from seqray.util.errors import SeqrayError
 
 MAX_SHOWN_STATES = 20
-"""An automaton of more states is shown as a table; `draw` draws it all the same."""
+"""An automaton of more states is shown as a table; `draw` draws it all the same.
 
-MAX_SHOWN_WEIGHTS = 40_000
-"""The same for the number of weights of all its transitions."""
+What is shown unasked is made in about two seconds at most.
+"""
+
+MAX_SHOWN_SYMBOLS = 300
+"""The same for its symbols."""
+
+MAX_SHOWN_WEIGHTS = 10_000
+"""The same for the weights of all its transitions."""
 
 MAX_SHOWN_CHARACTERS = 200_000
 """The same for the size of the drawing."""
@@ -64,8 +70,10 @@ def readable(automaton: AutomatonLike) -> AutomatonLike:
 def shown_drawing(automaton: AutomatonLike) -> Picture | None:
     """Return the drawing that a notebook shows unasked; None where it would be too large."""
     wa = as_automaton(automaton, purpose=Purpose.READING)
-    n_weights = len(wa.alphabet) * wa.n_states**2
-    if wa.n_states > MAX_SHOWN_STATES or n_weights > MAX_SHOWN_WEIGHTS:
+    n_states, n_symbols = wa.n_states, len(wa.alphabet)
+    if n_states > MAX_SHOWN_STATES or n_symbols > MAX_SHOWN_SYMBOLS:
+        return None
+    if n_symbols * n_states**2 > MAX_SHOWN_WEIGHTS:
         return None
     picture = draw(automaton)
     return picture if len(picture.svg) <= MAX_SHOWN_CHARACTERS else None

@@ -13,6 +13,7 @@ from seqray.explain.text import Section
 
 LINE = "border-bottom:1px solid rgba(128,128,128,.35)"
 CELL = "padding:2px 10px 2px 0;vertical-align:top"
+NUMBER, TEXT = "text-align:right;white-space:nowrap", "text-align:left;white-space:pre-wrap"
 MUTED = "opacity:.72;font-size:90%"
 MAX_CELL_CHARACTERS = 200
 """Longer texts are cut: a table in a notebook is to be read at a glance."""
@@ -57,7 +58,7 @@ def framed(content: str) -> str:
 
 def _row(cells: Sequence[str], numeric: Sequence[bool], tag: str) -> str:
     shown = "".join(
-        f'<{tag} style="{CELL};text-align:{"right" if number else "left"}">{_cut(cell)}</{tag}>'
+        f'<{tag} style="{CELL};{NUMBER if number else TEXT}">{_cut(cell)}</{tag}>'
         for cell, number in zip(cells, numeric, strict=True)
     )
     return f'<tr style="background:none;{LINE}">{shown}</tr>'

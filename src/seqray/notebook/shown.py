@@ -18,7 +18,12 @@ from seqray.learning.result import Learned
 from seqray.notebook.drawing import draw, shown_drawing
 from seqray.notebook.fidelity_tables import confusion_section, fidelity_section, ranks_section
 from seqray.notebook.html import framed, note, tables
-from seqray.notebook.summaries import automaton_section, extraction_section, learned_section
+from seqray.notebook.summaries import (
+    TOO_LARGE,
+    automaton_section,
+    extraction_section,
+    learned_section,
+)
 from seqray.util.display import InlinePage
 
 __all__ = ["bundle", "draw", "explore"]
@@ -62,8 +67,7 @@ def _learned(value: Learned) -> dict[str, str]:  # type: ignore[type-arg]
 
 @bundle.register
 def _determinised(value: Determinised) -> dict[str, str]:
-    section = Section(f"Determinised: {value.report}", ("",), ())
-    return _card(section, value.automaton)
+    return _card(Section("Determinised", ("",), ((value.report,),)), value.automaton)
 
 
 @bundle.register
@@ -84,5 +88,5 @@ def _fidelity_table(value: FidelityTable) -> dict[str, str]:
 def _card(section: Section, automaton: WeightedAutomaton, remarks: str = "") -> dict[str, str]:
     """Show a table and below it a drawing, where it is small enough."""
     picture = shown_drawing(automaton)
-    below = "" if picture is None else picture.svg
+    below = note(TOO_LARGE) if picture is None else picture.svg
     return {"text/html": framed(f"{tables([section])}{note(remarks)}{below}")}

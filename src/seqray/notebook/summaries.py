@@ -11,9 +11,10 @@ from seqray.explain.text import Section
 from seqray.extraction.result import Extraction
 from seqray.fidelity.table import Fidelity
 from seqray.learning.result import Learned
-from seqray.notebook.drawing import MAX_SHOWN_STATES
 from seqray.util.formatting import counted, megabytes, significant, significant_but_one
 from seqray.util.redaction import redacted
+
+TOO_LARGE = "Too large to be drawn unasked: draw() draws up to 500 states."
 
 MAX_SYMBOLS = 12
 """How many symbols of an alphabet are listed."""
@@ -30,8 +31,7 @@ def automaton_section(automaton: WeightedAutomaton | NamedAutomaton) -> Section:
     ]
     if isinstance(wa, ClassifierAutomaton):
         rows.append(("classes", ", ".join(wa.classes)))
-    note = f"Up to {MAX_SHOWN_STATES} states are drawn here; draw() draws up to 500."
-    return Section(type(automaton).__name__, ("", ""), tuple(rows), note)
+    return Section(type(automaton).__name__, ("", ""), tuple(rows), TOO_LARGE)
 
 
 def _some_symbols(wa: WeightedAutomaton) -> str:

@@ -94,7 +94,7 @@ class Drawable(Displayed):
         words: Any = None,
         rank: int | None = None,
         name: str | None = None,
-        height: int = 700,
+        height: int = 800,
     ) -> InlinePage:
         """Return the explorer page, which a notebook shows in a frame.
 

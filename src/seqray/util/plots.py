@@ -80,6 +80,11 @@ def axes(given: Axes | None, *, width: float = 6.0, height: float = 3.2) -> Iter
         if given is not None:
             yield given
             return
-        pyplot = importlib.import_module("matplotlib.pyplot")
-        _, fresh = pyplot.subplots(figsize=(width, height), layout="constrained")
+        _, fresh = importlib.import_module("matplotlib.pyplot").subplots(
+            figsize=(width, height), layout="constrained"
+        )
+        library = importlib.import_module("matplotlib")
+        is_interactive = library.is_interactive()
         yield fresh
+    # The first figure of a notebook makes matplotlib interactive, and the block undid that.
+    library.interactive(is_interactive)

@@ -119,9 +119,13 @@ def own_bar(title: str, unit: str) -> Iterator[PhasedProgress]:
         with terminal_bar(Console(stderr=True, markup=False), title, unit) as bar:
             yield bar
         return
-    shown = importlib.import_module("IPython.display")
-    handle = shown.display(shown.HTML(""), display_id=True)
-    below = NotebookBar(lambda html: handle.update(shown.HTML(html)), title, unit)
+    display = importlib.import_module("IPython.display").display
+    handle = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(html: str) -> None:
+        handle.update({"text/html": html, "text/plain": ""}, raw=True)
+
+    below = NotebookBar(show, title, unit)
     try:
         yield below
     finally:

@@ -1,0 +1,45 @@
+"""Plots of explanations."""
+
+import pytest
+
+import seqray
+from classifier_boxes import remainder_automaton
+from explore.subjects import machine, signed
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    yield
+    pyplot.close("all")
+
+
+def test_a_bar_for_each_symbol_shows_what_it_adds():
+    explanation = seqray.explain_word(machine(), "abd")
+    ax = explanation.plot()
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights == pytest.approx((100 * explanation.shapley.relative).tolist())
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "d"]
+    assert ax.get_ylabel() == "adds, %"
+
+
+def test_weights_below_zero_are_added_as_they_are():
+    word = next(w for w in ([0], [1], [2], [3]) if signed().weight(w) < 0)
+    explanation = seqray.explain_word(signed(), word)
+    ax = explanation.plot()
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(
+        explanation.shapley.values.tolist()
+    )
+    assert ax.get_ylabel() == "adds, weight"
+
+
+def test_the_class_after_each_prefix_is_a_line():
+    explanation = seqray.explain_decision(remainder_automaton(), "ab")
+    _, own = pyplot.subplots()
+    assert explanation.plot(ax=own) is own
+    drawn = {line.get_label(): line.get_ydata() for line in own.get_lines()}
+    assert list(drawn) == ["zero", "one", "two", "decided here"]
+    assert list(drawn["one"]) == pytest.approx([0, 1, 0])
