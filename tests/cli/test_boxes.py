@@ -61,7 +61,7 @@ def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
 
 def test_time_is_kept_and_said(folder, run_both, module):
     box = module(pause=0.003)
-    _, error = run_both("extract", box, "-o", "run", *SMALL, "--time", "3")
+    _, error = run_both("extract", box, "-o", "run", *SMALL, "--time-limit", "3")
     assert "the time of 3 s is over" in error
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import inspect
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from listing import names
 from seqray.automata.generators import random_machine
 from seqray.cli import train as command
 from seqray.cli.train_progress import LineWatch
+from seqray.cli.words import EventOptions
 from trainings import HandClock
 
 pytest.importorskip("torch")
@@ -92,6 +94,24 @@ def test_it_is_the_network_that_the_library_trains(folder, run):
     np.testing.assert_array_equal(box.weights(words), found.model.weights(words))
 
 
+def test_events_are_trained_on_with_rare_activities_as_one(folder, run_both):
+    rows = [f"{case},{what},{at}" for case in range(40) for at, what in enumerate(["Take it", "b"])]
+    for name in ("events.csv", "later.csv"):
+        header = "ticket,step,when\n"
+        (folder / name).write_text(header + "\n".join([*rows, "7,Rare one,9"]) + "\n")
+    _, err = run_both(
+        *("events.csv", "-o", "m.safetensors", *SMALL, "--case", "ticket", "--activity", "step"),
+        *("--time", "when", "--rare", "5", "--validation", "later.csv"),
+    )
+    assert "events.csv: case 'ticket', activity 'step', sorted by 'when'.\n" in err
+    assert "1 symbol that occur less than 5 times became '(rare)': Rare one (1)." in err
+    assert (folder / "m.rare.csv").read_text("utf-8") == "symbol,count\nRare one,1\n"
+    box = seqray.open_black_box("rnn:m.safetensors")
+    assert box.alphabet == seqray.Alphabet(["Take it", "b", "(rare)"])
+    later = seqray.read_events("later.csv", case="ticket", activity="step", alphabet=box.alphabet)
+    assert later.words[7] == ("Take it", "b", "(rare)")
+
+
 def test_validation_words_come_from_a_file_if_told(folder, run):
     out = run("words.txt", "-o", "m.safetensors", *SMALL, "--validation", "other.txt")
     assert "on 80 words, learnt from 80" in out
@@ -104,7 +124,8 @@ def test_the_command_has_the_defaults_of_the_function():
     }
     defaults["layers"] = defaults.pop("n_layers")
     context = command.command.make_context("train", ["words.txt", "-o", "m.safetensors"])
-    own = {"words", "output", "fresh", "half"}
+    own = {"words", "output", "fresh", "half", "rare"}
+    own |= {field.name for field in dataclasses.fields(EventOptions)}
     assert set(context.params) - own <= set(defaults)
     for name in set(context.params) - own:
         assert context.params[name] == defaults[name], name

@@ -30,4 +30,4 @@ def test_a_long_table_loses_its_middle(n_columns):
 def test_what_comes_next_has_names():
     alphabet = Alphabet(["a symbol with a long name", "b"])
     choices = first_choices(alphabet, np.array([0.3, 0.3, 0.4]), 3)
-    assert choices == [("end", 0.4), ("…a long name", 0.3), ("b", 0.3)]
+    assert choices == [("end", 0.4), ("a symbol with a…", 0.3), ("b", 0.3)]

@@ -164,5 +164,5 @@ def test_a_rank_loses_its_names_before_the_page_grows_too_large():
 
 
 def test_words_are_spelt_so_that_every_symbol_can_be_seen():
-    assert spelt(Alphabet(["a b", " ", "\n"]), [" ", "a b", "\n"]) == "' ' a b '\\n'"
+    assert spelt(Alphabet(["a b", " ", "\n"]), [" ", "a b", "\n"]) == "' ' | a b | '\\n'"
     assert spelt(Alphabet("ab"), "") == "λ"

@@ -76,10 +76,24 @@ def test_parallel_lines_add_up() -> None:
     assert from_fst_text(text, TABLE).weight("a") == 3
 
 
-@pytest.mark.parametrize("symbol", ["two words", "tab\t", "line\nbreak", "\u00a0", "<eps>"])
-def test_symbols_that_the_format_cannot_hold_are_refused(symbol: str) -> None:
-    with pytest.raises(ArgumentError, match="fields end at white space"):
-        to_fst_text(WeightedAutomaton(["a", symbol], [1], np.zeros((2, 1, 1)), [1]))
+def test_a_symbol_that_stands_for_none_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="'<eps>' cannot be written as FST text"):
+        to_fst_text(WeightedAutomaton(["a", "<eps>"], [1], np.zeros((2, 1, 1)), [1]))
+
+
+@pytest.mark.parametrize("symbol", ["two words", "tab\t", "line\nbreak", "\u00a0", "%20", "5 %2"])
+def test_white_space_in_symbols_is_escaped_and_comes_back(symbol: str) -> None:
+    automaton = WeightedAutomaton(["a", symbol], [1], [[[0.5]], [[0.25]]], [1])
+    text, table = to_fst_text(automaton)
+    assert all(len(line.split()) in (2, 5) for line in text.splitlines())
+    again = from_fst_text(text, table)
+    assert again.alphabet == automaton.alphabet
+    assert again.allclose(automaton)
+
+
+def test_spaces_are_escaped_as_in_addresses() -> None:
+    _, table = to_fst_text(WeightedAutomaton(["Take ticket", "50%"], [1], np.ones((2, 1, 1)), [1]))
+    assert table == "<eps> 0\nTake%20ticket 1\n50% 2\n"
 
 
 def test_symbols_that_become_the_same_text_are_refused() -> None:

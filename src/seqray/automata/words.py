@@ -69,6 +69,17 @@ class Alphabet:
         """Whether every symbol is a single character, so that a plain string is a word."""
         return all(isinstance(symbol, str) and len(symbol) == 1 for symbol in self.symbols)
 
+    @cached_property
+    def separator(self) -> str:
+        """What stands between the symbols of a word: a bar where symbols hold spaces.
+
+        >>> [Alphabet(symbols).separator for symbols in ("ab", ["do", "re"], ["New York", "x"])]
+        ['', ' ', ' | ']
+        """
+        if self.has_characters:
+            return ""
+        return " | " if any(len(str(symbol).split()) > 1 for symbol in self.symbols) else " "
+
     def __len__(self) -> int:
         return len(self.symbols)
 
@@ -87,7 +98,7 @@ class Alphabet:
         """Return the codes of a word's symbols.
 
         A ``str`` is read character by character when all symbols are single characters, and is
-        split at white space when they are longer strings.
+        split at white space when they are longer strings; if those hold spaces, see `parse`.
         """
         return np.array([self._code(s, at) for at, s in enumerate(self._split(word))], np.int32)
 
@@ -109,12 +120,14 @@ class Alphabet:
         """Read a word from text: characters, or symbols as `str` shows them, split at white space.
 
         White space between characters does not count, unless it is a symbol. A symbol may hold
-        spaces: the longest one that fits is taken.
+        spaces: the longest one that fits is taken. A bar between two symbols separates them.
 
         >>> Alphabet(range(12)).parse("10 2 11")
         (10, 2, 11)
         >>> Alphabet(["New York", "New", "x"]).parse("New York x New")
         ('New York', 'x', 'New')
+        >>> Alphabet(["New York", "New", "York"]).parse("New | York")
+        ('New', 'York')
         """
         if self.has_characters:
             spaces = not any(str(symbol).isspace() for symbol in self.symbols)
@@ -128,7 +141,10 @@ class Alphabet:
                 if (name := " ".join(tokens[at : at + n])) in by_text:
                     break
             else:
-                raise self._unknown(tokens[at], len(word))
+                if tokens[at] != "|":
+                    raise self._unknown(tokens[at], len(word))
+                at += 1
+                continue
             word.append(by_text[name])
             at += n
         return tuple(word)
@@ -139,7 +155,7 @@ class Alphabet:
         >>> Alphabet("ab").show("ab"), Alphabet(range(12)).show([10, 2]), Alphabet("ab").show("")
         ('ab', '10 2', 'λ')
         """
-        return ("" if self.has_characters else " ").join(str(s) for s in word) or EMPTY_WORD
+        return self.separator.join(str(s) for s in word) or EMPTY_WORD
 
     def to_json(self) -> list[Any]:
         """Return the symbols as JSON can hold them; ``Alphabet(list)`` brings them back."""
@@ -206,7 +222,7 @@ class Alphabet:
                 ) from None
             return word
         if all(isinstance(symbol, str) for symbol in self.symbols):
-            return word.split()
+            return word.split() if self.separator == " " else self.parse(word)
         raise ArgumentError(
             f"expected a sequence of symbols of {self}, got the string {word!r}: "
             "pass a list, or alphabet.parse(text)"

@@ -21,6 +21,7 @@ from seqray.blackbox.queries.answer_cache import default_store
 from seqray.blackbox.queries.oracle import fingerprint_of
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, read_word_file
 from seqray.fidelity.reference import MAX_DRAWN_LENGTH, MAX_RANDOM_LENGTH
 from seqray.util.errors import ArgumentError
 
@@ -64,9 +65,11 @@ max_length_option = click.option(
 )
 
 
-def read_box_words(path: Path, box: BlackBox, max_length: int | None) -> Words:
+def read_box_words(
+    path: Path, box: BlackBox, max_length: int | None, events: EventOptions
+) -> Words:
     """Read a file of words without those that are too long for a box, and print how many."""
-    words = seqray.read_words(path, alphabet=box.alphabet)
+    words = read_word_file(path, events, box.alphabet)
     longest = max_length_of(box) if max_length is None else allowed_length(box, max_length, 0)
     if longest is None or not (words.lengths > longest).any():
         return words

@@ -36,11 +36,12 @@ from seqray.cli.common import (
 from seqray.cli.console import console
 from seqray.cli.decisions import show_decisions
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened, significant_but_one
+from seqray.util.formatting import abbreviated, counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
 
 
@@ -57,6 +58,7 @@ from seqray.util.redaction import redacted
 @max_length_option
 @rank_option
 @for_option
+@event_options
 @store_option
 @option_option
 @click.option(
@@ -95,12 +97,15 @@ class EvaluateOptions:
     purpose: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     worst: int | None
     as_json: bool
 
 
 def _evaluate(options: EvaluateOptions) -> None:
     """Compare an automaton with a box, and print how faithful it is."""
+    if options.words is None:
+        options.events.check_unused("--words")
     opened, shown_box = open_box(options.box, options.options), redacted(options.box)
     purpose = Purpose(options.purpose or Purpose.COPYING)
     automaton = open_automaton(options.automaton, options.rank, purpose)
@@ -149,7 +154,7 @@ def _evaluate(options: EvaluateOptions) -> None:
 def _words(options: EvaluateOptions, box: BlackBox) -> tuple[Words, str]:
     """Read the words of a file, or draw some; also say which words they are."""
     if options.words is not None:
-        words = read_box_words(options.words, box, options.max_length)
+        words = read_box_words(options.words, box, options.max_length, options.events)
         return words, f"{counted(len(words), 'word')} of {options.words}"
     words, source = drawn_words(box, seed=0, max_length=options.max_length)
     if not predicts(box):
@@ -175,7 +180,7 @@ def _show_worst(worst: list[Disagreement], alphabet: Alphabet, *, by_next: bool)
     for each in worst:
         short = shortened(alphabet.show(each.word), 40)
         distance, box, automaton = (significant_but_one(value, 4) for value in each[1:4])
-        following = [shortened(each.next, 12)] if by_next else []
+        following = [abbreviated(each.next, 16)] if by_next else []
         table.add_row(short, distance, *following, box, automaton, each.source)
     console().print(table)
     meaning = (

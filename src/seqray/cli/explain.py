@@ -10,7 +10,6 @@ from typing import Any
 import click
 from rich.table import Table
 
-import seqray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.words import Alphabet, Symbol
@@ -21,6 +20,7 @@ from seqray.cli.boxes import open_box, option_option, store_option, store_path
 from seqray.cli.common import at_rank, automaton_argument, json_line, open_source, rank_option
 from seqray.cli.console import console
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options, read_word_file
 from seqray.explain.background import Background
 from seqray.explain.changes import what_changes
 from seqray.explain.class_facts import class_facts
@@ -59,6 +59,7 @@ BACKGROUNDS = {"independent": Background.frequencies, "markov": Background.bigra
     metavar="N",
     help="How many words with one edit to show.",
 )
+@event_options
 @store_option
 @option_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
@@ -74,7 +75,8 @@ def command(**options: Any) -> None:
     folder also what changes from rank to rank.
 
     A WORD is written as everywhere: characters (abba), or symbols with spaces between them, in
-    quotes or not (10 2 11). The empty word is "" or λ.
+    quotes or not (10 2 11). Symbols that hold spaces are written in quotes, or with bars between
+    them ("Take ticket | Close"). The empty word is "" or λ.
 
     \b
     Examples:
@@ -100,11 +102,14 @@ class ExplainOptions:
     neighbours: int
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     as_json: bool
 
 
 def _explain(options: ExplainOptions) -> None:
     """Explain one word, or the whole automaton, and print it."""
+    if options.words is None:
+        options.events.check_unused("--words")
     source = open_source(options.automaton)
     automaton = at_rank(source, options.rank, options.automaton)
     if options.word:
@@ -127,10 +132,11 @@ def _explanation(
     """Explain a word, with the box's answers if there is one."""
     alphabet = automaton.alphabet
     word = read_word(alphabet, options.word)
-    counted = (
-        automaton if options.words is None else seqray.read_words(options.words, alphabet=alphabet)
-    )
-    background = BACKGROUNDS[options.background](counted)
+    make = BACKGROUNDS[options.background]
+    if options.words is None:
+        background = make(automaton)
+    else:
+        background = make(read_word_file(options.words, options.events, alphabet))
     n_neighbours = options.neighbours
     decides = isinstance(automaton, ClassifierAutomaton)
     if decides and options.words is None:
@@ -174,7 +180,10 @@ def _whole(
 
 
 def read_word(alphabet: Alphabet, texts: tuple[str, ...]) -> tuple[Symbol, ...]:
-    """Read a word from the arguments of a command."""
+    """Read a word from the arguments of a command; each may be a symbol that holds spaces."""
+    by_text = {str(symbol): symbol for symbol in alphabet}
+    if all(text in by_text for text in texts):
+        return tuple(by_text[text] for text in texts)
     joined = ("" if alphabet.has_characters else " ").join(texts)
     return () if joined == "λ" and "λ" not in alphabet else alphabet.parse(joined)
 

@@ -27,6 +27,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
 from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.explore.classes_page import is_classifier
 from seqray.explore.page import to_html
 from seqray.explore.serve import application, is_loopback, load_web, open_port, run
@@ -67,6 +68,7 @@ from seqray.util.formatting import megabytes
     help="Where to listen; by default only this computer can reach the page.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -107,6 +109,7 @@ class ExploreOptions:
     opens: bool
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
 
@@ -134,7 +137,7 @@ def _explore(options: ExploreOptions) -> None:
     opened, max_length = open_box(options.box, options.options), options.max_length
     words = None
     if options.words is not None:
-        words = read_box_words(options.words, opened, max_length)
+        words = read_box_words(options.words, opened, max_length, options.events)
     with opened_store(store_path(options.box, opened, options.store)) as cache:
         box = open_oracle(opened, cache=cache).reader
         with notes(), box_prints_to_stderr():
@@ -166,7 +169,9 @@ def _check(options: ExploreOptions) -> None:
         raise click.UsageError("there is no output: add -o page.html, or --serve")
     else:
         check_output(options.output, [".html"], "--output")
-    if options.words is not None and options.box is None:
+    if options.words is None:
+        options.events.check_unused("--words")
+    elif options.box is None:
         raise click.UsageError("--words needs a box to compare with: add --against BOX")
 
 

@@ -33,6 +33,7 @@ from seqray.cli.common import (
 )
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options, read_word_file
 from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
@@ -149,8 +150,6 @@ finishes the batch and extracts from the answers so far; twice stops at once.
 )
 @click.option(
     "--time-limit",
-    "--time",
-    "time_limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     help="Stop querying after this time; the automaton is made of the answers so far.",
@@ -181,6 +180,7 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     help="How often to send each query, for a box that answers differently each time.",
 )
 @name_option
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -214,6 +214,7 @@ class ExtractOptions:
     name: str | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
     def wanted_rank(self) -> int | None:
@@ -239,6 +240,7 @@ class ExtractOptions:
     def basis_source(self, alphabet: Alphabet) -> str | Words | None:
         """Return the name of a basis, or the words of a file."""
         if self.basis is None or self.basis in BASES:
+            self.events.check_unused("--basis")
             return self.basis
         if not Path(self.basis).exists():
             raise click.BadParameter(
@@ -246,7 +248,7 @@ class ExtractOptions:
                 f"{self.basis!r}",
                 param_hint="--basis",
             )
-        return seqray.read_words(self.basis, alphabet=alphabet)
+        return read_word_file(Path(self.basis), self.events, alphabet)
 
 
 def _extract(options: ExtractOptions) -> None:

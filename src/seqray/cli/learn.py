@@ -28,6 +28,7 @@ from seqray.cli.boxes import (
 from seqray.cli.common import check_output, say_interrupted
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
+from seqray.cli.words import EventOptions, event_options
 from seqray.draw.exports import EXPORTS
 from seqray.learning.decisions import decisions_of
 from seqray.learning.dfa import LearningMethod
@@ -148,6 +149,7 @@ what is known so far is written; twice Ctrl-C stops at once.
     metavar="SECONDS",
     help="Stop querying after this time.",
 )
+@event_options
 @store_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -177,6 +179,7 @@ class LearnOptions:
     time_limit: float | None
     store: str | None
     options: tuple[str, ...]
+    events: EventOptions
     seed: int
 
     def chosen_kind(self, box: BlackBox) -> str:
@@ -196,6 +199,8 @@ class LearnOptions:
 
 def _learn(options: LearnOptions) -> None:
     """Learn, write the automaton, and print what came of it."""
+    if options.words is None:
+        options.events.check_unused("--words")
     check_output(options.output, EXPORTS, "--output")
     box = open_box(options.box, options.options)
     kind = options.chosen_kind(box)
@@ -261,7 +266,7 @@ def _learned(
     """Query the box, with a progress bar, until no counterexample is left, or Ctrl-C."""
     words: Words | list[str] = []
     if options.words is not None:
-        words = read_box_words(options.words, box, None)
+        words = read_box_words(options.words, box, None, options.events)
     n_words = options.n_words or DEFAULT_WORDS[kind]
     with (
         notes(),

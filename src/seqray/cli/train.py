@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,14 @@ from seqray.cli.boxes import interruptible
 from seqray.cli.common import check_output, titled
 from seqray.cli.console import console
 from seqray.cli.train_progress import watching
+from seqray.cli.words import EventOptions, event_options, read_word_file
+from seqray.util.csv_table import write_rows
 from seqray.util.errors import Stopped, StopReason
 from seqray.util.files import write_text
-from seqray.util.formatting import counted
+from seqray.util.formatting import abbreviated, counted
 
 if TYPE_CHECKING:
-    from seqray.automata.words import Words
+    from seqray.automata.words import Symbol, Words
     from seqray.training.checkpoint import Epoch
     from seqray.training.loop import TrainedNetwork
 
@@ -109,6 +111,15 @@ def _patience(context: click.Context, parameter: click.Parameter, text: str) -> 
     metavar="SECONDS",
     help="Stop training after this time, and save the best network so far.",
 )
+@event_options
+@click.option(
+    "--rare",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Symbols that occur less than N times become one, (rare), which later stands for unknown "
+    "symbols, too.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--half", is_flag=True, help="Save in half precision, for a file of half the size.")
 @click.option(
@@ -121,9 +132,11 @@ def command(
     layers: int,
     half: bool,
     fresh: bool,
+    events: EventOptions,
+    rare: int,
     **options: Any,
 ) -> None:
-    """Train the paper's recurrent network on a file of words.
+    """Train the paper's recurrent network on a file of words or events.
 
     An embedding, two recurrent layers, two dense layers, and a softmax over the next symbol and
     the end of the word. Networks of several sizes are trained, and the one with the best
@@ -136,6 +149,9 @@ def command(
     same command again: it goes on, and ends with the same network as a training without a break.
     OUTPUT.history.csv gets the cross-entropies of all epochs.
 
+    WORDS is a file of words (docs/files.md), an event log (.xes, .csv, .parquet, .jsonl), sequences
+    (.fasta, .fastq), or with --session a plain log, each also as .gz: see docs/events.md.
+
     \b
     Examples:
       seqray train words.txt -o model.safetensors
@@ -143,15 +159,19 @@ def command(
       seqray train words.txt -o model.safetensors --time-limit 600
       seqray train words.txt -o model.safetensors --cell lstm --patience never
       seqray train words.txt --validation other.txt -o model.safetensors
+      seqray train events.csv --case ticket --activity step --time when -o model.safetensors
+      seqray train log.xes.gz --rare 20 -o model.safetensors
     Then:
       seqray extract rnn:model.safetensors -o run
     """
     check_output(output, (".safetensors",), "-o")
-    read = seqray.read_words(words)
+    read, grouped = seqray.group_rare(read_word_file(words, events), rare)
+    if grouped:
+        _record_rare(grouped, read, rare, output)
     read.alphabet.to_json()  # refuses now what could not be saved in the end
     held_out = None
     if validation is not None:
-        held_out = seqray.read_words(validation, alphabet=read.alphabet)
+        held_out = read_word_file(validation, events, read.alphabet)
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     if fresh:
         checkpoint.unlink(missing_ok=True)
@@ -183,6 +203,18 @@ def command(
     click.echo(_how_to_go_on(network, output, checkpoint), err=True)
     if network.stop_reason is StopReason.INTERRUPTED:
         click.get_current_context().exit(130)
+
+
+def _record_rare(grouped: Mapping[Symbol, int], words: Words, rare: int, output: Path) -> None:
+    """Say which symbols became one, and write all of them beside the network."""
+    record = output.with_suffix(".rare.csv")
+    write_rows(record, ["symbol", "count"], grouped.items())
+    listed = abbreviated(", ".join(f"{symbol} ({n})" for symbol, n in grouped.items()), 200)
+    click.echo(
+        f"{counted(len(grouped), 'symbol')} that occur less than {rare} times became "
+        f"{words.alphabet.symbols[-1]!r}: {listed}. All are in {record}.",
+        err=True,
+    )
 
 
 def _size_of(words: Words) -> str:

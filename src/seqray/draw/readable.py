@@ -273,15 +273,36 @@ def _state_lines(automaton: WeightedAutomaton, facts: StateFacts) -> list[list[s
 def name_lines(names: Sequence[str]) -> list[list[str]]:
     """Write names in a line each, or in two that are as short as can be.
 
-    Too long ones are cut; those that differ still do.
+    Too long ones are cut; those that differ still do. Symbols that bars separate have lines of
+    their own, the last two of them.
 
     >>> name_lines(["after ab", "mostly after abc", "after " + "ab" * 20])
     [['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…']]
+    >>> name_lines(["mostly after take ticket | wait | close"])
+    [['mostly after …', 'wait |', 'close']]
     """
-    halves = [_halves(name) for name in names]
-    first, last = ([half[at] for half in halves] for at in (0, -1))
-    cut = zip(distinct(first, MAX_NAME), distinct(last, MAX_NAME), halves, strict=True)
-    return [[above, below] if len(half) == 2 else [below] for above, below, half in cut]
+    by_symbol = [_last_symbols(name) for name in names]
+    parts = [
+        each if each and by_symbol.count(each) == 1 else _halves(name)
+        for name, each in zip(names, by_symbol, strict=True)
+    ]
+    first, last = (distinct([part[at] for part in parts], MAX_NAME) for at in (0, -1))
+    return [
+        [*([above] if len(part) > 1 else []), *(short(line) for line in part[1:-1]), below]
+        for above, below, part in zip(first, last, parts, strict=True)
+    ]
+
+
+def _last_symbols(name: str) -> tuple[str, ...]:
+    """Break a name before each of its last two symbols; nothing where no bar separates them."""
+    *before, last_but_one, last = ["", *name.split(" | ")]
+    if not last_but_one or ISOLATE in name:
+        return ()
+    words, after, symbol = (before[1] if before[1:] else last_but_one).rpartition("after ")
+    head = f"{words}{after}".strip()
+    if before[1:]:
+        head, symbol = f"{head} …".strip(), last_but_one
+    return (*filter(None, [head]), f"{short(symbol, MAX_NAME - 2)} |", last)
 
 
 def _halves(name: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import counted, shortened
+from seqray.util.formatting import abbreviated, counted, shortened
 
 MAX_OFF_SHARE = 0.05
 """Up to this total variation distance from one state a step counts as one to that state."""
@@ -164,7 +164,7 @@ def class_facts(automaton: AutomatonLike) -> ClassFacts:
 def _states(facts: ClassFacts) -> Section:
     """Return one row per state: its class, how sure that is, and where symbols lead."""
     automaton, names = facts.automaton, facts.named.names
-    symbols = [shortened(str(symbol), 8) for symbol in automaton.alphabet][:8]
+    symbols = [abbreviated(str(symbol), 8) for symbol in automaton.alphabet][:8]
     columns = ("state", "class", " prob.", " visits", *(f"then {s}" for s in symbols))
     rows = []
     for q, name in enumerate(names):

@@ -21,7 +21,7 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
-from seqray.util.formatting import shortened, significant
+from seqray.util.formatting import abbreviated, shortened, significant
 
 MIN_EDGE_WEIGHT = 1e-9
 """Transitions below it do not count as paths from state to state."""
@@ -309,7 +309,7 @@ def _symbols(f: Facts) -> Section | None:
         return None
     alphabet, rows = f.named.automaton.alphabet, []
     for i in np.argsort(-f.counts, kind="stable").tolist():
-        name = shortened(str(alphabet.symbols[i]), 12)
+        name = abbreviated(str(alphabet.symbols[i]), 16)
         cells = (significant(f.counts[i], 3), f"{f.influence[i]:.2f}")
         rows.append((name, *cells, likeliest(alphabet, f.after[i])))
     columns = ("symbol", " per word", " influence", "what comes next")

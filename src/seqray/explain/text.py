@@ -9,7 +9,7 @@ import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray
-from seqray.util.formatting import shortened
+from seqray.util.formatting import abbreviated
 
 END = "end"
 """What the end of a word is called among next symbols."""
@@ -103,7 +103,7 @@ def next_name(alphabet: Alphabet, at: int) -> str:
     >>> next_name(Alphabet("ab"), 2)
     'end'
     """
-    return shortened(str(alphabet.symbols[at]), 12) if at < len(alphabet) else END
+    return abbreviated(str(alphabet.symbols[at]), 16) if at < len(alphabet) else END
 
 
 def spelt(alphabet: Alphabet, parts: Sequence[Symbol | str]) -> str:
@@ -112,4 +112,4 @@ def spelt(alphabet: Alphabet, parts: Sequence[Symbol | str]) -> str:
     >>> spelt(Alphabet("ab"), ["a", "[b→a]"]), spelt(Alphabet(range(12)), [10, "[+2]"])
     ('a[b→a]', '10 [+2]')
     """
-    return ("" if alphabet.has_characters else " ").join(str(part) for part in parts)
+    return alphabet.separator.join(str(part) for part in parts)

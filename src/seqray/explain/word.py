@@ -31,7 +31,7 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
-from seqray.util.formatting import shortened, significant
+from seqray.util.formatting import abbreviated, shortened, significant
 from seqray.util.frames import data_frame
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _steps(e: WordExplanation) -> Section:
         factor = _factor(e.factors[i]) if probabilities else ()
         add = f"{adds[i]:+.1f} %" if relative else f"{adds[i]:+.4g}"
         add = add[1:] if add[1:] == "0.0 %" else add
-        name = shortened(str(symbol), 12)
+        name = abbreviated(str(symbol), 16)
         rows.append((str(i + 1), name, *factor, add, _states(e, i + 1)))
     if probabilities:
         rows.append(("", "end", *_factor(e.factors[-1]), "", ""))

@@ -377,6 +377,7 @@ def _content(about: _Subject) -> dict[str, Any]:
     return {
         "symbols": [str(symbol) for symbol in alphabet],
         "characters": alphabet.has_characters,
+        "separator": alphabet.separator,
         "classes": list(readable.classes),
         "question": readable.question.value,
         "threshold": readable.threshold,

@@ -123,6 +123,7 @@ def page_content(
             # A lone surrogate is no text; it cannot be typed either.
             "texts": [str(s).encode(errors="backslashreplace").decode() for s in alphabet],
             "characters": alphabet.has_characters,
+            "separator": alphabet.separator,
         },
         "chosen": chosen,
         "largest": subject.ranks[-1],

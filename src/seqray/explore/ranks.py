@@ -108,8 +108,7 @@ def spelt(alphabet: Alphabet, word: Iterable[Symbol]) -> str:
     >>> spelt(Alphabet("ab"), "ab"), spelt(Alphabet(["do", "re"]), ["re", "do"])
     ('ab', 're do')
     """
-    between = "" if alphabet.has_characters else " "
-    return between.join(shown_name(symbol) for symbol in word) or "λ"
+    return alphabet.separator.join(shown_name(symbol) for symbol in word) or "λ"
 
 
 def show_ranks(automata: RankedAutomata, ranks: Sequence[int], chosen: int) -> list[ShownRank]:

@@ -14,8 +14,10 @@ automaton may hold negative ones.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Set
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -26,6 +28,8 @@ from seqray.util.errors import FileError, SymbolError
 from seqray.util.files import MAX_NUMBERS, check_writable, too_many_numbers, writing
 
 EPSILON = "<eps>"
+ESCAPED = re.compile(r"\s|%(?=[0-9A-Fa-f]{2})")
+"""What is written as in addresses: white space, which ends a field, and what looks like that."""
 
 
 def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
@@ -44,7 +48,8 @@ def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
     Parameters
     ----------
     automaton
-        What to write. Its symbols become text, which must not be empty or hold white space.
+        What to write. Its symbols become text; white space in it is written as in addresses:
+        ``%20`` for a space.
 
     Returns
     -------
@@ -95,7 +100,8 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
         Lines ``from to symbol symbol weight`` and ``state weight``; a weight left out is 1.
         ``<eps>`` may stand only on transitions out of a start state that nothing leads back to.
     symbols
-        Lines ``symbol code``. Codes give the alphabet its order; the symbols are strings.
+        Lines ``symbol code``. Codes give the alphabet its order; the symbols are strings, in
+        which ``%20`` stands for a space.
 
     Examples
     --------
@@ -103,8 +109,9 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     >>> from_fst_text(*to_fst_text(wa)).allclose(wa)
     True
     """
-    alphabet = Alphabet(_read_symbols(symbols))
-    arcs, finals = _read_lines(text, {*alphabet, EPSILON})
+    written = _read_symbols(symbols)
+    alphabet = Alphabet(map(unquote, written))
+    arcs, finals = _read_lines(text, {*written, EPSILON})
     if not arcs and not finals:
         raise FileError("the FST text is empty: it needs at least one state")
     start = arcs[0][0] if arcs else next(iter(finals))
@@ -112,7 +119,7 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     initial, edges = {start: 1.0}, []
     for origin, target, symbol, weight in arcs:
         if symbol != EPSILON:
-            edges.append((origin, symbol, target, weight))
+            edges.append((origin, unquote(symbol), target, weight))
         elif origin == start and not entered:
             initial[target] = initial.get(target, 0.0) + weight
         else:
@@ -140,12 +147,12 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
 
 
 def _names(alphabet: Alphabet) -> list[str]:
-    names = [str(symbol) for symbol in alphabet]
+    names = [ESCAPED.sub(lambda sign: quote(sign[0], safe=""), str(each)) for each in alphabet]
     for name in names:
-        if not name or name == EPSILON or any(char.isspace() for char in name):
+        if not name or name == EPSILON:
             raise SymbolError(
-                f"symbol {name!r} cannot be written as FST text: its fields end at white space, "
-                f"and {EPSILON} stands for no symbol; rename the symbol first"
+                f"symbol {name!r} cannot be written as FST text: {EPSILON} stands for no symbol "
+                "there; rename the symbol first"
             )
     Alphabet(names)  # refuses symbols that become the same text, as 1 and "1" do
     return names

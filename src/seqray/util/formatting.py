@@ -132,3 +132,12 @@ def shortened(text: str, width: int) -> str:
     ('…efgh', 'abc')
     """
     return text if len(text) <= width else f"…{text[-width + 1 :]}"
+
+
+def abbreviated(text: str, width: int) -> str:
+    """Leave out the end of a text that is too long: names are known by how they begin.
+
+    >>> abbreviated("abcdefgh", 5), abbreviated("abc", 5)
+    ('abcd…', 'abc')
+    """
+    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -9,7 +9,7 @@
   }
   const MAX_FLIPS = 24;
   const { symbols, classes } = content;
-  const joined = (word) => word.map((code) => symbols[code]).join(content.characters ? "" : " ");
+  const joined = (word) => word.map((code) => symbols[code]).join(content.separator);
   const shown = (word) => (word.length ? joined(word) : "λ");
 
   const stepped = (state, code) =>
@@ -49,8 +49,9 @@
       let n = spaced ? Math.min(longest, pieces.length - at) : 1;
       while (n > 1 && !symbols.includes(pieces.slice(at, at + n).join(" "))) n -= 1;
       const code = symbols.indexOf(pieces.slice(at, at + n).join(" "));
-      if (code < 0) return { unknown: pieces[at] };
-      word.push(code);
+      const isBar = code < 0 && spaced && pieces[at] === "|"; // it separates symbols
+      if (code < 0 && !isBar) return { unknown: pieces[at] };
+      if (!isBar) word.push(code);
       at += n;
     }
     return { word };
@@ -156,7 +157,7 @@
     showFlips(word, own);
   }
 
-  field.value = content.example.join(content.characters ? "" : " ");
+  field.value = content.example.join(content.separator);
   field.addEventListener("input", show);
   show();
   document.body.dataset.settled = "true";

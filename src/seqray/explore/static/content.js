@@ -141,12 +141,12 @@ class Content {
   }
 
   spell(word) {
-    return word.map((code) => this.symbol(code)).join(this.alphabet.characters ? "" : " ") || "λ";
+    return word.map((code) => this.symbol(code)).join(this.alphabet.separator) || "λ";
   }
 
   /** Text for the field; `parse` reads it back. */
   text(word) {
-    return word.map((code) => this.alphabet.texts[code]).join(this.alphabet.characters ? "" : " ");
+    return word.map((code) => this.alphabet.texts[code]).join(this.alphabet.separator);
   }
 
   /** Codes of a typed word, or what is wrong with it; of names with spaces the longest that fits. */
@@ -163,6 +163,10 @@ class Content {
       }
       let n = spaced ? Math.min(this.longest, pieces.length - at) : 1;
       while (n > 0 && !this.codes.has(pieces.slice(at, at + n).join(" "))) n -= 1;
+      if (!n && spaced && pieces[at] === "|") {
+        at += 1; // it separates symbols
+        continue;
+      }
       if (!n) return { error: this.#unknown(pieces[at], word.length + 1) };
       word.push(this.codes.get(pieces.slice(at, at + n).join(" ")));
       at += n;

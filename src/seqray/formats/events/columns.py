@@ -23,7 +23,8 @@ TIME_NAMES = (
     *("time:timestamp", "timestamp", "time", "date time", "complete timestamp", "complete time"),
     *("event time", "event timestamp", "start timestamp", "start time", "end time", "date"),
 )
-LIFECYCLE_NAMES = ("lifecycle:transition", "lifecycle", "transition")
+LIFECYCLE = "lifecycle:transition"
+LIFECYCLE_NAMES = (LIFECYCLE, "lifecycle", "transition")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class EventColumns:
     time_format
         How times are written, as in `datetime.strptime`, if not as in ISO 8601.
     lifecycle
-        Where events say whether they start or complete an activity; None if that does not matter.
+        Where events say whether they start or complete an activity, `LIFECYCLE` in a XES file;
+        None if that does not matter. In a table it is guessed.
     """
 
     case: str | None = None

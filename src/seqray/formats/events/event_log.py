@@ -10,7 +10,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol, Words
-from seqray.formats.events.columns import EventColumns
+from seqray.formats.events.columns import LIFECYCLE, EventColumns
 from seqray.formats.events.event_table import EventTable
 from seqray.formats.events.frames import read_frame, read_parquet
 from seqray.formats.events.log_lines import read_lines
@@ -115,7 +115,7 @@ def read_events(
     (('1', '2'), [('ask', 'pay'), ('ask',)])
     """
     check_format(time_format)
-    wanted = EventColumns(case, activity, time, time_format, "" if complete_only else None)
+    wanted = EventColumns(case, activity, time, time_format, LIFECYCLE if complete_only else None)
     events, columns = _read(source, wanted)
     words, grouped = group_rare(_words(events, source, alphabet), rare)
     return EventLog(

@@ -99,6 +99,7 @@ class EventTableBuilder:
             name = name.strip()
             if not name:
                 self._missing[0].add(at)
+                return -1
             code = self._by_name.setdefault(name, len(self.cases))
             if code == len(self.cases):
                 self.cases.append(name)
@@ -109,9 +110,11 @@ class EventTableBuilder:
         code = self._activities.get(activity)
         if code is None:
             activity = activity.strip()
-            if not activity:
+            if activity:
+                code = self._activities.setdefault(activity, len(self._activities))
+            else:
                 self._missing[1].add(at)
-            code = self._activities.setdefault(activity, len(self._activities))
+                code = -1
         self._case_of.append(case)
         self._activity_of.append(code)
         if self.times is not None:

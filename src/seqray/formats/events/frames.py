@@ -46,6 +46,9 @@ def read_parquet(stream: IO[bytes], wanted: EventColumns) -> tuple[EventTable, E
         file = parquet.ParquetFile(source)
         columns = wanted.resolved(file.schema_arrow.names)
         _check_size(file, columns, source)
+        # As in the file: a text that a million rows share is then kept once.
+        shared = [name for name in (columns.case, columns.activity) if name is not None]
+        file = parquet.ParquetFile(source, read_dictionary=shared)
         return collected(_parquet_rows(file, columns), columns, "row"), columns
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"not a Parquet file, or damaged: {error}") from error
@@ -118,6 +121,9 @@ def _texts(column: Any) -> list[str] | None:
         return None
     if hasattr(column, "columns"):
         raise ArgumentError(f"two columns are called {next(iter(column.columns))!r}: rename one")
+    if hasattr(column, "dictionary"):  # pyarrow
+        texts = list(map(as_text, column.dictionary.to_pylist()))
+        return ["" if at is None else texts[at] for at in column.indices.to_pylist()]
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return list(map(as_text, getattr(column, method)()))

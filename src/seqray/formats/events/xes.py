@@ -14,7 +14,7 @@ from seqray.formats.events.event_table import EventTable, EventTableBuilder, com
 from seqray.formats.events.times import TimeColumn
 from seqray.util.errors import FileError
 
-NAME, TIME, LIFECYCLE = "concept:name", "time:timestamp", "lifecycle:transition"
+NAME, TIME = "concept:name", "time:timestamp"
 PIECE_BYTES = 2**18
 MAX_TAG_BYTES = 2**24
 """A tag that is longer is refused: a parser would have to keep all of it."""
@@ -41,7 +41,7 @@ def read_xes(stream: IO[bytes], wanted: EventColumns) -> tuple[EventTable, Event
         wanted.activity or NAME,
         None if wanted.time == FILE_ORDER else wanted.time or TIME,
         wanted.time_format,
-        wanted.lifecycle and LIFECYCLE,
+        wanted.lifecycle,
     )
     log = _LogReader(columns)
     try:

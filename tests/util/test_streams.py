@@ -1,0 +1,50 @@
+import gzip
+
+import pytest
+
+from seqray.util.errors import FileError, MissingFileError
+from seqray.util.streams import FREE_BYTES, check_growth, open_stream, read_stream
+
+
+@pytest.mark.parametrize("content", [b"", b"a", b"abc\n" * 100_000])
+def test_compressed_or_not_the_content_is_the_same(tmp_path, content):
+    path = tmp_path / "file"
+    for written in (content, gzip.compress(content)):
+        path.write_bytes(written)
+        assert read_stream(path) == content
+        with open_stream(path) as stream:
+            assert stream.peek(1)[:1] == content[:1]
+            assert b"".join(stream) == content
+
+
+def test_content_that_grows_far_too_much_is_refused(tmp_path):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"\0" * (FREE_BYTES + 2**20)))
+    with pytest.raises(FileError, match=r"bomb.gz: .* compressed bytes grow to .* decompress it"):
+        read_stream(path)
+
+
+def test_a_small_file_may_grow_a_lot():
+    check_growth(FREE_BYTES, 10)
+    check_growth(300 * FREE_BYTES, FREE_BYTES)
+    with pytest.raises(FileError, match="over 300 times as many"):
+        check_growth(300 * FREE_BYTES + 1, FREE_BYTES)
+
+
+def test_damaged_and_missing_files_are_named(tmp_path):
+    path = tmp_path / "file.gz"
+    with pytest.raises(MissingFileError, match=r"file.gz: there is no such file"):
+        read_stream(path)
+    path.write_bytes(gzip.compress(b"abc")[:-9] + b"\0" * 9)
+    with pytest.raises(FileError, match=r"file.gz: cannot be read"):
+        read_stream(path)
+    with pytest.raises(FileError, match="cannot be read"):
+        read_stream(tmp_path)
+
+
+def test_text_that_is_not_utf8_is_an_error_of_the_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff")
+    wanted = "file: expected UTF-8 text, byte 0 is not"
+    with pytest.raises(FileError, match=wanted), open_stream(path) as stream:
+        stream.read().decode()
