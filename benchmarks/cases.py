@@ -2,7 +2,6 @@
 
     python benchmarks/cases.py hdfs [--data DIR]        # 6 minutes; results/cases_hdfs.json
     python benchmarks/cases.py helpdesk [--data DIR]    # 2 minutes; results/cases_helpdesk.json
-    python benchmarks/cases.py pictures                 # from the notebooks to docs/images
 
 **hdfs**: sessions of HDFS log keys. Five splits: in each, a fifth of the normal sessions is for
 testing only, 485 others set thresholds, and the network is trained on the rest. An automaton is
@@ -12,15 +11,12 @@ share (the budget) of the 485 normal sessions. No anomalous session is looked at
 **helpdesk**: cases of a help desk. Five splits: a fifth of the cases is for testing. What network,
 automaton and counts of pairs (the directly-follows graph) and triples predict as next activity.
 Where pm4py is installed, its directly-follows graph is compared with the counts.
-
-**pictures**: writes what cells with a tag ``picture:NAME`` show to ``docs/images/NAME``.
 """
 
 import argparse
 import json
 import os
 import time
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -91,7 +87,7 @@ def figures(
     ones: precision depends on them.
     """
     false_alarms, recall = float(flagged_test.mean()), float(flagged.mean())
-    found = {
+    rates = {
         "false_alarms": false_alarms,
         "recall": recall,
         "recall_known_keys": float(flagged[is_known].mean()),
@@ -101,9 +97,9 @@ def figures(
         ("published", PUBLISHED["normal"], PUBLISHED["anomalous"]),
     ):
         right, wrong = recall * n_anomalous, false_alarms * n_normal
-        found[f"precision_{name}"] = right / max(right + wrong, 1)
-        found[f"f1_{name}"] = 2 * right / (right + wrong + n_anomalous)
-    return found
+        rates[f"precision_{name}"] = right / max(right + wrong, 1)
+        rates[f"f1_{name}"] = 2 * right / (right + wrong + n_anomalous)
+    return rates
 
 
 def plain_rules(s: Sessions) -> dict[str, Callable[[seqray.Words], np.ndarray]]:
@@ -282,37 +278,14 @@ def helpdesk(folder: Path) -> dict[str, Any]:
     return {"cases": len(cases), "same_graph_as_pm4py": same, "summary": rows}
 
 
-# --- Pictures -------------------------------------------------------------------------------------
-
-
-def pictures() -> None:
-    """Write what tagged cells of the example notebooks show to docs/images."""
-    root = RESULTS.parents[1]
-    for path in sorted((root / "examples").glob("*.ipynb")):
-        for cell in json.loads(path.read_text("utf-8"))["cells"]:
-            for tag in cell["metadata"].get("tags", []):
-                name = root / "docs" / "images" / tag.removeprefix("picture:")
-                if not tag.startswith("picture:"):
-                    continue
-                for output in cell["outputs"]:
-                    data = output.get("data", {})
-                    if "image/svg+xml" in data:
-                        name.with_suffix(".svg").write_text("".join(data["image/svg+xml"]), "utf-8")
-                    elif "image/png" in data:
-                        name.with_suffix(".png").write_bytes(b64decode(data["image/png"]))
-
-
 def main() -> None:
     default = Path(
         os.environ.get("SEQRAY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
     )
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("case", choices=("hdfs", "helpdesk", "pictures"))
+    parser.add_argument("case", choices=("hdfs", "helpdesk"))
     parser.add_argument("--data", type=Path, default=default, help="folder that holds cases/")
     options = parser.parse_args()
-    if options.case == "pictures":
-        pictures()
-        return
     if not (options.data / "cases").is_dir():
         parser.error(f"no cases/ in {options.data}: see docs/cases/README.md")
     with one_thread():

@@ -3,6 +3,7 @@ import pytest
 
 import seqray
 from seqray import Alphabet, ArgumentError, BlackBoxError, SymbolError, WeightedAutomaton, surprise
+from seqray.notebook.shown import bundle
 
 # After a comes b or the end, after b comes a or the end.
 ALTERNATING = WeightedAutomaton(
@@ -91,3 +92,18 @@ def test_words_longer_than_the_box_reads_are_refused_before_it_is_queried():
     box = seqray.language_model(never, "ab", max_length=3)
     with pytest.raises(BlackBoxError, match="at most 3"):
         surprise(box, ["abab"])
+
+
+def test_a_frame_has_one_row_per_word():
+    pytest.importorskip("pandas")
+    frame = surprise(ALTERNATING, ["ab", "b"]).to_frame()
+    assert frame["word"].tolist() == [("a", "b"), ("b",)]
+    assert frame["lowest"].tolist() == pytest.approx([0.5, 0.25])
+    assert frame["position"].tolist() == [1, 0]
+    assert set(frame) == {"word", "position", "lowest", "worst_place", "bits_per_symbol"}
+
+
+def test_a_notebook_shows_the_table_and_escapes_symbols():
+    html = bundle(surprise(ALTERNATING, [("a", "<b>")]))["text/html"]
+    assert "&lt;b&gt;" in html
+    assert "<b>]" not in html
