@@ -207,25 +207,27 @@ def hdfs(folder: Path) -> dict[str, Any]:
 def counted_model(words: seqray.Words, n_before: int) -> Any:
     """Return what counts of words say: the next activity after the last few.
 
-    Where these were never seen, fewer of them count. 0.1 is added to each count.
+    The start counts as an activity. Where these were never seen, fewer of them count. 0.1 is added
+    to each count.
     """
     symbols, counts = [*words.alphabet, None], {}
+
+    def endings(prefix: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the last activities, as many as count, then fewer."""
+        last = (None, *prefix)[-n_before:]
+        return [last[at:] for at in range(len(last) + 1)]
+
     for word in words:
         for at, after in enumerate((*word, None)):
-            for n in range(min(at, n_before) + 1):
-                row = counts.setdefault(word[at - n : at], np.full(len(symbols), 0.1))
+            for ending in endings(word[:at]):
+                row = counts.setdefault(ending, np.full(len(symbols), 0.1))
                 row[symbols.index(after)] += 1
 
-    def after(prefixes: Iterable[tuple[Any, ...]]) -> list[np.ndarray]:
-        rows = []
-        for prefix in prefixes:
-            last = prefix[max(len(prefix) - n_before, 0) :]
-            while last not in counts:
-                last = last[1:]
-            rows.append(counts[last] / counts[last].sum())
-        return rows
+    def predict(prefixes: Iterable[tuple[Any, ...]]) -> list[np.ndarray]:
+        known = [next(e for e in endings(tuple(prefix)) if e in counts) for prefix in prefixes]
+        return [counts[ending] / counts[ending].sum() for ending in known]
 
-    return seqray.language_model(after, words.alphabet)
+    return seqray.language_model(predict, words.alphabet)
 
 
 def helpdesk_split(cases: seqray.Words, number: int) -> dict[str, Any]:

@@ -77,8 +77,8 @@ def plot_surprise(
         for i, row in enumerate(bits):
             grid[i, : len(row)] = np.minimum(row, MAX_SHOWN_BITS)
         image = on.imshow(grid, cmap="Oranges", vmin=0, vmax=MAX_SHOWN_BITS, aspect="auto")
-        for i, row in enumerate(labels):
-            for j, label in enumerate(row):
+        for i, names in enumerate(labels):
+            for j, label in enumerate(names):
                 shade = "white" if grid[i, j] > 0.6 * MAX_SHOWN_BITS else "black"
                 on.text(j, i, label, ha="center", va="center", size=7.5, color=shade)
         on.set_yticks(range(len(words)), [str(i + 1) for i in range(len(words))])

@@ -22,7 +22,7 @@ from seqray.blackbox.protocol import BlackBox, check_lengths, max_length_of, nam
 from seqray.explain.plots import plot_surprise
 from seqray.explain.text import END, Section, spelt
 from seqray.formats.automaton_file import AutomatonLike
-from seqray.util.arrays import FloatArray, IntArray, read_only
+from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
 from seqray.util.formatting import shortened, significant
@@ -246,7 +246,7 @@ def _reader(model: object) -> PredictingStepper:
     return box
 
 
-def _known_part(words: Words, alphabet: Alphabet) -> tuple[Words, IntArray]:
+def _known_part(words: Words, alphabet: Alphabet) -> tuple[Words, BoolArray]:
     """Return words over another alphabet without the symbols it lacks, and which it has."""
     codes = np.array([alphabet.codes.get(symbol, -1) for symbol in words.alphabet], np.int32)
     encoded = codes[words.codes]
