@@ -70,3 +70,12 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data at {folder}: set SEQRAY_DATA to the folder that holds pautomac/")
     return folder
+
+
+@pytest.fixture
+def pyplot():
+    """What draws without a screen; no figure is left open."""
+    pytest.importorskip("matplotlib", reason="plots need matplotlib").use("Agg")
+    drawing = pytest.importorskip("matplotlib.pyplot")
+    yield drawing
+    drawing.close("all")

@@ -8,15 +8,7 @@ from displays import NASTY
 from explore.subjects import large, machine, signed
 from seqray.automata.plots import MAX_PLOTTED_SYMBOLS
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _no_open_figures():
-    yield
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("pyplot")
 
 
 def test_the_map_shows_what_is_expected_after_each_prefix():
@@ -33,7 +25,7 @@ def test_circles_mark_the_word_and_its_end():
     assert path.get_ydata().tolist() == [0, 1, 3, 4]
 
 
-def test_it_is_drawn_on_given_axes():
+def test_it_is_drawn_on_given_axes(pyplot):
     _, own = pyplot.subplots()
     assert machine().plot_next_symbols("", ax=own) is own
 

@@ -6,15 +6,7 @@ import seqray
 from classifier_boxes import remainder_automaton
 from explore.subjects import machine, signed
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _no_open_figures():
-    yield
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("pyplot")
 
 
 def test_a_bar_for_each_symbol_shows_what_it_adds():
@@ -36,7 +28,7 @@ def test_weights_below_zero_are_added_as_they_are():
     assert ax.get_ylabel() == "adds, weight"
 
 
-def test_the_class_after_each_prefix_is_a_line():
+def test_the_class_after_each_prefix_is_a_line(pyplot):
     explanation = seqray.explain_decision(remainder_automaton(), "ab")
     _, own = pyplot.subplots()
     assert explanation.plot(ax=own) is own

@@ -9,15 +9,7 @@ from seqray import MissingMetricError
 from seqray.extraction.plots import plot_fidelity
 from seqray.fidelity.table import Fidelity, FidelityTable
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def _no_open_figures():
-    yield
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("pyplot")
 
 
 def lines(ax):

@@ -289,3 +289,9 @@ def test_a_generator_as_seed_trains_as_the_number_it_gives(words):
     number = int(np.random.default_rng(7).integers(2**31))
     assert same_model(one, other)
     assert same_model(one, train(words, **small, seed=number).model)
+
+
+def test_a_bar_can_be_shown_and_changes_nothing(words, capsys):
+    shown = train(words, sizes=[4], epochs=1, progress=True)
+    assert same_model(shown.model, train(words, sizes=[4], epochs=1).model)
+    assert capsys.readouterr().out == ""

@@ -28,6 +28,11 @@ def test_seqray_itself_is_imported_without_numpy():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_programs_that_know_only_html_show_the_same():
+    formatters = pytest.importorskip("IPython.core.formatters", reason="needs IPython")
+    assert formatters.HTMLFormatter()(COIN) == shown(COIN)["text/html"]
+
+
 def test_a_picture_is_shown_as_it_is():
     data = shown(Picture(SVG))
     assert data["image/svg+xml"] == SVG

@@ -8,17 +8,10 @@ from seqray import MissingExtraError
 from seqray.util.plots import MAX_TICKS, axes, name_positions, styled
 
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.usefixtures("pyplot")
 
 
-@pytest.fixture(autouse=True)
-def _no_open_figures():
-    yield
-    pyplot.close("all")
-
-
-def test_new_axes_belong_to_a_figure_that_a_notebook_shows():
+def test_new_axes_belong_to_a_figure_that_a_notebook_shows(pyplot):
     with axes(None, width=5, height=2) as fresh:
         assert matplotlib.rcParams["axes.spines.top"] is False
     assert pyplot.gcf() is fresh.figure
@@ -26,7 +19,7 @@ def test_new_axes_belong_to_a_figure_that_a_notebook_shows():
     assert matplotlib.rcParams["axes.spines.top"] is True
 
 
-def test_given_axes_are_used():
+def test_given_axes_are_used(pyplot):
     _, own = pyplot.subplots()
     with axes(own) as given:
         assert given is own

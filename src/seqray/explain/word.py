@@ -116,14 +116,10 @@ class WordExplanation(Displayed):
         """
         with np.errstate(divide="ignore"):
             bits = -np.log2(self.factors)
-        columns = {"probability": self.factors, "bits": bits}
-        rows = [
-            {"symbol": symbol, **{name: values[i] for name, values in columns.items()}}
-            for i, symbol in enumerate((*self.word, "end"))
-        ]
-        for row, add in zip(rows, self.shapley.relative, strict=False):
-            row["adds"] = add
-        return data_frame(rows)
+        adds = (*self.shapley.relative, np.nan)
+        rows = zip((*self.word, "end"), self.factors, bits, adds, strict=True)
+        names = ("symbol", "probability", "bits", "adds")
+        return data_frame([dict(zip(names, row, strict=True)) for row in rows])
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""

@@ -15,7 +15,6 @@ from seqray.explain.named_automaton import NamedAutomaton
 from seqray.explain.naming import name_states
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.display import Picture
-from seqray.util.errors import SeqrayError
 
 MAX_SHOWN_STATES = 20
 """An automaton of more states is shown as a table; `draw` draws it all the same.
@@ -48,23 +47,14 @@ def draw(
     >>> draw(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
     Picture(... characters of SVG)
     """
-    subject = readable(automaton) if names is None else automaton
+    is_named = names is not None or isinstance(automaton, NamedAutomaton)
+    subject = automaton if is_named else name_states(automaton)
     how: dict[str, Any] = {"threshold": threshold, "names": names}
     if path is not None:
         save_drawing(subject, path, **how)
         if Path(path).suffix == ".svg":
             return sized(Path(path).read_text("utf-8"))
     return sized(to_svg(subject, **how))
-
-
-def readable(automaton: AutomatonLike) -> AutomatonLike:
-    """Return an automaton with names for its states; itself, where they get none."""
-    if isinstance(automaton, NamedAutomaton):
-        return automaton
-    try:
-        return name_states(automaton)
-    except SeqrayError:
-        return as_automaton(automaton, purpose=Purpose.READING)
 
 
 def shown_drawing(automaton: AutomatonLike) -> Picture | None:

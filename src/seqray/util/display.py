@@ -94,6 +94,7 @@ class Drawable(Displayed):
         words: Any = None,
         rank: int | None = None,
         name: str | None = None,
+        max_length: int | None = None,
         height: int = 800,
     ) -> InlinePage:
         """Return the explorer page, which a notebook shows in a frame.
@@ -103,12 +104,13 @@ class Drawable(Displayed):
 
         Parameters
         ----------
-        box, words, rank, name
+        box, words, rank, name, max_length
             As in `seqray.to_html`.
         height
             The height of the frame in pixels.
         """
-        return display().explore(self, height, box=box, words=words, rank=rank, name=name)
+        how = {"box": box, "words": words, "rank": rank, "name": name, "max_length": max_length}
+        return display().explore(self, height, **how)
 
 
 @dataclass(frozen=True, repr=False)
