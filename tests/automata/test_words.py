@@ -32,6 +32,21 @@ def test_alphabets_are_equal_when_their_symbols_are_in_the_same_order():
     assert pickle.loads(pickle.dumps(AB)) == AB
 
 
+def test_symbols_that_hold_spaces_are_shown_and_typed_with_bars():
+    alphabet = Alphabet(["take", "take ticket", "ticket", "close"])
+    word = ("take", "ticket", "take ticket", "close")
+    assert alphabet.show(word) == "take | ticket | take ticket | close"
+    assert alphabet.parse(alphabet.show(word)) == word
+    assert alphabet.encode("take | ticket").tolist() == [0, 2]
+    assert alphabet.words(["take ticket close", ""]).lengths.tolist() == [2, 0]
+    with pytest.raises(SymbolError, match="'open' at position 2"):
+        alphabet.parse("close | open")
+
+
+def test_a_bar_may_be_a_symbol():
+    assert Alphabet(["|", "a b"]).parse("a b | | |") == ("a b", "|", "|", "|")
+
+
 def test_a_long_alphabet_is_shown_in_short():
     assert repr(AB) == "Alphabet(['a', 'b'])"
     assert repr(Alphabet(range(8))) == "Alphabet([0, 1, 2, 3, 4, 5, 6, 7])"

@@ -122,7 +122,6 @@ def test_the_command_has_the_defaults_of_the_function():
         name: parameter.default
         for name, parameter in inspect.signature(seqray.train).parameters.items()
     }
-    defaults["layers"] = defaults.pop("n_layers")
     context = command.command.make_context("train", ["words.txt", "-o", "m.safetensors"])
     own = {"words", "output", "fresh", "half", "rare"}
     own |= {field.name for field in dataclasses.fields(EventOptions)}

@@ -10,7 +10,7 @@ from automata import FIGURE_1
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.dot import to_dot
 from seqray.draw.graph import NEGATIVE, POSITIVE
-from seqray.draw.readable import DOUBLE_RIM_SHARE
+from seqray.draw.readable import DOUBLE_RIM_SHARE, name_lines
 from seqray.draw.svg import to_svg
 from seqray.util.errors import ArgumentError
 
@@ -219,3 +219,17 @@ def test_states_with_long_names_can_be_told_apart() -> None:
     states = groups(parse(wa, names=names), "state")
     lines = [tuple(text.text for text in state if text.tag.endswith("text")) for state in states]
     assert len(set(lines)) == 3
+
+
+def test_names_with_bars_have_a_line_for_each_of_the_last_two_symbols() -> None:
+    names = ["start", "after take ticket | close", "mostly after a | wait for it | close it all"]
+    assert name_lines(names) == [
+        ["start"],
+        ["after", "take ticket |", "close"],
+        ["mostly after …", "wait for it |", "close it all"],
+    ]
+
+
+def test_names_that_only_differ_in_earlier_symbols_still_differ() -> None:
+    lines = name_lines(["after a | b c | d", "after e | b c | d"])
+    assert lines[0] != lines[1]

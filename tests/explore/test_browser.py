@@ -155,7 +155,12 @@ def test_symbols_that_are_no_characters_are_typed_with_spaces(visit):
 def test_names_with_spaces_are_typed_as_they_are_shown(visit):
     parts = machine().initial, machine().transitions, machine().final
     opened = visit(to_html(seqray.WeightedAutomaton(["New York", "New", "x", "λ y"], *parts)))
-    for text, word in {"New York New x": "abc", "x  New York": "ca", "λ y": "d", "λ": ""}.items():
+    typed = {"New York New x": "abc", "x  New York": "ca", "λ y": "d", "λ": ""}
+    for text, word in (typed | {"New | x | New York": "bca", "New York|": None}).items():
+        if word is None:
+            opened.type_word(text)
+            assert "“York|” at position 2 is no symbol" in opened.text("#word-error")
+            continue
         opened.type_word(text)
         assert opened.weight == pytest.approx(machine().weight(word), rel=1e-9)
 

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from seqray.util.formatting import (
+    abbreviated,
     counted,
     decimals,
     duration,
@@ -76,3 +77,8 @@ def test_sizes_durations_and_long_texts_are_short():
     assert [duration(seconds) for seconds in (42, 600, 9000)] == ["42 s", "10 min", "2.5 h"]
     assert shortened("abcd", 3) == "…cd"
     assert shortened("abc", 3) == "abc"
+
+
+def test_a_long_name_keeps_its_beginning():
+    assert abbreviated("abcd", 3) == "ab…"
+    assert abbreviated("abc", 3) == "abc"

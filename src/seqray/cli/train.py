@@ -81,7 +81,7 @@ def _patience(context: click.Context, parameter: click.Parameter, text: str) -> 
 @click.option(
     "--cell", type=click.Choice(["gru", "lstm", "tanh"]), default="gru", show_default=True
 )
-@click.option("--layers", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--layers", "n_layers", type=click.IntRange(1), default=2, show_default=True)
 @click.option(
     "--embedding",
     type=click.IntRange(1),
@@ -129,7 +129,6 @@ def command(
     words: Path,
     output: Path,
     validation: Path | None,
-    layers: int,
     half: bool,
     fresh: bool,
     events: EventOptions,
@@ -183,7 +182,6 @@ def command(
         network = train(
             read,
             validation=held_out,
-            n_layers=layers,
             checkpoint=checkpoint,
             stop=stop,
             progress=watch.on_step,
