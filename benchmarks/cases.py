@@ -1,6 +1,7 @@
 """The cases of docs/cases/ with full figures: several splits, default extractions.
 
     python benchmarks/cases.py hdfs [--data DIR]        # 6 minutes; results/cases_hdfs.json
+    python benchmarks/cases.py hdfs --seed 1            # other splits; cases_hdfs_seed1.json
     python benchmarks/cases.py helpdesk [--data DIR]    # 2 minutes; results/cases_helpdesk.json
 
 **hdfs**: sessions of HDFS log keys. Five splits: in each, a fifth of the normal sessions is for
@@ -65,11 +66,11 @@ def read_hdfs(folder: Path) -> tuple[seqray.Words, seqray.Words]:
     return normal, anomalous
 
 
-def split(normal: seqray.Words, anomalous: seqray.Words, number: int) -> Sessions:
-    """Return one of the splits."""
-    parts = np.array_split(np.random.default_rng(0).permutation(len(normal)), N_SPLITS)
+def split(normal: seqray.Words, anomalous: seqray.Words, number: int, seed: int) -> Sessions:
+    """Return one of the splits; another seed makes other ones."""
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(normal)), N_SPLITS)
     others = np.concatenate([part for i, part in enumerate(parts) if i != number])
-    others = np.random.default_rng(number).permutation(others)
+    others = np.random.default_rng(number + N_SPLITS * seed).permutation(others)
     at = N_THRESHOLD_SESSIONS
     return Sessions(normal[others[at:]], normal[others[:at]], normal[parts[number]], anomalous)
 
@@ -149,11 +150,14 @@ def hdfs_rows(s: Sessions, models: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def hdfs_split(normal: seqray.Words, anomalous: seqray.Words, number: int) -> dict[str, Any]:
+def hdfs_split(
+    normal: seqray.Words, anomalous: seqray.Words, number: int, seed: int
+) -> dict[str, Any]:
     """Train, extract and detect on one split."""
-    s = split(normal, anomalous, number)
+    s = split(normal, anomalous, number, seed)
     begin = time.process_time()
-    trained = seqray.train(s.training, sizes=(50,), epochs=120, patience=None, seed=number)
+    training_seed = number + N_SPLITS * seed
+    trained = seqray.train(s.training, sizes=(50,), epochs=120, patience=None, seed=training_seed)
     seconds = {"training": time.process_time() - begin}
     begin = time.process_time()
     extraction = seqray.extract(trained.model)
@@ -183,12 +187,12 @@ def summary(splits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return summed
 
 
-def hdfs(folder: Path) -> dict[str, Any]:
+def hdfs(folder: Path, seed: int) -> dict[str, Any]:
     """Return all figures of the case."""
     normal, anomalous = read_hdfs(folder)
     splits = []
     for number in range(N_SPLITS):
-        splits.append(hdfs_split(normal, anomalous, number))
+        splits.append(hdfs_split(normal, anomalous, number, seed))
         print(f"split {number + 1} of {N_SPLITS}:", splits[-1]["seconds"], flush=True)
     rows = summary(splits)
     for row in rows:
@@ -231,12 +235,13 @@ def counted_model(words: seqray.Words, n_before: int) -> Any:
     return seqray.language_model(predict, words.alphabet)
 
 
-def helpdesk_split(cases: seqray.Words, number: int) -> dict[str, Any]:
+def helpdesk_split(cases: seqray.Words, number: int, seed: int) -> dict[str, Any]:
     """Train and extract on one split; return what each model predicts on the held-out cases."""
-    parts = np.array_split(np.random.default_rng(0).permutation(len(cases)), N_SPLITS)
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(cases)), N_SPLITS)
     test = cases[parts[number]]
     training = cases[np.concatenate([part for i, part in enumerate(parts) if i != number])]
-    network = seqray.train(training, sizes=(30,), epochs=40, seed=number).model
+    training_seed = number + N_SPLITS * seed
+    network = seqray.train(training, sizes=(30,), epochs=40, seed=training_seed).model
     extraction = seqray.extract(network)
     models = {
         "network": network,
@@ -268,11 +273,11 @@ def same_graph(path: Path, cases: seqray.Words) -> bool | None:
     return bool(own == theirs + Counter({(name, None): n for name, n in ends.items()}))
 
 
-def helpdesk(folder: Path) -> dict[str, Any]:
+def helpdesk(folder: Path, seed: int) -> dict[str, Any]:
     """Return all figures of the case."""
     path = folder / "cases" / "helpdesk.xes.gz"
     cases = seqray.read_events(path).words
-    splits = [helpdesk_split(cases, number) for number in range(N_SPLITS)]
+    splits = [helpdesk_split(cases, number, seed) for number in range(N_SPLITS)]
     rows = summary(splits)
     for row in rows:
         print(row)
@@ -288,12 +293,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", choices=("hdfs", "helpdesk"))
     parser.add_argument("--data", type=Path, default=default, help="folder that holds cases/")
+    parser.add_argument("--seed", type=int, default=0, help="of the splits and the training")
     options = parser.parse_args()
     if not (options.data / "cases").is_dir():
         parser.error(f"no cases/ in {options.data}: see docs/cases/README.md")
     with one_thread():
-        results = {"hdfs": hdfs, "helpdesk": helpdesk}[options.case](options.data)
-    path = RESULTS / f"cases_{options.case}.json"
+        results = {"hdfs": hdfs, "helpdesk": helpdesk}[options.case](options.data, options.seed)
+    ending = f"_seed{options.seed}" if options.seed else ""
+    path = RESULTS / f"cases_{options.case}{ending}.json"
     path.write_text(json.dumps({"machine": machine(), **results}, indent=1) + "\n")
 
 
