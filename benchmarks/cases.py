@@ -7,8 +7,8 @@
 **hdfs**: sessions of HDFS log keys. Five splits: in each, a fifth of the normal sessions is for
 testing only, 485 others set thresholds, and the network is trained on the rest. An automaton is
 extracted from it. Each rule flags sessions; its threshold is the one that flags at most a given
-share (the budget) of the 485 normal sessions. No threshold depends on an anomalous session. Rules and
-training were chosen with the splits of seed 0 in view; those of seed 1 were run once, afterwards.
+share (the budget) of the 485 normal sessions. No threshold depends on an anomalous session. Rules
+and training were chosen with the splits of seed 0 in view; those of seed 1 were run once, later.
 
 **helpdesk**: cases of a help desk. Five splits: a fifth of the cases is for testing. What network,
 automaton and counts of pairs (the directly-follows graph) and triples predict as next activity.
