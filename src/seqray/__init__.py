@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from seqray.explain.named_automaton import NamedAutomaton
     from seqray.explain.naming import name_states
     from seqray.explain.shapley import shapley_values
+    from seqray.explain.surprise import surprise
     from seqray.explain.word import explain_word
     from seqray.explore.page import to_html
     from seqray.extraction.basis import Basis, data_basis, sampled_basis, uniform_basis
@@ -209,6 +210,7 @@ _ROOMS = {
     "separating_word": "automata.deterministic",
     "shapley_values": "explain.shapley",
     "singular_values": "formats.automaton_arguments",
+    "surprise": "explain.surprise",
     "to_aalpy": "formats.aalpy_models",
     "to_dot": "draw.dot",
     "to_html": "explore.page",
@@ -319,6 +321,7 @@ __all__ = [
     "separating_word",
     "shapley_values",
     "singular_values",
+    "surprise",
     "to_aalpy",
     "to_dot",
     "to_html",

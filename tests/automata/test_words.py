@@ -271,3 +271,14 @@ def test_words_are_cut_to_a_length():
 def test_what_was_sampled_counts_as_its_words():
     drawn = sample(WeightedAutomaton("a", [1], [[[0.5]]], [0.5]), 9, seed=0)
     assert Alphabet("a").words(drawn) is drawn.words
+
+
+def test_an_alphabet_is_extended_by_what_else_occurs_in_the_order_of_appearance():
+    assert Alphabet("ab").extended(["ba", "dcd"]).symbols == ("a", "b", "d", "c")
+    assert Alphabet(["do", "re"]).extended(["re mi", ("fa so",)]).symbols == (
+        "do",
+        "re",
+        "mi",
+        "fa so",
+    )
+    assert Alphabet("ab").extended([]) == Alphabet("ab")

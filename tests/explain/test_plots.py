@@ -35,3 +35,13 @@ def test_the_class_after_each_prefix_is_a_line(pyplot):
     drawn = {line.get_label(): line.get_ydata() for line in own.get_lines()}
     assert list(drawn) == ["zero", "one", "two", "decided here"]
     assert list(drawn["one"]) == pytest.approx([0, 1, 0])
+
+
+def test_words_are_rows_of_symbols_coloured_by_their_surprise():
+    surprise = seqray.surprise(machine(), ["abd", "b", "xx"])
+    ax = surprise.plot([2, 0])
+    assert [text.get_text() for text in ax.texts] == ["x", "x", "end", "a", "b", "d", "end"]
+    shown = ax.images[0].get_array()
+    assert shown.shape == (2, 4)
+    assert shown[0, 0] == shown.max()  # a symbol that is not known is as dark as can be
+    assert shown[1, :4].tolist() == pytest.approx([step.bits for step in surprise[0]])

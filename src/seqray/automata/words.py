@@ -203,6 +203,15 @@ class Alphabet:
             raise
         return Words(self, codes, offsets)
 
+    def extended(self, words: Iterable[Word]) -> Alphabet:
+        """Return this alphabet with what else occurs in words behind its own symbols.
+
+        >>> Alphabet("ab").extended(["abc", "d"])
+        Alphabet(['a', 'b', 'c', 'd'])
+        """
+        occurring = dict.fromkeys(chain.from_iterable(self._split(word) for word in words))
+        return Alphabet([*self.symbols, *(each for each in occurring if each not in self.codes)])
+
     def _split(self, word: Word) -> Sequence[Symbol]:
         if not isinstance(word, str) or self.has_characters:
             try:

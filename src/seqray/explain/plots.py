@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MARKERS = "osD^vPX"
 LINES = ("-", "--", "-.", ":")
 
+MAX_SHOWN_BITS = 12
+"""Surprise from which on the colour is the darkest: a probability of one in 4,096."""
+
 
 def plot_additions(
     word: Sequence[Symbol], values: FloatArray, unit: str, *, ax: Axes | None = None
@@ -81,6 +84,33 @@ def plot_class_path(
         on.set_ylabel("probability")
         on.set_title("class after each prefix")
         on.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return on
+
+
+def plot_surprise(
+    words: Sequence[Sequence[str]], bits: Sequence[Sequence[float]], *, ax: Axes | None = None
+) -> Axes:
+    """Plot words as rows of symbols, each coloured by its surprise in bits."""
+    labels = [[plain_label(symbol) for symbol in word] for word in words]
+    wide = max(len(label) for row in labels for label in row)
+    longest = max(map(len, words))
+    cell = 0.1 + 0.075 * max(wide, 2)
+    with axes(ax, width=min(1.6 + cell * longest, 16), height=1.1 + 0.26 * len(words)) as on:
+        grid = np.full((len(words), longest), np.nan)
+        for i, row in enumerate(bits):
+            grid[i, : len(row)] = np.minimum(row, MAX_SHOWN_BITS)
+        image = on.imshow(grid, cmap="Oranges", vmin=0, vmax=MAX_SHOWN_BITS, aspect="auto")
+        for i, names in enumerate(labels):
+            for j, label in enumerate(names):
+                shade = "white" if grid[i, j] > 0.6 * MAX_SHOWN_BITS else "black"
+                on.text(j, i, label, ha="center", va="center", size=7.5, color=shade)
+        on.set_yticks(range(len(words)), [str(i + 1) for i in range(len(words))])
+        on.set_xticks([])
+        on.grid(visible=False)
+        on.spines[:].set_visible(False)
+        bar = on.figure.colorbar(image, ax=on, pad=0.01, ticks=range(0, MAX_SHOWN_BITS + 1, 4))
+        bar.set_label(f"bits, {MAX_SHOWN_BITS} and more")
+        on.set_title("surprise of each symbol and of the end")
     return on
 
 
