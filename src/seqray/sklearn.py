@@ -35,7 +35,24 @@ except ImportError as error:
 __all__ = ["AutomatonClassifier", "AutomatonModel", "StateFeatures"]
 
 
-class AutomatonModel(DensityMixin, BaseEstimator):
+class _WordsOrBox(BaseEstimator):
+    """What estimators have that are fitted to words or to a box."""
+
+    def __init__(
+        self,
+        *,
+        alphabet: Any = None,
+        max_states: int = 64,
+        budget: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.alphabet = alphabet
+        self.max_states = max_states
+        self.budget = budget
+        self.random_state = random_state
+
+
+class AutomatonModel(DensityMixin, _WordsOrBox):
     """A probabilistic automaton of words, or of a black box that predicts the next symbol.
 
     Parameters
@@ -64,19 +81,6 @@ class AutomatonModel(DensityMixin, BaseEstimator):
     >>> bool(model.score(["abab"]) > model.score(["abba"]))
     True
     """
-
-    def __init__(
-        self,
-        *,
-        alphabet: Any = None,
-        max_states: int = 64,
-        budget: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alphabet = alphabet
-        self.max_states = max_states
-        self.budget = budget
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to words, or to a box.
@@ -130,7 +134,7 @@ class AutomatonModel(DensityMixin, BaseEstimator):
         return self.automaton_.sample(n_samples, seed=_seed_of(self.random_state))
 
 
-class AutomatonClassifier(ClassifierMixin, BaseEstimator):
+class AutomatonClassifier(ClassifierMixin, _WordsOrBox):
     """Classes of words by probabilistic automata, one for each class, and Bayes' rule.
 
     Fitted to a box that classifies, it is the automaton that `seqray.extract` makes of it.
@@ -162,19 +166,6 @@ class AutomatonClassifier(ClassifierMixin, BaseEstimator):
     >>> AutomatonClassifier().fit(X, y * 20).predict(["abababab", "ba"]).tolist()
     ['first a', 'first b']
     """
-
-    def __init__(
-        self,
-        *,
-        alphabet: Any = None,
-        max_states: int = 16,
-        budget: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alphabet = alphabet
-        self.max_states = max_states
-        self.budget = budget
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to words and their classes, or to a box that classifies, without ``y``.
