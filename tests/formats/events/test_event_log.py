@@ -11,6 +11,7 @@ from seqray.util.errors import ArgumentError, FileError, MissingFileError, Symbo
 
 TABLE = "case,activity,time\n1,Take ticket,2\n2,Close,1\n1,Close,3\n2,Take ticket,0\n"
 WORDS = [("Take ticket", "Close"), ("Take ticket", "Close")]
+CUT_GZIP = gzip.compress(TABLE.encode(), mtime=0)[:40]  # without the time: it names a test
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_the_grouped_symbol_stands_for_unknown_activities(file):
         ("", FileError, "log.csv: the file is empty"),
         ("case,activity\n", FileError, "log.csv: there is no event in it: give the alphabet"),
         (b"case,activity\n1,\xff\n", FileError, "log.csv: expected UTF-8 text"),
-        (gzip.compress(TABLE.encode())[:40], FileError, "log.csv: cannot be read: Compressed file"),
+        (CUT_GZIP, FileError, "log.csv: cannot be read: Compressed file"),
         ("case,activity\n1,λ\n", SymbolError, "looks like no symbol"),
     ],
 )
