@@ -397,7 +397,10 @@ class OllamaServer(LlmServer):
 
 
 class PlainServer(LlmServer):
-    """OpenAI's /v1/completions: the likeliest tokens by their texts; texts or ids as prompts."""
+    """OpenAI's /v1/completions: the likeliest tokens by their texts; texts or ids as prompts.
+
+    The drawn token is listed, too, so that there may be one more.
+    """
 
     def routes(self):
         return {**super().routes(), "POST /v1/completions": self.complete}
@@ -409,7 +412,8 @@ class PlainServer(LlmServer):
         seed = body.get("seed", 0)
         for at, logs in enumerate(self.predict(prompts, seed)):
             drawn = self.draw(logs, body["temperature"], [at, seed])
-            top = {TOKENS[i]: float(logs[i]) for i in self.top(logs, body["logprobs"])}
+            listed = [drawn, *self.top(logs, body["logprobs"])]
+            top = {TOKENS[i]: float(logs[i]) for i in listed}
             logprobs = None if drawn == END else {"top_logprobs": [top], "tokens": [TOKENS[drawn]]}
             choices.append({"index": at, "text": TOKENS[drawn], "logprobs": logprobs})
         return {"object": "text_completion", "choices": choices}

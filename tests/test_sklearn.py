@@ -76,6 +76,21 @@ def test_a_box_is_extracted_within_a_budget() -> None:
     assert np.allclose(model.predict_proba(["a"]), TRUTH.next_symbol(["a"]), atol=0.02)
 
 
+def test_a_box_that_classifies_is_no_model_of_words() -> None:
+    box = seqray.classifier(lambda words: [len(word) % 2 for word in words], "ab", ["no", "yes"])
+    for given in (box, seqray.extract(box, budget=500)):
+        with pytest.raises(seqray.ArgumentError, match="use AutomatonClassifier"):
+            AutomatonModel(budget=500).fit(given)
+
+
+def test_the_names_of_columns_make_no_box_of_a_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"best": ["a", "b"] * 20, "alphabet": ["b", "a"] * 20})
+    frame["weights"] = "a"
+    model = AutomatonModel(max_states=1).fit(frame)
+    assert model.automaton_.alphabet.symbols == ("a", "b")
+
+
 def test_an_extraction_is_taken_as_it_is() -> None:
     extraction = seqray.extract(TRUTH, budget=500, purpose="reading")
     model = AutomatonModel().fit(extraction)

@@ -94,13 +94,21 @@ class AutomatonModel(DensityMixin, _WordsOrBox):
             Ignored.
         """
         seed = _seed_of(self.random_state)
-        if isinstance(X, WeightedAutomaton | HasBest | HasNames):
-            self.automaton_ = as_automaton(X)
-        elif isinstance(X, BlackBox):
-            self.automaton_ = extract(X, budget=self.budget, seed=seed).best()
-        else:
+        if _has_rows(X) or not isinstance(X, BlackBox | HasBest | HasNames):
             words = _words_of(self, X, alphabet=self.alphabet, reset=True)
-            self.automaton_ = fit_automaton(words, max_states=self.max_states, seed=seed)
+            automaton: WeightedAutomaton = fit_automaton(
+                words, max_states=self.max_states, seed=seed
+            )
+        elif isinstance(X, WeightedAutomaton | HasBest | HasNames):
+            automaton = as_automaton(X)
+        else:
+            automaton = extract(X, budget=self.budget, seed=seed).best()
+        if isinstance(automaton, ClassifierAutomaton):
+            raise ArgumentError(
+                "X: expected a box that predicts the next symbol, got one that classifies: use "
+                "AutomatonClassifier"
+            )
+        self.automaton_ = automaton
         self.classes_ = np.array([*self.automaton_.alphabet, None], object)
         return self
 
@@ -172,7 +180,7 @@ class AutomatonClassifier(ClassifierMixin, _WordsOrBox):
 
         An extraction of such a box is taken as it is.
         """
-        if isinstance(X, Classifier | HasBest) and y is None:
+        if isinstance(X, Classifier | HasBest) and not _has_rows(X) and y is None:
             return self._fit_box(X)
         if y is None:
             raise ValueError(

@@ -50,6 +50,17 @@ def test_many_symbols_are_no_problem():
     assert dfa.decide([["s1", "s3", "s4999"], ["s1", "s2", "s4999"]]) == ["yes", "no"]
 
 
+def test_nothing_repeated_is_nothing():
+    regex = "((((){2000}){2000}){2000}|(a{0}){2000})*"
+    assert regex_dfa(regex, "ab").decide(["", "a"]) == ["yes", "no"]
+    assert regex_dfa(f"a({regex}){{2,5}}b", "ab").decide(["ab", "a"]) == ["yes", "no"]
+
+
+def test_what_is_too_deep_is_refused():
+    with pytest.raises(ArgumentError, match="too deep inside each other"):
+        regex_dfa("a" + "?" * 5000, "ab")
+
+
 def test_what_is_too_large_is_refused():
     with pytest.raises(ArgumentError, match="more than 2,000 symbols once its repeats"):
         regex_dfa("(a{100}){100}", "ab")

@@ -1,4 +1,5 @@
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -45,6 +46,13 @@ def test_symbols_that_hold_spaces_are_shown_and_typed_with_bars():
 
 def test_a_bar_may_be_a_symbol():
     assert Alphabet(["|", "a b"]).parse("a b | | |") == ("a b", "|", "|", "|")
+
+
+@pytest.mark.parametrize("symbols", [["pay", "pay | ship", "ship"], ["|", "pay it"], ["|| a", "|"]])
+def test_words_of_symbols_with_bars_are_read_back_as_they_were_shown(symbols):
+    alphabet = Alphabet(symbols)
+    for word in product(symbols, repeat=3):
+        assert alphabet.parse(alphabet.show(word)) == word
 
 
 def test_a_long_alphabet_is_shown_in_short():

@@ -42,6 +42,12 @@ def test_strings_are_split_at_white_space_where_one_of_them_has_any() -> None:
     assert seqray.fit_automaton([[1, "x"], [1]] * 20).alphabet.symbols == (1, "x")
 
 
+def test_a_bar_changes_nothing() -> None:
+    shown = seqray.fit_automaton(["ab", "b"] * 30, max_states=2, progress=True)
+    silent = seqray.fit_automaton(["ab", "b"] * 30, max_states=2)
+    assert np.array_equal(shown.weights(["ab", "a"]), silent.weights(["ab", "a"]))
+
+
 def test_a_single_word_can_be_fitted_to() -> None:
     assert seqray.fit_automaton(["abc"]).weight("abc") > 0.3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqray
-from seqray import WeightedAutomaton, extract, guided, open_run, save_run
+from seqray import WeightedAutomaton, extract, guided, open_black_box, open_run, save_run
 
 REGEX = "a (b | a b)* c"
 SMALL = {"n_prefixes": 60, "n_suffixes": 60, "max_length": 20}
@@ -125,3 +125,18 @@ def test_disagreements_are_searched_among_allowed_words(extraction):
 
 def test_the_self_check_passes():
     assert not [each for each in seqray.check(GUIDED) if each.ok is False]
+
+
+def test_the_box_inside_a_guide_is_remembered_but_not_one_inside_an_object_of_the_users_own():
+    class Doubled:
+        def __init__(self, box):
+            self.box, self.alphabet = box, box.alphabet
+
+        def weights(self, words):
+            return 2 * self.box.weights(words)
+
+    demo = open_black_box("demo")
+    small = {"n_prefixes": 10, "n_suffixes": 10}
+    record = extract(demo, guide=".{1,2}", budget=500, **small).settings.recorded_box
+    assert record.spec == "demo"
+    assert extract(Doubled(demo), **small).settings.recorded_box is None

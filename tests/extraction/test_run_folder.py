@@ -590,6 +590,8 @@ def test_a_config_of_another_format_is_refused(run):
         ("config.json", {"rank": 99}, "damaged: rank 99 was chosen: expected 1 … 4"),
         ("config.json", {"rank": 0}, "damaged: rank 0 was chosen: expected 1 … 4"),
         ("config.json", {"rank": "3"}, "damaged: rank '3' was chosen: expected 1 … 4"),
+        ("config.json", {"max_length": "x"}, "or damaged: max_length: expected a whole number"),
+        ("config.json", {"max_length": -1}, "or damaged: max_length: expected a whole number"),
         ("config.json", {"words": "delete"}, "damaged: it has no 'words'"),
         ("basis.json", {"alphabet": "delete"}, "damaged: it has no 'alphabet'"),
         ("basis.json", {"alphabet": []}, "or damaged: an alphabet needs at least one symbol"),

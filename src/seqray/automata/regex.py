@@ -48,7 +48,13 @@ def regex_dfa(regex: str, alphabet: Alphabet | Iterable[Symbol]) -> Deterministi
     """
     alphabet = Alphabet.of(alphabet)
     positions = _Positions()
-    whole = positions.of(parse_regex(regex, alphabet))
+    try:
+        whole = positions.of(parse_regex(regex, alphabet))
+    except RecursionError:
+        raise ArgumentError(
+            "regular expression: its repeats and brackets lie too deep inside each other: expected "
+            "fewer, as in a* instead of a****"
+        ) from None
     column, readers = _kinds(positions.symbols, len(alphabet))
 
     def successors(state: _State) -> list[_State]:
@@ -140,7 +146,10 @@ class _Positions:
             self._joined(whole, whole)
             whole = whole._replace(is_nullable=True)
         for times in range(node.least if node.most is None else node.most, 0, -1):
-            whole = self._joined(self.of(node.part), whole)
+            part = self.of(node.part)
+            if not part.first:
+                return EMPTY  # it reads no symbol, however often
+            whole = self._joined(part, whole)
             if times > node.least:
                 whole = whole._replace(is_nullable=True)
         return whole

@@ -73,12 +73,20 @@ class Alphabet:
     def separator(self) -> str:
         """What stands between the symbols of a word: a bar where symbols hold spaces.
 
+        Where a symbol holds such a bar, or is one, there are more bars than in any symbol.
+
         >>> [Alphabet(symbols).separator for symbols in ("ab", ["do", "re"], ["New York", "x"])]
         ['', ' ', ' | ']
+        >>> Alphabet(["pay | ship", "pay", "ship"]).show(["pay", "ship"])
+        'pay || ship'
         """
         if self.has_characters:
             return ""
-        return " | " if any(len(str(symbol).split()) > 1 for symbol in self.symbols) else " "
+        parts = [str(symbol).split() for symbol in self.symbols]
+        if max(map(len, parts)) < 2:
+            return " "
+        bars = [len(part) for part in chain.from_iterable(parts) if not part.strip("|")]
+        return f" {'|' * (1 + max(bars, default=0))} "
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -141,7 +149,7 @@ class Alphabet:
                 if (name := " ".join(tokens[at : at + n])) in by_text:
                     break
             else:
-                if tokens[at] != "|":
+                if tokens[at] != self.separator.strip():
                     raise self._unknown(tokens[at], len(word))
                 at += 1
                 continue

@@ -139,15 +139,13 @@ def remember(box: object, record: BoxRecord) -> None:
 
 
 def record_of(box: object) -> BoxRecord | None:
-    """Return how a box, or the box inside it, was opened; None if that was not by a specification.
+    """Return how a box was opened; None if that was not by a specification.
+
+    An object of the user's own around a box may answer otherwise: it has no record.
 
     >>> import seqray
     >>> record_of(seqray.open_black_box("demo")).spec
     'demo'
     """
-    while box is not None:
-        reference, record = _RECORDS.get(id(box), (None, None))
-        if reference is not None and reference() is box:
-            return record
-        box = getattr(box, "box", None)
-    return None
+    reference, record = _RECORDS.get(id(box), (None, None))
+    return record if reference is not None and reference() is box else None

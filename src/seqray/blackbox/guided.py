@@ -252,6 +252,11 @@ def guide_of(box: object) -> Guide | None:
     return box.guide if isinstance(box, GuidedBox) else None
 
 
+def unguided(box: Any) -> Any:
+    """Return the box inside a guided one; any other as it is."""
+    return box.box if isinstance(box, GuidedBox) else box
+
+
 def as_guide(given: GuideLike, alphabet: Alphabet) -> Guide:
     """Return the guide that an argument is, or is about; see `guided`.
 

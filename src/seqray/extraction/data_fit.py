@@ -21,7 +21,7 @@ from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_struct
 from seqray.fidelity.reference import Reference
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
-from seqray.util.progress import Progress
+from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, random_generator, seed_number
 
 SETTINGS = replace(
@@ -42,7 +42,7 @@ def fit_automaton(
     alphabet: Alphabet | Iterable[Symbol] | None = None,
     max_states: int = 64,
     seed: Seed = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> StructuredAutomaton:
     """Fit a probabilistic automaton to words, without any box.
 
@@ -62,6 +62,7 @@ def fit_automaton(
         Random seed, a number or a generator.
     progress
         Called with the number of steps done, and of all; begins anew with each number of states.
+        True shows a bar, on a terminal or in a notebook.
 
     Examples
     --------
@@ -75,20 +76,28 @@ def fit_automaton(
     max_states = whole_number("max_states", max_states, 1)
     rng = random_generator(seed)
     learnt, held_out = _split(words, rng)
-    number = seed_number(rng)
+    with shown_progress(progress, "fitting", "steps") as shown:
+        best = _best_fit(learnt, held_out, max_states, seed_number(rng), shown)
+    return to_automaton(words.alphabet, best.layout, best.logarithms)
+
+
+def _best_fit(
+    learnt: FitWords, held_out: FitWords, max_states: int, seed: int, progress: Progress | None
+) -> StructuredFit:
+    """Return the fit after which more states make words that are held out no more probable."""
     best: StructuredFit | None = None
     for size in _sizes(max_states):
         layout = layout_for(Structure(1, NO_POSITIONS), learnt, size, SETTINGS)
         if best is not None and (layout.sizes == best.layout.sizes).all():
             break  # no symbol is frequent enough for more
         fitted = fit_structured(
-            layout, learnt, held_out, seed=number, progress=progress, settings=SETTINGS
+            layout, learnt, held_out, seed=seed, progress=progress, settings=SETTINGS
         )
         if best is not None and fitted.divergence >= best.divergence:
             break
         best = fitted
     assert best is not None
-    return to_automaton(words.alphabet, best.layout, best.logarithms)
+    return best
 
 
 def encoded(

@@ -15,7 +15,7 @@ import numpy as np
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.box_record import BoxRecord, record_of
-from seqray.blackbox.guided import GuideLike, guided
+from seqray.blackbox.guided import GuideLike, guided, unguided
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
@@ -188,7 +188,7 @@ def extract(
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
         _warn_of_low_score(extraction)
-    return _with_settings(extraction, job, record_of(box))
+    return _with_settings(extraction, job, record_of(unguided(box)))
 
 
 def _method(request: Request) -> Callable[[Job], Extraction]:

@@ -31,7 +31,7 @@ from seqray.extraction.request import Method
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EXACT_TOLERANCE, FidelityTable
-from seqray.util.arrays import FloatArray
+from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.display import Drawable
 from seqray.util.errors import RankError, StopReason
 from seqray.util.frames import data_frame
@@ -237,6 +237,7 @@ def _renamed(record: Mapping[str, Any], name: str, known: Sequence[str]) -> dict
 
 
 READERS: Mapping[str, Callable[[Any], Any]] = {
+    "max_length": lambda length: whole_number("max_length", length, 0),
     "noise": lambda noise: Noise(**noise),
     "rounds": _read_rounds,
     "counterexamples": _read_searches,

@@ -44,6 +44,18 @@ def test_a_column_that_is_not_there_is_an_error_that_lists_the_others(name):
         EventColumns(**{name: "x"}).resolved(["case", "activity", "time"])
 
 
+def test_two_columns_of_one_name_are_refused_if_they_are_read():
+    header = ["case", "activity", "note", "note"]
+    assert EventColumns().resolved(header).activity == "activity"
+    with pytest.raises(ArgumentError, match="two columns are called 'note': rename one"):
+        EventColumns(activity="note").resolved(header)
+
+
+def test_columns_may_be_called_by_numbers():
+    columns = EventColumns(case=0, activity=1).resolved([0, 1, 2])
+    assert columns.names == (0, 1, None, None)
+
+
 def test_a_long_list_of_columns_is_cut():
     with pytest.raises(ArgumentError, match="'c19', … 30 in all"):
         EventColumns().resolved([f"c{i}" for i in range(30)])

@@ -49,7 +49,7 @@
       let n = spaced ? Math.min(longest, pieces.length - at) : 1;
       while (n > 1 && !symbols.includes(pieces.slice(at, at + n).join(" "))) n -= 1;
       const code = symbols.indexOf(pieces.slice(at, at + n).join(" "));
-      const isBar = code < 0 && spaced && pieces[at] === "|"; // it separates symbols
+      const isBar = code < 0 && spaced && pieces[at] === content.separator.trim(); // it separates symbols
       if (code < 0 && !isBar) return { unknown: pieces[at] };
       if (!isBar) word.push(code);
       at += n;

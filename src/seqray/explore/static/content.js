@@ -163,7 +163,7 @@ class Content {
       }
       let n = spaced ? Math.min(this.longest, pieces.length - at) : 1;
       while (n > 0 && !this.codes.has(pieces.slice(at, at + n).join(" "))) n -= 1;
-      if (!n && spaced && pieces[at] === "|") {
+      if (!n && spaced && pieces[at] === this.alphabet.separator.trim()) {
         at += 1; // it separates symbols
         continue;
       }

@@ -22,7 +22,7 @@ class WordView {
     const { content, field } = this;
     const how = content.alphabet.characters
       ? "Type symbols one after the other"
-      : `Type symbols with ${content.alphabet.separator === " " ? "spaces" : "bars |"} between them`;
+      : `Type symbols with ${content.alphabet.separator === " " ? "spaces" : `bars${content.alphabet.separator.trimEnd()}`} between them`;
     $("word-help").textContent = `${how}, or choose them below. Leave the field empty for the empty word λ.`;
     field.addEventListener("input", () => this.#typed());
     $("word-back").addEventListener("click", () => this.set(this.word.slice(0, -1)));

@@ -67,10 +67,14 @@ lifecycle=None)
                     f"there is no {name} column {column!r}: expected one of {_listed(columns)}"
                 )
         case, activity = self.case, self.activity
-        case = case or _guess("case", CASE_NAMES, columns)
-        activity = activity or _guess("activity", ACTIVITY_NAMES, columns)
-        time = None if self.time == FILE_ORDER else self.time or _first(TIME_NAMES, columns)
+        case = _guess("case", CASE_NAMES, columns) if case is None else case
+        activity = _guess("activity", ACTIVITY_NAMES, columns) if activity is None else activity
+        time = _first(TIME_NAMES, columns) if self.time is None else self.time
+        time = None if self.time == FILE_ORDER else time
         lifecycle = None if self.lifecycle is None else _first(LIFECYCLE_NAMES, columns)
+        for name in (case, activity, time, lifecycle):
+            if name is not None and list(columns).count(name) > 1:
+                raise ArgumentError(f"two columns are called {name!r}: rename one")
         return replace(self, case=case, activity=activity, time=time, lifecycle=lifecycle)
 
 
@@ -90,8 +94,9 @@ def _first(known: Sequence[str], columns: Sequence[str]) -> str | None:
     return next((by_name[_plain(name)] for name in known if _plain(name) in by_name), None)
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]", "", name.lower())
+def _plain(name: object) -> str:
+    """Return a name without what may differ; pandas allows numbers as names."""
+    return re.sub(r"[\W_]", "", str(name).lower())
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def read_xes(stream: IO[bytes], wanted: EventColumns) -> tuple[EventTable, Event
         while piece := stream.read(PIECE_BYTES):
             log.feed(piece)
         log.parser.Parse(b"", True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter: encodings
         raise FileError(f"not XES, or damaged: {error}") from error
     if not log.has_times and wanted.time is None:
         log.events.times, columns = None, replace(columns, time=None)

@@ -15,7 +15,9 @@ from llm_servers import (
     serving_llm,
     tiny_model,
 )
+from same_gru.hf import import_transformers
 from seqray.blackbox.frameworks.hf import open_hf
+from seqray.blackbox.remote.llm.symbols import LocalTokenizer
 from seqray.cli import main
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -172,3 +174,17 @@ def test_the_commands_take_such_a_box(tmp_path, monkeypatch, capsys):
     assert "2 symbols" in printed
     assert "unknown" in printed
     assert seqray.open_run("run").best().alphabet.symbols == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "names"),
+    [(["<s>", "▁cat"], (" cat", "cat", "▁cat", 1)), (["<s>", "▁cat", "cat"], (" cat", "▁cat", 1))],
+)
+def test_a_token_with_a_space_is_not_named_like_the_one_without(tmp_path, vocabulary, names):
+    transformers = import_transformers()
+    from tokenizers import Tokenizer, decoders, models  # noqa: PLC0415
+
+    plain = Tokenizer(models.WordLevel({each: i for i, each in enumerate(vocabulary)}, "<s>"))
+    plain.decoder = decoders.Metaspace()  # it drops the first space
+    transformers.PreTrainedTokenizerFast(tokenizer_object=plain).save_pretrained(tmp_path)
+    assert LocalTokenizer(tmp_path).names(1) == names

@@ -122,6 +122,14 @@ def test_what_is_no_log_probability_is_refused(value):
         Completions("m", 2).read(document, 1)
 
 
+def test_a_drawn_token_behind_the_likeliest_ones_bounds_no_other():
+    top = {"logprobs": {"top_logprobs": [{"z": -9.0, "a": -0.5, "b": -2.0}]}}
+    (listed,) = Completions("m", 2).read({"choices": [top]}, 1)
+    assert listed.bound == -2.0
+    assert listed.logs["z"] == -9.0
+    assert listed.rest == pytest.approx(1 - math.exp(-0.5) - math.exp(-2) - math.exp(-9))
+
+
 def test_tokens_that_are_no_ids_are_refused():
     document = {"choices": [{"logprobs": {"top_logprobs": [{"a": -1.0}]}}]}
     with pytest.raises(UnexpectedError, match="tokens such as 'a', not \"token_id:5\""):

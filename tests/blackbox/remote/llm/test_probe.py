@@ -65,3 +65,13 @@ def test_what_a_server_says_about_its_model_is_used():
 def test_a_model_that_ollama_does_not_have_is_said():
     with pytest.raises(BlackBoxError, match="has no model 'm': pull it first, ollama pull m"):
         find_model(asked({}), "the server", "ollama", "m")
+
+
+@pytest.mark.parametrize("odd", [[1], 5, "x", True])
+def test_what_has_another_form_is_taken_as_not_said(odd):
+    props = {"/props": {"default_generation_settings": odd, "eos_token": [odd]}}
+    model = find_model(asked(models("llamacpp", "m", meta=odd) | props), "the server", None, None)
+    assert (model.limit, model.end, model.n_tokens) == (None, None, None)
+    shown = {"/api/version": {}, "/api/show": {"model_info": odd}}
+    model = find_model(asked(models([odd], "m") | shown), "the server", None, None)
+    assert (model.dialect, model.end) == ("ollama", None)

@@ -41,6 +41,11 @@ def test_a_token_may_have_several_names():
     np.testing.assert_allclose(np.exp(guess), [0.5])
 
 
+def test_the_first_name_of_a_token_counts_where_another_token_has_one_of_them():
+    both = Listed({"cat": -0.1, " cat": -3.0}, bound=-3.0, rest=0.0)
+    assert token_logs(both, [[" cat", "cat"]]).guess.tolist() == [-3.0]
+
+
 def test_the_unknown_share_is_the_largest_that_unlisted_tokens_can_have():
     tree = token_tree([[1], [2]], [[0]])  # columns: 1, 2, the end
     with np.errstate(divide="ignore"):

@@ -265,7 +265,7 @@ class Completions(Dialect):
 
     def read(self, document: Any, n: int) -> list[Listed | None]:
         """Read choices; a server may leave log-probabilities out where the end was drawn."""
-        return _completions(document, n)
+        return _completions(document, n, self.top_k)
 
 
 # Reading responses ------------------------------------------------------------------------------
@@ -286,34 +286,39 @@ def _object(document: Any) -> Any:
     return document
 
 
-def _completions(document: Any, n: int) -> list[Listed | None]:
+def _completions(document: Any, n: int, top_k: int | None = None) -> list[Listed | None]:
     """Read the choices of a completion, in the order of the prompts."""
     choices = field(document, "choices")
     if len(choices) != n:
         raise UnexpectedError(f"{len(choices)} choices for {n} prompts")
     choices = sorted(choices, key=lambda choice: int(choice.get("index", 0)))
-    return [_choice(choice) for choice in choices]
+    return [_choice(choice, top_k) for choice in choices]
 
 
-def _choice(choice: Any) -> Listed | None:
+def _choice(choice: Any, top_k: int | None) -> Listed | None:
     """Read one choice; some servers answer a completion in the form of a chat."""
     logprobs = choice.get("logprobs") or {}
     if logprobs.get("content"):
-        return _top(logprobs["content"][0])
+        return _top(logprobs["content"][0], top_k)
     tops = logprobs.get("top_logprobs")
-    return _listed(([token], log) for token, log in tops[0].items()) if tops and tops[0] else None
+    entries = tops[0].items() if tops and tops[0] else ()
+    return _listed((([token], log) for token, log in entries), top_k)
 
 
-def _top(entry: Any) -> Listed | None:
+def _top(entry: Any, top_k: int | None = None) -> Listed | None:
     """Read one position: a list of the likeliest tokens, with their texts, ids or both."""
-    return _listed(
-        ([each[key] for key in ("id", "token") if key in each], each["logprob"])
-        for each in entry.get("top_logprobs") or ()
-    )
+    entries = entry.get("top_logprobs") or ()
+    names = ([each[key] for key in ("id", "token") if key in each] for each in entries)
+    return _listed(zip(names, (each["logprob"] for each in entries), strict=True), top_k)
 
 
-def _listed(entries: Iterable[tuple[Sequence[int | str], Any]]) -> Listed | None:
-    """Return a list of tokens, each with its names and its log-probability; None: an empty one."""
+def _listed(
+    entries: Iterable[tuple[Sequence[int | str], Any]], top_k: int | None = None
+) -> Listed | None:
+    """Return a list of tokens, each with its names and its log-probability; None: an empty one.
+
+    Some servers list the drawn token behind the ``top_k`` likeliest ones. It bounds no other.
+    """
     logs: dict[int | str, float] = {}
     values: list[float] = []
     for names, value in entries:
@@ -322,7 +327,8 @@ def _listed(entries: Iterable[tuple[Sequence[int | str], Any]]) -> Listed | None
             logs.setdefault(name, values[-1])  # of two tokens with one text the likelier one
     if not values:
         return None
-    return Listed(logs, min(values), max(1 - math.fsum(map(math.exp, values)), 0.0))
+    bound = min(sorted(values, reverse=True)[:top_k])
+    return Listed(logs, bound, max(1 - math.fsum(map(math.exp, values)), 0.0))
 
 
 def _with_ids(listed: Listed | None) -> Listed | None:

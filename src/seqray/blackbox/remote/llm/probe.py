@@ -106,8 +106,8 @@ def _models(document: Any) -> dict[str, Mapping[str, Any]]:
 def _dialect(fetch: Fetch, models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the dialect of a server: its list of models says it, or a path that others lack."""
     for entry in models.values():
-        if (owner := entry.get("owned_by")) in OWNERS:
-            return OWNERS[str(owner)]
+        if (owner := str(entry.get("owned_by"))) in OWNERS:
+            return OWNERS[owner]
     for path, dialect in MARKS.items():
         if isinstance(fetch(path, None), Mapping):
             return dialect
@@ -133,14 +133,14 @@ def _chosen(
 
 def _llama_cpp(fetch: Fetch, name: str, entry: Mapping[str, Any]) -> ServedModel:
     """Read the properties of llama.cpp's server."""
-    props = fetch("/props", None)
-    props = props if isinstance(props, Mapping) else {}
-    meta = entry.get("meta") or {}
-    settings = props.get("default_generation_settings") or {}
+    props = _mapping(fetch("/props", None))
+    meta = _mapping(entry.get("meta"))
+    settings = _mapping(props.get("default_generation_settings"))
     limit = _number(settings.get("n_ctx")) or _number(meta.get("n_ctx"))
     about = {key: meta[key] for key in ("n_params", "size", "n_vocab") if key in meta}
     about |= {key: props[key] for key in ("model_path",) if key in props}
-    end = props.get("eos_token") or None
+    end = props.get("eos_token")
+    end = end if isinstance(end, str) and end else None
     return ServedModel("llama.cpp", name, limit, end, _number(meta.get("n_vocab")), about)
 
 
@@ -149,7 +149,7 @@ def _ollama(fetch: Fetch, name: str, who: str) -> ServedModel:
     shown = fetch("/api/show", {"model": name, "verbose": True})
     if not isinstance(shown, Mapping):
         raise BlackBoxError(f"{who} has no model {name!r}: pull it first, ollama pull {name}")
-    info = shown.get("model_info") or {}
+    info = _mapping(shown.get("model_info"))
     tokens, end = info.get("tokenizer.ggml.tokens"), info.get("tokenizer.ggml.eos_token_id")
     text = None
     if isinstance(tokens, list) and isinstance(end, int) and 0 <= end < len(tokens):
@@ -158,6 +158,10 @@ def _ollama(fetch: Fetch, name: str, who: str) -> ServedModel:
     limit = min([OLLAMA_CONTEXT_TOKENS, *(length for length in lengths if length)])
     about = {"details": shown.get("details"), "parameters": info.get("general.parameter_count")}
     return ServedModel("ollama", name, limit, text, about=about)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _number(value: Any) -> int | None:

@@ -91,11 +91,16 @@ class LocalTokenizer:
         return list(self.loaded.encode(text, add_special_tokens=special))
 
     def names(self, token: int) -> tuple[int | str, ...]:
-        """Return the text of a token, how it stands in the vocabulary, and its id."""
+        """Return the text of a token, how it stands in the vocabulary, and its id.
+
+        Without the space at its beginning it may be another token, whose name is left out then.
+        """
         piece = str(self.loaded.convert_ids_to_tokens(token))
         marked = piece.translate(SPACE_MARKS)
         text = str(self.loaded.decode([token]))
         first = marked if marked.strip() == text else text  # some drop a space at the beginning
+        if first != text and self.loaded.get_vocab().get(text, token) != token:
+            text = first
         return tuple(dict.fromkeys((first, text, piece, token)))
 
     @property

@@ -42,7 +42,7 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
     listed
         What the server lists.
     names
-        For each token how the list may name it.
+        For each token how the list may name it; the first name that is there counts.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
     >>> np.exp(guess).round(3), np.exp(largest).round(3)  # c has at most 1 - 0.7 - 0.2
     (array([0.7 , 0.05]), array([0.7, 0.1]))
     """
-    logs = [[listed.logs[name] for name in some if name in listed.logs] for some in names]
-    is_unlisted = np.array([not some for some in logs], bool)
-    values = np.array([max(some, default=-np.inf) for some in logs], np.float64)
+    found = [next((name for name in some if name in listed.logs), None) for some in names]
+    is_unlisted = np.array([name is None for name in found], bool)
+    values = np.array([-np.inf if n is None else listed.logs[n] for n in found], np.float64)
     if not is_unlisted.any():
         return TokenLogs(values, values, values)
     rest = max(listed.rest, MIN_REST)
