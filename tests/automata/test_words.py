@@ -271,3 +271,12 @@ def test_words_are_cut_to_a_length():
 def test_what_was_sampled_counts_as_its_words():
     drawn = sample(WeightedAutomaton("a", [1], [[[0.5]]], [0.5]), 9, seed=0)
     assert Alphabet("a").words(drawn) is drawn.words
+
+
+def test_an_unknown_name_is_shown_whole_with_the_nearest_known_one():
+    names = Alphabet(["Take in charge ticket", "Closed"])
+    message = "'Take in charge tiket' at position 2 .* did you mean 'Take in charge ticket'"
+    with pytest.raises(SymbolError, match=message):
+        names.parse("Closed | Take in charge tiket | Closed")
+    with pytest.raises(SymbolError, match=r"symbol 'opne' .* did you mean 'open'"):
+        Alphabet(["open", "close"]).parse("opne close")
