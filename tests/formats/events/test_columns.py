@@ -44,6 +44,13 @@ def test_a_column_that_is_not_there_is_an_error_that_lists_the_others(name):
         EventColumns(**{name: "x"}).resolved(["case", "activity", "time"])
 
 
+def test_a_name_that_two_columns_have_is_refused():
+    columns = ["case", "activity", "case", "x", "x"]
+    with pytest.raises(ArgumentError, match="2 columns are called 'case': expected one: rename"):
+        EventColumns().resolved(columns)
+    assert EventColumns().resolved(columns[1:]).case == "case"  # the others are not read
+
+
 def test_a_long_list_of_columns_is_cut():
     with pytest.raises(ArgumentError, match="'c19', … 30 in all"):
         EventColumns().resolved([f"c{i}" for i in range(30)])

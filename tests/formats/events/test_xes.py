@@ -151,7 +151,10 @@ def test_a_document_type_is_refused(declared, value):
         (LOG.format(events=event("&unknown;")), "not XES, or damaged: undefined entity"),
         (LOG[:200], "not XES, or damaged: unclosed token"),
         ("", "not XES, or damaged: no element found"),
-        (LOG.format(events=event("a", "yesterday")), r"line 8: 'yesterday' is no time .*--time no"),
+        (
+            LOG.format(events=event("a", "yesterday")),
+            r"line 8: 'yesterday' is no time: .*--time no",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused(text, message):

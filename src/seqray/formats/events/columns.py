@@ -66,10 +66,15 @@ lifecycle=None)
                 raise ArgumentError(
                     f"there is no {name} column {column!r}: expected one of {_listed(columns)}"
                 )
-        case, activity = self.case, self.activity
-        case = case or _guess("case", CASE_NAMES, columns)
-        activity = activity or _guess("activity", ACTIVITY_NAMES, columns)
+        case = self.case or _guess("case", CASE_NAMES, columns)
+        activity = self.activity or _guess("activity", ACTIVITY_NAMES, columns)
         time = None if self.time == FILE_ORDER else self.time or _first(TIME_NAMES, columns)
+        for column in (case, activity, time):
+            if columns.count(column) > 1:
+                raise ArgumentError(
+                    f"{columns.count(column)} columns are called {column!r}: expected one: rename "
+                    "the others"
+                )
         lifecycle = None if self.lifecycle is None else _first(LIFECYCLE_NAMES, columns)
         return replace(self, case=case, activity=activity, time=time, lifecycle=lifecycle)
 

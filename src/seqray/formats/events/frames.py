@@ -119,8 +119,6 @@ def _rows(columns: Sequence[Any], first: int = 1) -> Iterator[EventRow]:
 def _texts(column: Any) -> list[str] | None:
     if column is None:
         return None
-    if hasattr(column, "columns"):
-        raise ArgumentError(f"two columns are called {next(iter(column.columns))!r}: rename one")
     if hasattr(column, "dictionary"):  # pyarrow
         texts = list(map(as_text, column.dictionary.to_pylist()))
         return ["" if at is None else texts[at] for at in column.indices.to_pylist()]
