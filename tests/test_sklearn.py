@@ -203,3 +203,15 @@ def test_features_are_a_frame_where_that_is_wanted() -> None:
     features = StateFeatures(max_states=2).set_output(transform="pandas")
     frame = features.fit_transform(["ab", "ba", "abba"] * 20)
     assert list(frame.columns) == [f"state{i}" for i in range(features.automaton_.n_states)]
+
+
+def test_an_event_log_is_taken_as_its_words():
+    log = seqray.read_events({"case": [1, 1, 2], "activity": ["go in", "go out", "go in"]})
+    model = AutomatonModel().fit(log)
+    assert model.score(log) == model.score(log.words)
+
+
+@pytest.mark.parametrize("wrong", [None, 3])
+def test_what_is_no_list_of_words_is_refused(wrong):
+    with pytest.raises(seqray.ArgumentError, match=f"X: expected a list of words, got {wrong}"):
+        AutomatonModel().fit(wrong)

@@ -19,6 +19,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.extraction.data_fit import encoded, fit_automaton
 from seqray.extraction.extract import extract
 from seqray.formats.automaton_file import HasBest, HasNames, as_automaton
+from seqray.formats.events.event_log import EventLog
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, MissingExtraError, install_hint
 
@@ -330,6 +331,8 @@ def _words_of(
             f"X: expected words, got the numbers {X[:3].tolist()} …. Reshape your data: "
             "X.reshape(1, -1) if it is one word, X.reshape(-1, 1) if each number is a word"
         )
+    elif not isinstance(X, Iterable | EventLog):
+        raise ArgumentError(f"X: expected a list of words, got {X!r}: write [[symbol, …], …]")
     try:
         words = encoded(X, alphabet)
     except TypeError as error:  # not hashable

@@ -290,3 +290,12 @@ def test_an_alphabet_is_extended_by_what_else_occurs_in_the_order_of_appearance(
         "fa so",
     )
     assert Alphabet("ab").extended([]) == Alphabet("ab")
+
+
+def test_an_unknown_name_is_shown_whole_with_the_nearest_known_one():
+    names = Alphabet(["Take in charge ticket", "Closed"])
+    message = "'Take in charge tiket' at position 2 .* did you mean 'Take in charge ticket'"
+    with pytest.raises(SymbolError, match=message):
+        names.parse("Closed | Take in charge tiket | Closed")
+    with pytest.raises(SymbolError, match=r"symbol 'opne' .* did you mean 'open'"):
+        Alphabet(["open", "close"]).parse("opne close")

@@ -45,6 +45,19 @@ def test_columns_are_guessed_and_said(events, run_both):
     assert json.loads(other)["entropy_per_symbol"] == json.loads(out)["entropy_per_symbol"]
 
 
+def test_a_table_without_times_and_a_xes_file_are_described(events, run_both):
+    arguments = ("evaluate", "machine.json", "--against", "wa:machine.json", "--json", "--words")
+    (events / "no_times.csv").write_text("case,activity\n1,Wait\n")
+    _, err = run_both(*arguments, "no_times.csv")
+    assert "in the order of the file, since no column looks like a time (--time COLUMN)" in err
+    event = '<event><string key="concept:name" value="Wait"/></event>'
+    (events / "log.xes").write_text(f"<log><trace>{event}</trace></log>")
+    _, err = run_both(*arguments, "log.xes", "--time", "none")
+    wanted = "case 'concept:name' of traces, activity 'concept:name' of events, in the order of"
+    assert wanted in err
+    assert "--time" not in err
+
+
 def test_columns_that_cannot_be_guessed_are_listed(events, fails):
     arguments = ("evaluate", "machine.json", "--against", "wa:machine.json")
     err = fails(2, *arguments, "--words", "other.csv")
@@ -113,7 +126,7 @@ def test_a_word_to_explain_is_typed_with_quotes_or_bars(extracted, run, word):
 
 
 def test_whole_automata_are_explained_and_drawn_with_them(extracted, run):
-    assert " | " in run("explain", "run")
+    assert "Take in charge ticket | " in run("explain", "run")
     run("draw", "run", "-o", "run.svg")
     assert "Take in charge" in (extracted / "run.svg").read_text("utf-8")
 

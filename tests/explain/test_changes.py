@@ -61,6 +61,14 @@ def test_where_nothing_changes_nothing_is_shown():
     assert "1 → 2" in repr(found)
 
 
+def test_a_first_choice_that_stays_is_shown_once():
+    one = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    two = WeightedAutomaton("ab", [1], [[[0.6]], [[0.15]]], [0.25])
+    (change,) = what_changes({1: one, 2: two}, n_changes=1).steps[0].changes
+    assert (change.before, change.after) == ("a", "a")
+    assert "a → a" not in repr(what_changes({1: one, 2: two}))
+
+
 def test_one_rank_has_no_steps(found):
     assert what_changes(found, [3]).steps == ()
 

@@ -62,3 +62,9 @@ def test_only_what_is_around_an_edit_is_shown():
 def test_no_edit_makes_a_word_too_long():
     longest = [max(one_edit("aba", Alphabet("ab"), max_length=n)[1].lengths) for n in (None, 4, 3)]
     assert longest == [4, 4, 3]
+
+
+def test_long_names_leave_room_for_what_is_around_an_edit():
+    names = Alphabet(["Assign seriousness", "Take in charge ticket", "Closed"])
+    shown = show_edit(["Assign seriousness", "Closed"], Edit(1, None, 1), names)
+    assert shown == "Assign … | [+Take in charge …] | Closed"

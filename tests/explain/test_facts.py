@@ -156,6 +156,15 @@ def test_facts_are_shown_within_80_columns_and_as_json(short):
     assert [state["name"] for state in written["states"]] == [*found.named.names]
 
 
+def test_the_most_probable_words_of_long_names_are_shown_whole():
+    names = ["Assign seriousness", "Take in charge ticket", "Resolve ticket"]
+    edges = [(i, name, i + 1, 1) for i, name in enumerate(names)]
+    automaton = WeightedAutomaton.from_edges(names, 4, initial={0: 1}, edges=edges, final={3: 1})
+    text = repr(facts(automaton))
+    assert "Assign seriousness | Take in charge ticket | Resolve ticket" in text
+    assert "Assign seri… | Take in cha… | Resolve tic… 1" in text  # after the start
+
+
 def test_facts_about_a_classifier_are_elsewhere():
     with pytest.raises(ArgumentError, match=r"class_facts\.class_facts"):
         facts(remainder_automaton())

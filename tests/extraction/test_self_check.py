@@ -55,6 +55,16 @@ def test_a_box_that_sorts_is_found_out():
     assert "same in any order" in failed(black_box(lambda words: sorted(good(words)), "ab"))
 
 
+def test_a_box_that_rounds_differently_in_another_place_does_not_sort():
+    def rounded(words):
+        return np.array(good(words)) * (1 + 0.001 * np.arange(len(words)) / len(words))
+
+    advice = result_of(black_box(rounded, "ab"), "same in any order").advice
+    assert "depend a little on what is queried before or beside them" in advice
+    advice = result_of(black_box(lambda words: sorted(good(words)), "ab"), "same in any order")
+    assert "do not come in the order of the words" in advice.advice
+
+
 def test_a_noisy_box_is_found_out_and_told_what_to_do():
     rng = np.random.default_rng(0)
     box = black_box(lambda words: good(words) * (1 + 0.01 * rng.normal(size=len(words))), "ab")

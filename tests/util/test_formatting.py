@@ -82,3 +82,12 @@ def test_sizes_durations_and_long_texts_are_short():
 def test_a_long_name_keeps_its_beginning():
     assert abbreviated("abcd", 3) == "ab…"
     assert abbreviated("abc", 3) == "abc"
+
+
+def test_names_between_bars_are_abbreviated_before_they_are_left_out():
+    text = "Assign seriousness | Take in charge ticket | Closed"
+    assert shortened(text, 60) == text
+    assert shortened(text, 38) == "Assign serio… | Take in char… | Closed"
+    assert shortened(text, 24) == "… | Take in ch… | Closed"
+    assert shortened(text, 6) == "Closed"
+    assert shortened(f"{text} | Take in charge ticket", 6) == "Take …"

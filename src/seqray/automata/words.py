@@ -6,10 +6,11 @@ a small integer, its *code*, and a batch of words is one flat array of codes wit
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -150,7 +151,7 @@ class Alphabet:
                     break
             else:
                 if tokens[at] != self.separator.strip():
-                    raise self._unknown(tokens[at], len(word))
+                    raise self._unknown(self._first_name(tokens[at:]), len(word))
                 at += 1
                 continue
             word.append(by_text[name])
@@ -180,13 +181,13 @@ class Alphabet:
     def words(self, words: Words | Iterable[Word]) -> Words:
         """Encode words. A `Words` over this very alphabet is returned as it is.
 
-        What `seqray.sample` returned counts as its words.
+        What `seqray.sample` or `seqray.read_events` returned counts as its words.
 
         >>> Alphabet("ab").words(["", "ab", "b"])
         Words(3 words over 2 symbols: λ, ab, b)
         """
-        if hasattr(words, "n_cut"):
-            words = getattr(words, "words", words)
+        if isinstance(held := getattr(words, "words", None), Words):
+            words = held
         if isinstance(words, Words):
             if words.alphabet != self:
                 raise SymbolError(
@@ -243,9 +244,18 @@ class Alphabet:
             raise self._unknown(symbol, at) from None
 
     def _unknown(self, symbol: object, at: int) -> SymbolError:
+        near = difflib.get_close_matches(str(symbol), map(str, self.symbols), n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
         return SymbolError(
-            f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(self)}: {self}"
+            f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(self)}: "
+            f"{hint}{self}"
         )
+
+    def _first_name(self, tokens: Sequence[str]) -> str:
+        """Return what was meant as one symbol: all up to the next bar, where bars are used."""
+        if self.separator == " ":
+            return tokens[0]
+        return " ".join(takewhile(lambda token: token != self.separator.strip(), tokens))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

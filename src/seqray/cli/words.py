@@ -118,4 +118,8 @@ def _described(log: EventLog, events: EventOptions) -> str:
     if log.activity is None:
         return ""
     order = "in the order of the file" if log.time is None else f"sorted by {log.time!r}"
+    if log.time is None and events.time is None:
+        order += ", since no column looks like a time (--time COLUMN)"
+    if log.case == log.activity:  # of XES: both are called concept:name
+        return f"case {log.case!r} of traces, activity {log.activity!r} of events, {order}"
     return f"case {log.case!r}, activity {log.activity!r}, {order}"

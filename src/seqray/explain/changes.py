@@ -81,7 +81,8 @@ class RankChanges(Displayed):
             for each in step.changes or (None,):
                 cells = ("", "", "")
                 if each is not None:
-                    change = f"{each.before} → {each.after}"
+                    same = each.before == each.after
+                    change = each.after if same else f"{each.before} → {each.after}"
                     prefix = shortened(self.alphabet.show(each.prefix), 24)
                     cells = (prefix, significant(each.distance, 2), change)
                 rows.append((ranks, mean, *cells))

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.words import Alphabet, Symbol, Word, Words
+from seqray.automata.words import Alphabet, Word, Words
 from seqray.explain.probable import encoded
 from seqray.explain.text import spelt
+from seqray.util.formatting import abbreviated
 
 MAX_EDITS = 20_000
 """The most words with one edit that are looked at."""
@@ -61,16 +62,23 @@ def edited(codes: tuple[int, ...], edit: Edit) -> tuple[int, ...]:
     return (*codes[: edit.position], *middle, *codes[rest:])
 
 
-def show_edit(word: Word, edit: Edit, alphabet: Alphabet, *, width: int = 30) -> str:
+def show_edit(word: Word, edit: Edit, alphabet: Alphabet, *, width: int | None = None) -> str:
     """Write the edited word, with the edit in brackets and as much around it as there is room.
+
+    There is room for 30 characters by default, for 44 if symbols are names. Long names are
+    abbreviated.
 
     >>> show_edit("abb", Edit(1, 1, None), Alphabet("ab"))
     'a[−b]b'
     >>> show_edit("ab" * 20, Edit(9, None, 0), Alphabet("ab"), width=13)
     '…aba[+a]bab…'
     """
-    symbols = alphabet.decode(alphabet.encode(word).tolist())
-    before, after = (None if c is None else str(alphabet.symbols[c]) for c in edit[1:])
+    if width is None:
+        width = 30 if alphabet.has_characters else 44
+    symbols = [abbreviated(str(alphabet.symbols[c]), 8) for c in alphabet.encode(word)]
+    before, after = (
+        None if c is None else abbreviated(str(alphabet.symbols[c]), 16) for c in edit[1:]
+    )
     change = f"[+{after}]" if before is None else f"[{before}→{after}]"
     if after is None:
         change = f"[−{before}]"
@@ -78,7 +86,7 @@ def show_edit(word: Word, edit: Edit, alphabet: Alphabet, *, width: int = 30) ->
     left, right = symbols[: edit.position], symbols[rest:]
     text = change
     for around in range(1, max(len(left), len(right)) + 1):
-        parts: list[Symbol] = [*left[-around:], change, *right[:around]]
+        parts = [*left[-around:], change, *right[:around]]
         parts = ["…"] * (len(left) > around) + parts + ["…"] * (len(right) > around)
         if len(spelt(alphabet, parts)) > width:
             break

@@ -274,8 +274,11 @@ def _words(f: Facts) -> Section | None:
     if not len(heaviest.words):
         return None
     pairs = zip(heaviest.words, heaviest.weights, strict=True)
-    show = heaviest.words.alphabet.show
-    rows = tuple((shortened(show(word), 50), significant(weight)) for word, weight in pairs)
+    alphabet = heaviest.words.alphabet
+    width = 50 if alphabet.has_characters else 160  # names wrap at their spaces
+    rows = tuple(
+        (shortened(alphabet.show(word), width), significant(weight)) for word, weight in pairs
+    )
     note = "" if heaviest.exact else "the search was not exhaustive; other words may be heavier."
     if f.counts is None:
         note = "by size." if heaviest.exact else "by size, of short words only."
@@ -286,19 +289,20 @@ def _words(f: Facts) -> Section | None:
 def _states(f: Facts) -> Section:
     """Show the states by mass, and how words go on from there."""
     a, rows = f.named.automaton, []
+    has_characters = a.alphabet.has_characters
+    width = 16 if has_characters else 44
     for i, name in enumerate(f.named.names):
         goes_on = f.continuations[i]
-        show = [shortened(a.alphabet.show(word), 16) for word in goes_on.words]
+        show = [shortened(a.alphabet.show(word), width) for word in goes_on.words]
         weights = [f"{weight:.2g}" for weight in goes_on.weights]
         typical = ", ".join(f"{w} {x}" for w, x in zip(show, weights, strict=True))
+        typical = abbreviated(typical, 44) if has_characters else typical
         mass = () if np.isnan(f.named.mass[i]) else (f"{f.named.mass[i]:.1%}",)
-        rows.append(
-            (shortened(name, 24), *mass, significant(a.final[i], 3), shortened(typical, 44))
-        )
+        rows.append((shortened(name, 32), *mass, significant(a.final[i], 3), typical))
     mass_column = () if np.isnan(f.named.mass).any() else (" mass",)
-    note = "mass: share of all steps spent there; goes on: the rest of the word, and its weight."
-    if not mass_column:
-        note = "goes on: the rest of the word, and its weight."
+    note = "goes on: the rest of the word (λ: none), and its weight."
+    if mass_column:
+        note = f"mass: share of all steps spent there;\n{note}"
     columns = ("state", *mass_column, " end", "goes on")
     return Section("The states", columns, tuple(rows), note)
 

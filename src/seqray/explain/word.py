@@ -31,7 +31,7 @@ from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, read_only, whole_number
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
-from seqray.util.formatting import abbreviated, shortened, significant
+from seqray.util.formatting import abbreviated, counted, shortened, significant
 from seqray.util.frames import data_frame
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 REPORTED_LOSS = 1e-6
 """Relative loss of the readable coordinates above which it is reported."""
+
+MAX_TITLE_WIDTH = 200
+"""Characters of the word that the title shows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,11 +264,11 @@ def _along(reference: Reference, length: int) -> FloatArray | None:
 
 def _summary(e: WordExplanation) -> Section:
     """Show the word and its weights."""
-    word = shortened(e.alphabet.show(e.word), 60)
+    word = shortened(e.alphabet.show(e.word), MAX_TITLE_WIDTH)
     rows = [("automaton", f"{e.weight:.6g}")]
     if not np.isnan(e.box_weight):
         rows.append(("box", f"{e.box_weight:.6g}"))
-    rows.append((f"expected, of {len(e.word)} symbols", f"{e.shapley.expected:.6g}"))
+    rows.append((f"expected, of {counted(len(e.word), 'symbol')}", f"{e.shapley.expected:.6g}"))
     notes = []
     if e.named.loss > REPORTED_LOSS:
         notes.append(
@@ -314,7 +317,7 @@ def _states(e: WordExplanation, at: int) -> str:
     shares, names = e.path[at], [re.sub("^(mostly|partly) ", "", name) for name in e.named.names]
     order = np.argsort(-np.abs(shares), kind="stable")[:2]
     least = 0.05 * np.abs(shares).max()
-    parts = [f"{shares[i]:.2g} {shortened(names[i], 20)}" for i in order if abs(shares[i]) > least]
+    parts = [f"{shares[i]:.2g} {shortened(names[i], 30)}" for i in order if abs(shares[i]) > least]
     return ", ".join(parts)
 
 

@@ -19,6 +19,7 @@ from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.family import NO_POSITIONS, Structure, layout_for
 from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
 from seqray.fidelity.reference import Reference
+from seqray.formats.events.event_log import EventLog
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.progress import Progress, shown_progress
@@ -37,7 +38,7 @@ MIN_VALIDATION_WORDS = 5
 
 
 def fit_automaton(
-    words: Words | Sample | Iterable[Word],
+    words: Words | Sample | EventLog | Iterable[Word],
     *,
     alphabet: Alphabet | Iterable[Symbol] | None = None,
     max_states: int = 64,
@@ -101,7 +102,8 @@ def _best_fit(
 
 
 def encoded(
-    words: Words | Sample | Iterable[Word], alphabet: Alphabet | Iterable[Symbol] | None = None
+    words: Words | Sample | EventLog | Iterable[Word],
+    alphabet: Alphabet | Iterable[Symbol] | None = None,
 ) -> Words:
     """Encode words over an alphabet, or over their own symbols.
 
@@ -110,7 +112,7 @@ def encoded(
     >>> encoded(["go on", "on"])
     Words(2 words over 2 symbols: go on, on)
     """
-    if isinstance(words, Sample):
+    if isinstance(words, Sample | EventLog):
         words = words.words
     if alphabet is not None:
         return Alphabet.of(alphabet).words(words)

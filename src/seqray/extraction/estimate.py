@@ -49,7 +49,7 @@ def log_estimate(
     is_long = most > MANY_QUERIES
     if seconds_per_query is not None:
         seconds = most * job.repeat * seconds_per_query
-        text += f", which takes about {duration(seconds)}"
+        text += f", which takes up to about {duration(seconds)}"
         is_long = seconds > MANY_SECONDS
     level = logging.WARNING if is_long else logging.INFO
     logger.log(level, "%s%s", text, f"; {note}" if note else "")

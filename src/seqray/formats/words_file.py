@@ -139,7 +139,9 @@ def text_lines(path: PathLike) -> list[str]:
     try:
         text = read_stream(path).decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
+        raise FileError(
+            f"{path}: expected UTF-8 text, byte {error.start} is not: save it in UTF-8"
+        ) from error
     if not text:
         raise FileError(f"{path}: the file is empty")
     # Not `splitlines`: it also cuts at characters that may well be symbols, such as U+2028.

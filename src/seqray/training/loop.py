@@ -142,6 +142,7 @@ def split(
     if not isinstance(words, Words):
         raise ArgumentError(
             f"expected Words, got {type(words).__name__}: read_words(file) reads them, "
+            "read_events(file).words those of events, "
             "Alphabet(symbols).words(list) makes them"
         )
     if validation is not None:

@@ -112,7 +112,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
+        raise FileError(
+            f"{path}: expected UTF-8 text, byte {error.start} is not: save it in UTF-8"
+        ) from error
 
 
 DAMAGE = (

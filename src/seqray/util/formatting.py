@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import math
 
+NAME_SEPARATOR = " | "
+"""What stands between symbols that hold spaces."""
+
+MIN_NAME_WIDTH = 8
+"""Names are not abbreviated to fewer characters while others can be left out."""
+
 
 def significant(value: float, digits: int = 4) -> str:
     """Write a number with a few significant digits, and nothing for nan.
@@ -128,10 +134,30 @@ def duration(seconds: float) -> str:
 def shortened(text: str, width: int) -> str:
     """Leave out the beginning of a text that is too long: the end of a prefix matters most.
 
+    Of names with bars between them, the ends of long names are left out first.
+
     >>> shortened("abcdefgh", 5), shortened("abc", 5)
     ('…efgh', 'abc')
+    >>> shortened("Take in charge ticket | Wait | Closed", 28)
+    'Take in cha… | Wait | Closed'
+    >>> shortened("Take in charge ticket | Wait | Closed", 20)
+    '… | Wait | Closed'
     """
-    return text if len(text) <= width else f"…{text[-width + 1 :]}"
+    if len(text) <= width:
+        return text
+    names = text.split(NAME_SEPARATOR)
+    return f"…{text[-width + 1 :]}" if len(names) == 1 else _shortened_names(names, width)
+
+
+def _shortened_names(names: list[str], width: int) -> str:
+    """Write as many of the last names as there is room for, each with as much as possible."""
+    for n_left_out in range(len(names)):
+        gap = ["…"] if n_left_out else []
+        for room in range(width, MIN_NAME_WIDTH - 1, -1):
+            kept = [abbreviated(name, room) for name in names[n_left_out:]]
+            if len(text := NAME_SEPARATOR.join([*gap, *kept])) <= width:
+                return text
+    return abbreviated(names[-1], width)
 
 
 def abbreviated(text: str, width: int) -> str:

@@ -85,7 +85,9 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: expected UTF-8 text, byte {error.start} is not") from error
+        raise FileError(
+            f"{path}: expected UTF-8 text, byte {error.start} is not: save it in UTF-8"
+        ) from error
     except (OSError, EOFError, zlib.error, MemoryError) as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
 

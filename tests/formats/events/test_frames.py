@@ -61,7 +61,7 @@ def test_numbers_that_pandas_made_floats_are_whole_again():
 def test_two_columns_of_one_name_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame([[1, 2, "a"]], columns=["case", "case", "activity"])
-    with pytest.raises(ArgumentError, match="two columns are called 'case'"):
+    with pytest.raises(ArgumentError, match="2 columns are called 'case'"):
         read_events(frame)
 
 

@@ -57,13 +57,13 @@ def test_only_completed_activities_on_request_and_other_cases_are_empty_words():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("case,activity\n1,a\n2\n", "line 3: expected 2 fields, got 1"),
-        ("case,activity\n1,a,b\n", "line 2: expected 2 fields, got 3"),
+        ("case,activity\n1,a\n2\n", "line 3: expected 2 fields, .* got 1: complete"),
+        ("case,activity\n1,a,b\n", "line 2: expected 2 fields, .* got 3: complete"),
         ('case,activity\n1,"a\n', "line 2: not CSV, or damaged"),
         ("case,activity\n1,a\n1,\n2, \n", "2 of 3 events have no activity, the first in line 3"),
         ("case,activity\n,a\n", "1 of 1 events have no case, the first in line 2"),
         (TABLE + "3,a,\n", "1 of 4 events have no time, the first in line 5: .*--time none"),
-        (TABLE + "3,a,13.4.2011\n", r"line 5: '13.4.2011' is no time .* --time-format"),
+        (TABLE + "3,a,13.4.2011\n", r"line 5: '13.4.2011' is no time: expected ISO .*--time-form"),
         (f"case,activity\n1,{'x' * 200000}\n", "line 2: not CSV, or damaged: field larger"),
     ],
 )

@@ -41,6 +41,16 @@ def test_the_first_time_says_how_all_are_written():
         numbers(["2011-04-13", "x"])
 
 
+def test_what_is_expected_depends_on_the_format_and_the_first_time():
+    assert TimeColumn("%d.%m.%Y").expected == "the form '%d.%m.%Y'"
+    times = TimeColumn()
+    with pytest.raises(ValueError, match="Invalid isoformat"):
+        times.append("soon")
+    assert times.expected.startswith("numbers, or ISO 8601 such as")
+    times.append("5")
+    assert times.expected == "a number, as the times before it"
+
+
 @pytest.mark.parametrize("text", ["nan", "NaN", "", "x"])
 def test_what_is_not_a_number_is_no_time(text):
     with pytest.raises(ValueError, match=r"."):

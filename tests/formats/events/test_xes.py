@@ -153,7 +153,10 @@ def test_a_document_type_is_refused(declared, value):
         ("", "not XES, or damaged: no element found"),
         ('<?xml version="1.0" encoding="x-y"?><log/>', "not XES, or damaged: unknown encoding"),
         ('<?xml version="1.0" encoding="utf-7"?><log/>', "not XES, or damaged: multi-byte"),
-        (LOG.format(events=event("a", "yesterday")), r"line 8: 'yesterday' is no time .*--time no"),
+        (
+            LOG.format(events=event("a", "yesterday")),
+            r"line 8: 'yesterday' is no time: .*--time no",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused(text, message):

@@ -199,7 +199,7 @@ def _words(events: EventTable, source: Any, alphabet: Alphabet | Iterable[Symbol
     """Return the words of events over an alphabet, by default of all activities, sorted."""
     if alphabet is None:
         if not events.activities:
-            raise FileError(f"{_name(source)}: there is no event in it: give the alphabet")
+            raise FileError(f"{_name(source)}: there is no event in it: expected at least one")
         alphabet = sorted(events.activities)
     alphabet = Alphabet.of(alphabet)
     by_text = {str(symbol): code for symbol, code in alphabet.codes.items()}

@@ -127,12 +127,11 @@ class EventTableBuilder:
             return
         try:
             self.times.append(time)
-        except (ValueError, OverflowError) as error:
+        except (ValueError, OverflowError):
             raise FileError(
-                f"{self.place} {at}: {time[:80]!r} is no time ({error}): expected numbers, or ISO "
-                "8601 such as 2011-04-13T14:02:31+02:00: say how they are written (time_format="
-                "'%d/%m/%Y %H:%M', --time-format …), or keep the order of the file (time='none', "
-                "--time none)"
+                f"{self.place} {at}: {time[:80]!r} is no time: expected {self.times.expected}: say "
+                "how they are written (time_format='%d/%m/%Y %H:%M', --time-format …), or keep the "
+                "order of the file (time='none', --time none)"
             ) from None
 
     def table(self) -> EventTable:
@@ -140,11 +139,11 @@ class EventTableBuilder:
         n_events = len(self._case_of)
         for missing in self._missing[: 2 if self.times is None else 3]:
             if missing.n_missing:
-                order = " or keep the order of the file (time='none', --time none)"
+                order = ", or keep the order of the file (time='none', --time none)"
                 raise FileError(
                     f"{missing.n_missing:,} of {n_events:,} events have no {missing.what}, the "
-                    f"first in {self.place} {missing.first}: complete them, or leave them out"
-                    + (order if missing.what == "time" else "")
+                    f"first in {self.place} {missing.first}: expected one in each: write it there, "
+                    "or delete these events" + (order if missing.what == "time" else "")
                 )
         return EventTable(
             self.cases,

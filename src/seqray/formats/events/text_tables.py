@@ -51,7 +51,10 @@ def _csv_rows(rows: Any, header: list[str], columns: EventColumns) -> Iterator[E
         if len(row) != n_columns:
             if not row:
                 continue
-            raise FileError(f"line {rows.line_num}: expected {n_columns} fields, got {len(row)}")
+            raise FileError(
+                f"line {rows.line_num}: expected {n_columns} fields, as in the first line, got "
+                f"{len(row)}: complete the line, and put values that hold a separator in quotes"
+            )
         row.append("")
         yield rows.line_num, row[case], row[activity], row[time], row[lifecycle]
 

@@ -41,10 +41,22 @@ class TimeColumn:
         self._numbers: array[Any] = array("q")
         self._read: Callable[[str], float] | None = None
 
+    @property
+    def expected(self) -> str:
+        """How times have to be written, for messages."""
+        if self._format is not None:
+            return f"the form {self._format!r}"
+        if self._read is None:
+            return "numbers, or ISO 8601 such as 2011-04-13T14:02:31+02:00"
+        is_number = self._read is number
+        return f"{'a number' if is_number else 'ISO 8601'}, as the times before it"
+
     def append(self, text: str) -> None:
         """Read one more time; raise a ValueError if it is none."""
         if self._read is None:
-            self._read = self._reader(text)
+            read = self._reader(text)
+            read(text)
+            self._read = read
         number = self._read(text)
         if isinstance(number, float) and self._numbers.typecode == "q":
             self._numbers = array("d", self._numbers)

@@ -21,6 +21,11 @@ def test_an_alphabet_may_be_a_list_a_text_with_commas_or_a_file(tmp_path):
     assert read_alphabet("xy") == Alphabet("xy")
 
 
+def test_a_file_of_symbols_that_is_not_there_is_named():
+    with pytest.raises(ArgumentError, match=r"'symbols.txt': there is no such file, .*commas"):
+        read_alphabet("symbols.txt")
+
+
 def tokens_of(texts, tokenizer=LETTERS, *, as_text=False):
     return texts.tokens(tokenizer, as_text=as_text, by_id=not as_text, renormalise=True)
 

@@ -34,7 +34,15 @@ def read_alphabet(given: Alphabet | Iterable[Symbol] | str) -> Alphabet:
         return Alphabet.of(given)
     if os.path.isfile(given):
         return Alphabet([line for line in read_text(Path(given)).splitlines() if line])
-    return Alphabet(given.split(",") if "," in given else given)
+    if "," in given:
+        return Alphabet(given.split(","))
+    if len(set(given)) < len(given):
+        raise ArgumentError(
+            f"alphabet {given!r}: there is no such file, and some of its characters stand twice: "
+            "expected symbols with commas between them (yes,no), the path of a file with one "
+            "symbol per line, or distinct characters"
+        )
+    return Alphabet(given)
 
 
 ANY_TEXT = "a"
