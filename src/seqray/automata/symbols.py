@@ -1,8 +1,10 @@
-"""Which symbols an alphabet may have."""
+"""Which symbols an alphabet may have, and what is said of others."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Set
+import difflib
+from collections.abc import Hashable, Iterable, Sequence, Set
+from itertools import takewhile
 
 from seqray.util.errors import SymbolError
 
@@ -50,3 +52,31 @@ def checked_symbols(symbols: Iterable[Hashable]) -> tuple[Hashable, ...]:
                 f"and {code + 1}"
             )
     return symbols
+
+
+def unknown_symbol(symbol: object, at: int, symbols: Sequence[Hashable], shown: str) -> SymbolError:
+    """Return the error of a symbol outside an alphabet, with the nearest one that is inside.
+
+    >>> raise unknown_symbol("opne", 0, ["open"], "Alphabet(['open'])")
+    Traceback (most recent call last):
+    ...
+    seqray.SymbolError: symbol 'opne' at position 1 is outside an alphabet of 1: did you mean \
+'open'? Alphabet(['open'])
+    """
+    near = difflib.get_close_matches(str(symbol), map(str, symbols), n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return SymbolError(
+        f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(symbols)}: "
+        f"{hint}{shown}"
+    )
+
+
+def first_name(tokens: Sequence[str], separator: str) -> str:
+    """Return what was meant as one symbol: all up to the next bar, where bars are used.
+
+    >>> first_name(["New", "York", "|", "x"], " | "), first_name(["a", "b"], " ")
+    ('New York', 'a')
+    """
+    if separator == " ":
+        return tokens[0]
+    return " ".join(takewhile(lambda token: token != separator.strip(), tokens))

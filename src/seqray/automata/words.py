@@ -6,16 +6,15 @@ a small integer, its *code*, and a batch of words is one flat array of codes wit
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise, takewhile
+from itertools import chain, pairwise
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from seqray.automata.symbols import EMPTY_WORD, checked_symbols
+from seqray.automata.symbols import EMPTY_WORD, checked_symbols, first_name, unknown_symbol
 from seqray.util.arrays import IntArray, read_only
 from seqray.util.errors import ArgumentError, SymbolError
 
@@ -151,7 +150,7 @@ class Alphabet:
                     break
             else:
                 if tokens[at] != self.separator.strip():
-                    raise self._unknown(self._first_name(tokens[at:]), len(word))
+                    raise self._unknown(first_name(tokens[at:], self.separator), len(word))
                 at += 1
                 continue
             word.append(by_text[name])
@@ -244,18 +243,7 @@ class Alphabet:
             raise self._unknown(symbol, at) from None
 
     def _unknown(self, symbol: object, at: int) -> SymbolError:
-        near = difflib.get_close_matches(str(symbol), map(str, self.symbols), n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        return SymbolError(
-            f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(self)}: "
-            f"{hint}{self}"
-        )
-
-    def _first_name(self, tokens: Sequence[str]) -> str:
-        """Return what was meant as one symbol: all up to the next bar, where bars are used."""
-        if self.separator == " ":
-            return tokens[0]
-        return " ".join(takewhile(lambda token: token != self.separator.strip(), tokens))
+        return unknown_symbol(symbol, at, self.symbols, str(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,7 +47,7 @@ def test_a_column_that_is_not_there_is_an_error_that_lists_the_others(name):
 def test_two_columns_of_one_name_are_refused_if_they_are_read():
     header = ["case", "activity", "note", "note"]
     assert EventColumns().resolved(header).activity == "activity"
-    with pytest.raises(ArgumentError, match="two columns are called 'note': rename one"):
+    with pytest.raises(ArgumentError, match="2 columns are called 'note': expected one: rename"):
         EventColumns(activity="note").resolved(header)
 
 

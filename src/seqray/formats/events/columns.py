@@ -66,15 +66,18 @@ lifecycle=None)
                 raise ArgumentError(
                     f"there is no {name} column {column!r}: expected one of {_listed(columns)}"
                 )
-        case, activity = self.case, self.activity
+        case, activity, time = self.case, self.activity, self.time
         case = _guess("case", CASE_NAMES, columns) if case is None else case
         activity = _guess("activity", ACTIVITY_NAMES, columns) if activity is None else activity
-        time = _first(TIME_NAMES, columns) if self.time is None else self.time
-        time = None if self.time == FILE_ORDER else time
+        time = _first(TIME_NAMES, columns) if time is None else time
+        time = None if time == FILE_ORDER else time
         lifecycle = None if self.lifecycle is None else _first(LIFECYCLE_NAMES, columns)
-        for name in (case, activity, time, lifecycle):
-            if name is not None and list(columns).count(name) > 1:
-                raise ArgumentError(f"two columns are called {name!r}: rename one")
+        for column in (case, activity, time, lifecycle):
+            n_columns = list(columns).count(column)
+            if column is not None and n_columns > 1:
+                raise ArgumentError(
+                    f"{n_columns} columns are called {column!r}: expected one: rename the others"
+                )
         return replace(self, case=case, activity=activity, time=time, lifecycle=lifecycle)
 
 
