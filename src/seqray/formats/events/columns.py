@@ -73,7 +73,7 @@ lifecycle=None)
         time = None if time == FILE_ORDER else time
         lifecycle = None if self.lifecycle is None else _first(LIFECYCLE_NAMES, columns)
         for column in (case, activity, time, lifecycle):
-            n_columns = list(columns).count(column)
+            n_columns = sum(each == column for each in columns)
             if column is not None and n_columns > 1:
                 raise ArgumentError(
                     f"{n_columns} columns are called {column!r}: expected one: rename the others"
