@@ -72,9 +72,9 @@ lifecycle=None)
         time = _first(TIME_NAMES, columns) if self.time is None else self.time
         time = None if self.time == FILE_ORDER else time
         lifecycle = None if self.lifecycle is None else _first(LIFECYCLE_NAMES, columns)
-        for name in (case, activity, time, lifecycle):
-            if name is not None and list(columns).count(name) > 1:
-                raise ArgumentError(f"two columns are called {name!r}: rename one")
+        for column in (case, activity, time, lifecycle):
+            if column is not None and list(columns).count(column) > 1:
+                raise ArgumentError(f"two columns are called {column!r}: rename one")
         return replace(self, case=case, activity=activity, time=time, lifecycle=lifecycle)
 
 
