@@ -51,9 +51,9 @@ def token_logs(listed: Listed, names: Sequence[Sequence[int | str]]) -> TokenLog
     >>> np.exp(guess).round(3), np.exp(largest).round(3)  # c has at most 1 - 0.7 - 0.2
     (array([0.7 , 0.05]), array([0.7, 0.1]))
     """
-    found = [next((name for name in some if name in listed.logs), None) for some in names]
-    is_unlisted = np.array([name is None for name in found], bool)
-    values = np.array([-np.inf if n is None else listed.logs[n] for n in found], np.float64)
+    chosen = [next((name for name in some if name in listed.logs), None) for some in names]
+    is_unlisted = np.array([name is None for name in chosen], bool)
+    values = np.array([-np.inf if n is None else listed.logs[n] for n in chosen], np.float64)
     if not is_unlisted.any():
         return TokenLogs(values, values, values)
     rest = max(listed.rest, MIN_REST)
