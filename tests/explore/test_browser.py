@@ -161,6 +161,16 @@ def test_names_with_spaces_are_typed_as_they_are_shown(visit):
         assert opened.weight == pytest.approx(machine().weight(word), rel=1e-9)
 
 
+def test_words_of_names_with_bars_are_typed_as_they_are_shown(visit):
+    parts = machine().initial, machine().transitions, machine().final
+    named = seqray.WeightedAutomaton(["pay", "pay | ship", "ship", "|"], *parts)
+    opened = visit(to_html(named))
+    assert "bars || between" in opened.text("#word-help")
+    for word in (["pay", "ship"], ["pay | ship", "|"], ["|", "|", "pay"]):
+        opened.type_word(named.alphabet.show(word))
+        assert opened.weight == pytest.approx(named.weight(word), rel=1e-9)
+
+
 def test_a_word_that_is_too_small_for_floats_still_has_a_weight(visit):
     opened = visit(to_html(machine()))
     opened.type_word("abcd" * 450)

@@ -60,6 +60,15 @@ def test_weights_that_count_are_not_scaled():
     assert extraction.copies[-1].fidelity.score >= extraction.fidelity.best.score - 1e-9
 
 
+def test_an_automaton_whose_allowed_words_sum_to_less_than_0_is_restricted_too():
+    demo = open_black_box("demo")
+    extraction = extract(demo, guide="a.*", objective="weights", budget=3000)
+    best = extraction.automaton(extraction.best_rank())
+    assert best.weights(["b", "dc"]).any()
+    assert not extraction.best().weights(["b", "dc"]).any()
+    np.testing.assert_allclose(extraction.best().weights(["ad"]), best.weights(["ad"]))
+
+
 def test_who_reads_gets_no_copy():
     extraction = extract(MACHINE, guide=REGEX, purpose="reading", **SMALL)
     assert extraction.copies == ()

@@ -54,10 +54,11 @@ def _restricted(
     """Return a restricted automaton and its fidelity; None, and a warning, if it is too large."""
     try:
         with job.timing("choose"):
-            small = compared(restricted(copy.automaton, guide))
-            if small.fidelity.score < copy.fidelity.score - EQUAL_SCORES:
+            small = _scaled(guide, copy, compared)
+            if small is None or small.fidelity.score < copy.fidelity.score - EQUAL_SCORES:
                 # Of negative weights, those of forbidden words may add up; then nothing is scaled.
-                small = max(small, compared(masked(copy.automaton, guide)), key=_score)
+                leaking = compared(masked(copy.automaton, guide))
+                small = leaking if small is None else max(small, leaking, key=_score)
     except ArgumentError as error:
         reason = str(error)
     else:
@@ -70,6 +71,16 @@ def _restricted(
         *(f"{copy.n_states:,}", reason),
     )
     return None
+
+
+def _scaled(
+    guide: Guide, copy: Copy, compared: Callable[[StructuredAutomaton], Copy]
+) -> Copy | None:
+    """Return a restricted automaton; None if its words have no weight that can be scaled to 1."""
+    try:
+        return compared(restricted(copy.automaton, guide))
+    except ArgumentError:
+        return None
 
 
 def _score(copy: Copy) -> float:

@@ -70,3 +70,11 @@ def test_an_address_that_is_none_is_refused(where):
 def test_nobody_there_is_said():
     with pytest.raises(BlackBoxError, match=r"cannot be reached: .*is it running"):
         opened("vllm", "http://127.0.0.1:9")
+
+
+def test_a_model_that_is_called_like_the_key_is_not_shown_by_it(monkeypatch):
+    monkeypatch.setenv("SEQRAY_TOKEN", "key-of-mine-12345")
+    with serving_llm(VllmServer(models=["m key-of-mine-12345 \x1b[31m"])) as url:
+        box = opened("vllm", url)
+    assert "key-of-mine" not in repr(box)
+    assert "(m *** \\x1b[31m)" in box.backend.who

@@ -29,6 +29,7 @@ from seqray.blackbox.remote.llm.symbols import (
     read_alphabet,
 )
 from seqray.blackbox.remote.llm.unknown import UnknownShare
+from seqray.blackbox.remote.wire import shown
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 
@@ -142,7 +143,9 @@ def _backend(
     if top_k is not None:
         top_k = min(whole_number("top_k", top_k, 1), served.n_tokens or top_k)
     dialect = kind(served.name, top_k)
-    who = f"the {dialect.name} server {connection.client.server.address.shown} ({served.name})"
+    server = connection.client.server
+    name = shown(served.name, server.hide).strip("'\"")  # a server may call it by the key it got
+    who = f"the {dialect.name} server {server.address.shown} ({name})"
     as_text = not dialect.takes_ids or (local is None and dialect.tokenize_path is None)
     encoder = _tokenizer(connection, dialect, local)
     if isinstance(encoder, WholeTexts) and isinstance(texts.end, int):

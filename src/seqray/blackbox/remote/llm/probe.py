@@ -14,6 +14,7 @@ from seqray.blackbox.remote.llm.dialects import (
     Sglang,
     VllmIds,
 )
+from seqray.blackbox.remote.wire import shown
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 Fetch: TypeAlias = Callable[[str, Mapping[str, Any] | None], Any]
@@ -123,7 +124,7 @@ def _chosen(
     if len(models) == 1:
         return next(iter(models.values()))
     if models:
-        names = ", ".join(sorted(models)[:20])
+        names = ", ".join(shown(name).strip("'\"") for name in sorted(models)[:20])
         raise ArgumentError(f"{who} has {len(models)} models: say which, model=NAME: {names}")
     raise BlackBoxError(
         f"{who} lists no model at /v1/models: is this the address of a language-model server? "
@@ -146,17 +147,20 @@ def _llama_cpp(fetch: Fetch, name: str, entry: Mapping[str, Any]) -> ServedModel
 
 def _ollama(fetch: Fetch, name: str, who: str) -> ServedModel:
     """Read what Ollama says about a model; its vocabulary shows what ends a text."""
-    shown = fetch("/api/show", {"model": name, "verbose": True})
-    if not isinstance(shown, Mapping):
+    known = fetch("/api/show", {"model": name, "verbose": True})
+    if not isinstance(known, Mapping):
         raise BlackBoxError(f"{who} has no model {name!r}: pull it first, ollama pull {name}")
-    info = _mapping(shown.get("model_info"))
+    info = _mapping(known.get("model_info"))
     tokens, end = info.get("tokenizer.ggml.tokens"), info.get("tokenizer.ggml.eos_token_id")
     text = None
     if isinstance(tokens, list) and isinstance(end, int) and 0 <= end < len(tokens):
         text = str(tokens[end])
     lengths = [_number(x) for key, x in info.items() if str(key).endswith(".context_length")]
     limit = min([OLLAMA_CONTEXT_TOKENS, *(length for length in lengths if length)])
-    about = {"details": shown.get("details"), "parameters": info.get("general.parameter_count")}
+    about = {
+        "details": known.get("details"),
+        "parameters": info.get("general.parameter_count"),
+    }
     return ServedModel("ollama", name, limit, text, about=about)
 
 
