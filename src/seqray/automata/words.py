@@ -227,7 +227,7 @@ class Alphabet:
             raise self._unknown(symbol, at) from None
 
     def _unknown(self, symbol: object, at: int) -> SymbolError:
-        near = difflib.get_close_matches(str(symbol), map(str, self.symbols), n=1)
+        near = difflib.get_close_matches(str(symbol)[:80], map(str, self.symbols), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         return SymbolError(
             f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(self)}: "
