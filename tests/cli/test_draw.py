@@ -64,6 +64,14 @@ def test_draw_says_what_readable_coordinates_cost(folder, run, monkeypatch):
     assert "weights change by up to 0.2 of the largest; --style paper draws" in text
 
 
+def test_draw_proposes_a_smaller_rank_where_there_are_many_states(extracted, run, monkeypatch):
+    assert "many to look at" not in run("draw", "run", "-o", "wa.svg")
+    monkeypatch.setattr(draw, "MANY_STATES", 2)
+    proposed = "states are many to look at. --rank 1 draws 1, with a fidelity score of 0."
+    assert proposed in run("draw", "run", "-o", "wa.svg")
+    assert "many to look at" not in run("draw", "run", "-o", "wa.svg", "--rank", "4")
+
+
 @pytest.mark.parametrize(
     ("code", "arguments", "message"),
     [

@@ -171,6 +171,16 @@ def test_words_of_names_with_bars_are_typed_as_they_are_shown(visit):
         assert opened.weight == pytest.approx(named.weight(word), rel=1e-9)
 
 
+def test_long_names_are_abbreviated_so_that_words_differ(visit):
+    parts = machine().initial, machine().transitions, machine().final
+    names = ["Take in charge ticket", "Resolve ticket", "Wait for customer", "Closed at last"]
+    automaton = seqray.WeightedAutomaton(names, *parts)
+    opened = visit(to_html(automaton, box=automaton))
+    shown = opened.page.locator("#heat tbody th button").all_text_contents()
+    assert max(map(len, shown)) <= 22
+    assert {"Closed at last", "Closed a… | Take in …"} <= set(shown)
+
+
 def test_a_word_that_is_too_small_for_floats_still_has_a_weight(visit):
     opened = visit(to_html(machine()))
     opened.type_word("abcd" * 450)

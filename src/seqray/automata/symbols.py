@@ -63,7 +63,7 @@ def unknown_symbol(symbol: object, at: int, symbols: Sequence[Hashable], shown: 
     seqray.SymbolError: symbol 'opne' at position 1 is outside an alphabet of 1: did you mean \
 'open'? Alphabet(['open'])
     """
-    near = difflib.get_close_matches(str(symbol), map(str, symbols), n=1)
+    near = difflib.get_close_matches(str(symbol)[:80], map(str, symbols), n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return SymbolError(
         f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(symbols)}: "

@@ -56,13 +56,6 @@ def open_source(path: str | os.PathLike[str]) -> Extraction | WeightedAutomaton:
     return open_run(path) if Path(path).is_dir() else open_wa(path)
 
 
-def open_automaton(
-    path: str | os.PathLike[str], rank: int | None, purpose: Purpose = Purpose.READING
-) -> WeightedAutomaton:
-    """Open a run folder or an automaton file, and return the automaton of a rank."""
-    return at_rank(open_source(path), rank, path, purpose)
-
-
 def at_rank(
     source: Extraction | WeightedAutomaton,
     rank: int | None,

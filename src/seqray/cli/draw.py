@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.cli.common import automaton_argument, check_output, open_automaton, rank_option
+from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
 from seqray.cli.console import notes
 from seqray.draw.graph import (
     EDGES_PER_STATE,
@@ -17,10 +17,14 @@ from seqray.draw.graph import (
 )
 from seqray.draw.saving import DRAWINGS, save_drawing
 from seqray.explain.naming import name_states
+from seqray.extraction.result import Extraction
 from seqray.util.formatting import counted, percent_in_words
 
 REPORTED_LOSS = 1e-6
 """Relative change of weights above which a line is printed."""
+
+MANY_STATES = 20
+"""A drawing with more states is hard to read: a rank of at most half as many is proposed."""
 
 
 @click.command()
@@ -65,7 +69,8 @@ def command(
       seqray draw wa.json -o automaton.dot --style paper
     """
     check_output(output, DRAWINGS, "--output")
-    opened = open_automaton(automaton, rank)
+    source = open_source(automaton)
+    opened = at_rank(source, rank, automaton)
     with notes():
         if style == "paper":
             drawn, limit = opened, PAPER_THRESHOLD if threshold is None else threshold
@@ -84,6 +89,19 @@ def command(
             f"By default at most {EDGES_PER_STATE} edges per state are drawn, or as many as hold "
             "two thirds of the weight, and none below a hundredth of the largest weight; "
             "--threshold sets another limit."
+        )
+    if rank is None and isinstance(source, Extraction) and drawn.n_states > MANY_STATES:
+        _propose_rank(source, drawn.n_states)
+
+
+def _propose_rank(extraction: Extraction, n_states: int) -> None:
+    """Name the best rank that can be read at a glance, and how near it is."""
+    ranks = [rank for rank in extraction.fidelity if rank <= MANY_STATES // 2]
+    if ranks:
+        small = max(ranks, key=lambda rank: extraction.fidelity[rank].score)
+        click.echo(
+            f"{n_states} states are many to look at. --rank {small} draws {small}, with a fidelity "
+            f"score of {extraction.fidelity[small].score:.4g}; 1 is a perfect copy."
         )
 
 

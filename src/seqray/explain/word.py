@@ -350,7 +350,9 @@ def _near(e: WordExplanation) -> Section | None:
         row = [each.why, show_edit(e.word, each.edit, e.alphabet), significant(each.weight, 3)]
         row += [significant(each.box_weight, 3)] if has_box else []
         if has_next:
-            row += [each.next_symbol, *([each.box_next_symbol] if has_box else [])]
+            following = [each.next_symbol, each.box_next_symbol][: 1 + has_box]
+            width = 8 if has_box else 16  # the edits need the room
+            row += [abbreviated(name, width) for name in following]
             row.append(significant(each.distance, 2))
         rows.append(tuple(row))
     note = "[a→b]: b instead of a; [−a]: a is left out; [+a]: a is put in."

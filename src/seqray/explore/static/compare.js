@@ -243,9 +243,8 @@ class Comparison {
 
   #wordButton(word) {
     const text = this.content.spell(word);
-    const letters = [...text];
-    const room = innerWidth < 560 ? 13 : 22;
-    const short = letters.length > room ? `…${letters.slice(1 - room).join("")}` : text;
+    const separator = this.content.alphabet.separator;
+    const short = shortWord(text, separator, innerWidth < 560 ? 13 : 22);
     return element(
       "button",
       {

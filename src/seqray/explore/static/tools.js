@@ -150,6 +150,28 @@ function capital(text) {
 // Names -------------------------------------------------------------------------------------------
 
 /**
+ * Leave out the beginning of a word that is too long; of names with bars between them the ends of
+ * long names first, as in util/formatting.py.
+ */
+function shortWord(text, separator, room) {
+  const letters = [...text];
+  if (letters.length <= room) return text;
+  const names = separator.length > 1 ? text.split(separator) : [];
+  for (let from = 0; from < names.length; from += 1) {
+    const gap = from ? ["…"] : [];
+    for (let most = room; most >= 7; most -= 1) {
+      const kept = names.slice(from).map((name) => {
+        const all = [...name];
+        return all.length > most ? `${all.slice(0, most - 1).join("")}…` : name;
+      });
+      const short = [...gap, ...kept].join(separator);
+      if ([...short].length <= room) return short;
+    }
+  }
+  return `…${letters.slice(1 - room).join("")}`;
+}
+
+/**
  * Cut names that do not fit, so that those that differ still differ: at the end where that keeps
  * them distinct, else at the beginning, else in the middle; as in draw/graph.py.
  */
