@@ -43,6 +43,21 @@ def test_at_most_a_third_of_the_tokens_is_read_again_and_no_prompt_is_sent_twice
     assert counts.n_again <= counts.n_sent / 3, (counts.n_again, counts.n_sent)
 
 
+def test_no_prompt_is_sent_twice_where_symbols_begin_with_others(kind, folder):
+    server = SERVERS[kind]()
+    options = {"tokenizer": folder} if kind in ("ollama", "openai") else {}
+    with serving_llm(server) as url:
+        box = opened(kind, url, alphabet=["a", "ab", "c"], batch_size=4, concurrency=1, **options)
+        counts = server.counts = Counts(server.cache())
+        for n in range(4):  # level by level, as extraction reads them
+            box.next_symbol(box.alphabet.words(product(["a", "ab", "c"], repeat=n)))
+        first = [at for at, draw in enumerate(counts.draws) if not draw]
+        assert len(first) == len({counts.prompts[at] for at in first})
+        n_sent = len(counts.prompts)
+        box.next_symbol([("a", "c"), ("c", "a")])
+        assert len(counts.prompts) > n_sent  # what was used once is queried again
+
+
 def test_prefixes_that_share_tokens_go_together():
     server = LlamaCppServer()
     with serving_llm(server) as url:

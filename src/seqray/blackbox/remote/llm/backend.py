@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -28,12 +28,16 @@ from seqray.blackbox.remote.llm.symbols import SymbolTokens
 from seqray.blackbox.remote.llm.unknown import UnknownShare, token_logs, unknown_shares
 from seqray.blackbox.remote.waiting import Check, always
 from seqray.blackbox.remote.wire import read_json, shown
+from seqray.blackbox.token_tree import TokenQuery
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
 from seqray.util.redaction import redacted
 
 Answered: TypeAlias = dict[TokenIds, Listed]
 """What a server lists after tokens."""
+
+MAX_LOGS_AHEAD = 2**20
+"""How many log-probabilities are stored for words that may be queried next."""
 
 MAX_DRAWS = 8
 """How often a token is drawn anew where a server lists nothing, since it drew the end."""
@@ -56,6 +60,8 @@ class LlmBackend:
     unknown: UnknownShare
     check: Check = always
     deterministic: bool = False
+    ahead: Answered = field(default_factory=dict)
+    """What is listed after words that were read as a part of a longer symbol; each is used once."""
 
     @property
     def fingerprint(self) -> str:
@@ -88,7 +94,9 @@ class LlmBackend:
                 raise
             older = VllmTop(self.dialect.model, self.dialect.top_k)
             who = self.who.replace(self.dialect.name, older.name, 1)
-            backend = dataclasses.replace(self, dialect=older, who=who, unknown=UnknownShare())
+            backend = dataclasses.replace(
+                self, dialect=older, who=who, unknown=UnknownShare(), ahead={}
+            )
             list(backend.query(empty))
             return backend
         return self
@@ -116,7 +124,10 @@ class LlmBackend:
         wanted: dict[TokenIds, dict[int, None]] = {}
         for query in queries:
             wanted.setdefault(query.read, {}).update(dict.fromkeys(query.tokens))
-        known = {read: answered.pop(read, None) for read in wanted}
+        next_words = self._next_words(words, queries)
+        for read in next_words:
+            wanted[read].update(dict.fromkeys(tree.nodes(0)[0].tokens))
+        known = {read: answered.pop(read, None) or self.ahead.pop(read, None) for read in wanted}
         lists = {read: listed for read, listed in known.items() if listed is not None}
         try:
             for tokens, reads in self._requests(wanted).items():
@@ -124,6 +135,9 @@ class LlmBackend:
         except FailedError:
             answered.update(lists)
             raise
+        for read in next_words:
+            if (1 + len(self.ahead)) * len(lists[read].logs) <= MAX_LOGS_AHEAD:
+                self.ahead[read] = lists[read]
         guess, least, largest = np.full((3, len(words), len(tree.paths)), -np.inf)
         for prefix, read, tokens, columns in queries:
             logs = token_logs(lists[read], [self.tokens.names[token] for token in tokens])
@@ -133,6 +147,20 @@ class LlmBackend:
         self.unknown.add(shares)
         rows: FloatArray = np.exp(tree.log_rows(tree.exclusions(words), guess))
         return rows
+
+    def _next_words(self, words: Words, queries: Iterable[TokenQuery]) -> list[TokenIds]:
+        """Return what is read inside longer symbols, and is a word with one more symbol as well.
+
+        It is read once for both: such a word is often queried next.
+        """
+        contexts, symbols = self.tokens.tree.contexts(words), set(self.tokens.tree.symbols)
+        here = set(contexts)
+        inner = {
+            query.read: None
+            for query in queries
+            if query.read[len(contexts[query.prefix]) :] in symbols
+        }
+        return [read for read in inner if read not in here]
 
     def _check_unknown(self, shares: FloatArray, words: Words) -> None:
         """Refuse rows of which the server says too little."""
