@@ -11,7 +11,7 @@ from seqray.automata.words import Words
 from seqray.training.network import Network as PaperNetwork
 from seqray.training.network import to_seqray
 
-__all__ = ["HIDDEN", "Network", "padded", "to_seqray", "torch"]
+__all__ = ["HIDDEN", "Network", "PaperNetwork", "padded", "to_seqray", "torch"]
 
 HIDDEN = 50
 

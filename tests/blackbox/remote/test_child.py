@@ -120,7 +120,7 @@ def test_a_forked_process_starts_a_child_of_its_own(child):
 def test_a_forked_process_holds_up_no_child_that_is_to_end(child):
     box = cmd_box(child())
     if (pid := fork()) == 0:
-        time.sleep(5)
+        time.sleep(60)
         os._exit(0)
     begin = time.monotonic()
     del box
@@ -128,7 +128,7 @@ def test_a_forked_process_holds_up_no_child_that_is_to_end(child):
     taken = time.monotonic() - begin
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    assert taken < 1.5  # it ended by itself, when its input did
+    assert taken < 30  # it ended by itself, when its input did, and not with the fork
 
 
 # The end ----------------------------------------------------------------------------------------
