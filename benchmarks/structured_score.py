@@ -125,7 +125,8 @@ def bounds(wa: StructuredAutomaton, words: Words) -> dict[str, float]:
 
     def levels() -> list[PartLevel]:
         parts = scorer.cuts.parts(words)
-        return list(part_levels(scorer.cuts, parts, scorer.long_parts(parts)))
+        lengths = scorer.part_readers(parts).lengths
+        return list(part_levels(scorer.cuts, parts, lengths, np.arange(len(lengths))))
 
     cells = [level.cells for level in levels()]
     groups, codes = np.divmod(np.concatenate(cells), len(wa.alphabet) + 1)
