@@ -1,8 +1,8 @@
 """Weights of many words at once by a structured automaton.
 
 Words are cut into parts, see `WordCuts`. The values of short parts are looked up, see `PartNodes`.
-Long parts are read along the prefix trees of all of them, one tree for each node at which they leave
-the table, and far more words share a part than a prefix. The last letter of a part and what reads
+Long parts are read along the prefix trees of all of them, one tree for each node at which they
+leave the table, and far more words share a part than a prefix. The last letter of a part and what reads
 the state after it are one vector, which is looked up, too.
 """
 
@@ -220,10 +220,10 @@ class PartScorer:
 def part_levels(
     cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray
 ) -> Iterator[PartLevel]:
-    """Grow the prefix trees of some long parts level by level, beginning with the last node of each.
+    """Grow the prefix trees of some long parts level by level, from the last node of each on.
 
-    Of part ``j``, ``lengths[j]`` letters are read. Equal prefixes are one node, as long as there are
-    enough of them.
+    Of part ``j``, ``lengths[j]`` letters are read. Equal prefixes are one node, as long as there
+    are enough of them.
     """
     lengths = lengths.take(chosen)
     # Longest parts first, so that those still being read are always a leading slice.
