@@ -2,8 +2,8 @@
 
 Words are cut into parts, see `WordCuts`. The values of short parts are looked up, see `PartNodes`.
 Long parts are read along the prefix trees of all of them, one tree for each node at which they
-leave the table, and far more words share a part than a prefix. The last letter of a part and what reads
-the state after it are one vector, which is looked up, too.
+leave the table, and far more words share a part than a prefix. The last letter of a part and what
+reads the state after it are one vector, which is looked up, too.
 """
 
 from __future__ import annotations
