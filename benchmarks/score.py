@@ -6,9 +6,9 @@ share prefixes about as those of PAutomaC's problem 10 do (11 symbols too): thei
 nodes for three letters.
 
 ``sweep_cost`` is all ranks from 1 to 100 with all metrics, relative to rank 100 alone, neither
-with confidence intervals; both build the tree of the words and query the box (here an automaton of 20 states, which is
-cheap to query). ``sweep_cost_strict`` leaves both out: it is what remains to be done for 100 ranks,
-relative to one.
+with confidence intervals; both build the tree of the words and query the box (here an automaton of
+20 states, which is cheap to query). ``sweep_cost_strict`` leaves both out: it is what remains to be
+done for 100 ranks, relative to one.
 
 ``peak_share`` is the share of the speed of one large float64 matrix product that scoring at rank
 100 reaches: the multiplications of the products that are carried out, one for each distinct half of
