@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from automata import short_words
 from seqray import Grouping, StructuredAutomaton
-from seqray.automata import structured_scoring, structured_states
+from seqray.automata import structured_nodes, structured_scoring, structured_states
 from seqray.automata.generators import random_structured
 from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
 
@@ -36,7 +36,8 @@ def test_words_in_batches_weigh_what_they_weigh_together(monkeypatch):
 
 @pytest.mark.parametrize("n_numbers", [0, 40, 200, 2**20])
 def test_weights_that_are_looked_up_are_those_that_are_not(monkeypatch, n_numbers):
-    monkeypatch.setattr(structured_scoring, "MAX_TABLE_NUMBERS", n_numbers)
+    for module in (structured_nodes, structured_scoring):
+        monkeypatch.setattr(module, "MAX_TABLE_NUMBERS", n_numbers)
     for wa in (
         random_case(7, signed=True),
         prefix_tree_case(30),

@@ -10,6 +10,7 @@ few words.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,28 @@ def rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
     far, sizes = far[sizes > 0], sizes[sizes > 0]
     vectors[far] /= sizes[:, None]
     log_scale[far] += np.log(sizes)
+
+
+class Scales(NamedTuple):
+    """The scales of vectors, as logarithms, and which vectors are, or were, too wide."""
+
+    log_scale: FloatArray
+    wide: BoolArray
+
+    def take(self, rows: IntArray) -> Scales:
+        """Return those of some vectors."""
+        return Scales(self.log_scale.take(rows), self.wide.take(rows))
+
+
+def scales_of(vectors: FloatArray, before: Scales | None = None) -> Scales | None:
+    """Bring vectors into the safe range, in place, and return their scales.
+
+    None says that no vector has a scale or is too wide, which is nearly always so.
+    """
+    log_scale = np.zeros(len(vectors)) if before is None else before.log_scale
+    rescale(vectors, log_scale)
+    wide = too_wide(vectors) if before is None else before.wide | too_wide(vectors)
+    return Scales(log_scale, wide) if log_scale.any() or wide.any() else None
 
 
 def precise_log_weight(

@@ -1,7 +1,9 @@
 """Weights of many words at once by a structured automaton.
 
-Words are cut into parts, see `WordCuts`. Parts are read along the prefix trees of all of them, one
-tree for each vector with which parts begin, and far more words share a part than a prefix.
+Words are cut into parts, see `WordCuts`. The values of short parts are looked up, see `PartNodes`.
+Long parts are read along the prefix trees of all of them, one tree for each node at which they
+leave the table, and far more words share a part than a prefix. The last letter of a part and what
+reads the state after it are one vector, which is looked up, too.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.scaling import rescale, too_wide
+from seqray.automata.scaling import Scales, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
+from seqray.automata.structured_nodes import MAX_TABLE_NUMBERS, PartNodes, part_nodes
 from seqray.automata.structured_parts import WordCuts, WordParts
 from seqray.automata.structured_states import StructuredSteps
 from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Words
-from seqray.util.arrays import BoolArray, FloatArray, IntArray, hold_memory
+from seqray.util.arrays import FloatArray, IntArray, hold_memory
 
 MIN_PRODUCT = 1e-290
 """If a product of numbers up to 1 is larger than this, no part of it underflowed."""
@@ -29,31 +32,20 @@ MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
-MAX_TABLE_NUMBERS = 2**20
-"""The most numbers, 8 MiB, in a table that is there for speed alone."""
-
 SHARING_COST = 64
 """What it costs per part to look for equal prefixes, in multiplications."""
 
+SAFE_RANGE = 1e-50, 1e50
+"""Matrices and readers are multiplied in advance if their numbers are 0 or in this range."""
+
 
 class PartLevel(NamedTuple):
-    """The nodes of one level of the prefix trees of parts, and the parts that end there."""
+    """The nodes of one level of the prefix trees of long parts, and the parts that end there."""
 
-    origins: IntArray  # of each node its parent, within the level before; at level 0 its root
-    cells: IntArray  # of each node, see `WordParts`; at level 0 there is none
-    ended: IntArray  # the parts that end here
+    origins: IntArray  # of each node its parent, within the level before; at level 0 in `PartNodes`
+    cells: IntArray  # of each node, that of a group, see `WordParts`; at level 0 there is none
+    ended: IntArray  # the long parts that end here
     ended_at: IntArray  # and at which node, within this level
-
-
-class Scales(NamedTuple):
-    """The scales of vectors, and which are too wide, as in `StructuredStates`."""
-
-    log_scale: FloatArray
-    wide: BoolArray
-
-    def take(self, rows: IntArray) -> Scales:
-        """Return those of some vectors."""
-        return Scales(self.log_scale.take(rows), self.wide.take(rows))
 
 
 class PartStates(NamedTuple):
@@ -66,6 +58,21 @@ class PartStates(NamedTuple):
     rows: IntArray
     scales: Scales | None
     age: int = 0
+
+
+class PartReaders(NamedTuple):
+    """What reads long parts: row ``of_part[j]`` of ``rows``, after ``lengths[j]`` letters."""
+
+    rows: FloatArray
+    of_part: IntArray
+    lengths: IntArray
+
+    def read(self, vectors: FloatArray, chosen: IntArray) -> FloatArray:
+        """Return the products of vectors and of what reads the chosen parts."""
+        at = self.of_part.take(chosen)
+        # `take` is faster, but copies all of an array whose rows overlap.
+        rows = self.rows.take(at, axis=0) if self.rows.flags.c_contiguous else self.rows[at]
+        return np.asarray(np.einsum("ij,ij->i", vectors, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +95,14 @@ class PartScorer:
     final: FloatArray | None = None
 
     @cached_property
+    def nodes(self) -> PartNodes:
+        """What parts begin with."""
+        return part_nodes(self.steps, self.initial)
+
+    @cached_property
     def cuts(self) -> WordCuts:
         """What cuts words into parts."""
-        return WordCuts(self.steps)
+        return WordCuts(self.steps, self.nodes)
 
     def products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
@@ -103,34 +115,40 @@ class PartScorer:
     def _batch_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products of the values of their parts."""
         parts = self.cuts.parts(words)
-        shifts = self._root_shifts.take(parts.roots)
-        values: FloatArray = self._short_values.take(parts.ends + shifts, mode="clip")
+        values: FloatArray = self._node_values.take(
+            parts.ends - self.cuts.n_group_cells, mode="clip"
+        )
         scales = Scales(np.zeros(len(values)), np.zeros(len(values), bool))
-        long = self.long_parts(parts)
-        for begin in range(0, len(long), self.steps.max_states):
-            some, states = long[begin : begin + self.steps.max_states], None
-            for level in part_levels(self.cuts, parts, some):
+        readers = self.part_readers(parts)
+        for begin in range(0, len(parts.long), self.steps.max_states):
+            some: IntArray = np.arange(len(parts.long))[begin : begin + self.steps.max_states]
+            states = None
+            for level in part_levels(self.cuts, parts, readers.lengths, some):
                 states = self._begun(level) if states is None else self._moved(states, level)
                 if len(level.ended):
-                    rows, cells = states.rows.take(level.ended_at), parts.ends.take(level.ended)
-                    values[level.ended] = self._read(states.vectors.take(rows, axis=0), cells)
+                    rows, ended = states.rows.take(level.ended_at), parts.long.take(level.ended)
+                    values[ended] = readers.read(states.vectors.take(rows, axis=0), level.ended)
                     if states.scales is not None:
                         for mine, each in zip(scales, states.scales.take(rows), strict=True):
-                            mine[level.ended] = each
+                            mine[ended] = each
         return _product_of_parts(values, scales, parts.firsts)
 
-    def long_parts(self, parts: WordParts) -> IntArray:
-        """Return those parts whose value is not looked up."""
-        return np.flatnonzero((parts.lengths > 0) | (parts.roots >= self._n_looked_up))
+    def part_readers(self, parts: WordParts) -> PartReaders:
+        """Return what reads long parts: after their last letter, or before it if that is known."""
+        stops = parts.starts + parts.lengths
+        ends = parts.cells.take(stops)
+        if self._readers_before is None:
+            return PartReaders(*self._readers_of_cells(ends), parts.lengths)
+        last = parts.cells.take(stops - 1)
+        codes = ends - self.cuts.group_onward.take(last)
+        of_part = self._row_before.take(last) + codes
+        return PartReaders(self._readers_before, of_part, parts.lengths - 1)
 
-    def _read(self, vectors: FloatArray, cells: IntArray) -> FloatArray:
-        """Return the products of vectors and of what reads each cell."""
-        readers = (
-            self._readers[self._reader_of_cell.take(cells)]
-            if self._padded_readers is None
-            else self._padded_readers.take(cells, axis=0)
-        )
-        return np.asarray(np.einsum("ij,ij->i", vectors, readers))
+    def _readers_of_cells(self, cells: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return readers, and which of them reads each cell of a group."""
+        if self._padded_readers is None:
+            return self._readers, self._reader_of_cell.take(cells)
+        return self._padded_readers, cells
 
     @cached_property
     def _readers(self) -> FloatArray:
@@ -138,7 +156,7 @@ class PartScorer:
 
     @cached_property
     def _reader_of_cell(self) -> IntArray:
-        """Where the reader of each cell begins."""
+        """Where the reader of each cell of a group begins."""
         grouping = self.steps.grouping
         columns = np.arange(grouping.n_symbols + 1) * grouping.n_states
         return np.add.outer(grouping.offsets[:-1], columns).ravel()
@@ -151,67 +169,68 @@ class PartScorer:
         return self._readers[self._reader_of_cell]
 
     @cached_property
-    def _n_looked_up(self) -> int:
-        """How many roots have `_short_values`; none where one of them needs a scale."""
-        n_roots = min(self.steps.n_roots, MAX_TABLE_NUMBERS // self.cuts.n_columns)
-        vectors = self.steps.root_vectors(np.arange(n_roots), self.initial)
-        return n_roots if _scales(vectors) is None else 0
+    def _row_before(self) -> IntArray:
+        """The first row of each group cell in `_readers_before`."""
+        pairs = self.steps.readable_pairs.reshape(-1, self.cuts.n_columns - 1)
+        return np.pad(pairs * self.cuts.n_columns, ((0, 0), (0, 1))).ravel()
 
     @cached_property
-    def _root_shifts(self) -> IntArray:
-        """What leads from the cell that a part without letters reads to its `_short_values`."""
-        roots = np.arange(self.steps.n_roots)
-        return roots * self.cuts.n_columns - self.cuts.first_cells(roots)
+    def _readers_before(self) -> FloatArray | None:
+        """What reads a state before a letter and what follows it, if it is small and safe."""
+        size, n_rows = self.steps.grouping.max_size, self.steps.readable_pairs.max() + 1
+        is_small = n_rows * self.cuts.n_columns * size <= MAX_TABLE_NUMBERS
+        if not (is_small and self.nodes.is_complete):
+            return None
+        numbers = self.steps.blocks.remembering.values, self._readers[:, 0]
+        for sizes in map(np.abs, numbers):
+            if not np.all((sizes == 0) | ((sizes > SAFE_RANGE[0]) & (sizes < SAFE_RANGE[1]))):
+                return None
+        return self.steps.readers_before(self._readers).reshape(-1, size)
 
     @cached_property
-    def _short_values(self) -> FloatArray:
-        """What each symbol, and last the end, reads from the vector of each root."""
-        roots, n_columns = np.arange(self._n_looked_up), self.cuts.n_columns
-        vectors, cells = self.steps.root_vectors(roots, self.initial), self.cuts.first_cells(roots)
-        values = np.zeros((max(1, len(roots)), n_columns))
+    def _node_values(self) -> FloatArray:
+        """What each symbol, and last the end, reads from the vector of each node in the table."""
+        vectors, n_columns = self.nodes.vectors, self.cuts.n_columns
+        cells = self.cuts.first_cells(np.arange(len(vectors)))
+        values = np.zeros((max(1, len(vectors)), n_columns))
         for code in range(n_columns):
-            values[: len(roots), code] = self._read(vectors, cells + code)
+            readers, at = self._readers_of_cells(cells + code)
+            values[: len(vectors), code] = np.einsum("ij,ij->i", vectors, readers[at])
         return values.ravel()
 
     def _begun(self, level: PartLevel) -> PartStates:
-        """Return the states with which parts begin."""
+        """Return the states at which long parts leave the table."""
+        rows = np.arange(len(level.origins))
+        if self.nodes.is_complete:
+            return PartStates(self.nodes.vectors.take(level.origins, axis=0), rows, None)
         vectors = self.steps.root_vectors(level.origins, self.initial)
-        return PartStates(vectors, np.arange(len(vectors)), _scales(vectors))
+        return PartStates(vectors, rows, scales_of(vectors))
 
     def _moved(self, states: PartStates, level: PartLevel) -> PartStates:
         """Return the states at the nodes of the next level."""
         numbers = self.cuts.matrices.take(level.cells)
-        order = sort_codes(numbers)
-        origins = states.rows.take(level.origins.take(order))
-        origins, numbers, slots = self.steps.laid_out(origins, numbers.take(order))
-        rows = np.empty_like(slots)
-        rows[order] = slots
-        vectors = self.steps.multiplied(states.vectors.take(origins, axis=0), numbers)
+        origins = states.rows.take(level.origins)
+        vectors, origins, rows = self.steps.matrix_products(states.vectors, origins, numbers)
         scales = states.scales and states.scales.take(origins)
         if states.age + 1 < self.steps.max_age:
             return PartStates(vectors, rows, scales, states.age + 1)
-        return PartStates(vectors, rows, _scales(vectors, scales))
+        return PartStates(vectors, rows, scales_of(vectors, scales))
 
 
-def _scales(vectors: FloatArray, before: Scales | None = None) -> Scales | None:
-    """Bring vectors into the safe range, in place, and return their scales."""
-    log_scale = np.zeros(len(vectors)) if before is None else before.log_scale
-    rescale(vectors, log_scale)
-    wide = too_wide(vectors) if before is None else before.wide | too_wide(vectors)
-    return Scales(log_scale, wide) if log_scale.any() or wide.any() else None
+def part_levels(
+    cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray
+) -> Iterator[PartLevel]:
+    """Grow the prefix trees of some long parts level by level, from the last node of each on.
 
-
-def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[PartLevel]:
-    """Grow the prefix trees of some parts level by level, beginning with the roots.
-
-    Equal prefixes are one node, as long as there are enough of them.
+    Of part ``j``, ``lengths[j]`` letters are read. Equal prefixes are one node, as long as there
+    are enough of them.
     """
-    lengths = parts.lengths.take(chosen)
+    lengths = lengths.take(chosen)
     # Longest parts first, so that those still being read are always a leading slice.
     chosen = chosen.take(sort_codes(lengths.max(initial=0) - lengths))
     cursor, n_columns = parts.starts.take(chosen), cuts.n_columns
     n_longer = (len(chosen) - np.cumsum(np.bincount(lengths, minlength=1))).tolist()
-    roots, at = distinct_keys(parts.roots.take(chosen), cuts.steps.n_roots)
+    roots, at = distinct_keys(parts.nodes.take(chosen), len(cuts.nodes.groups))
     yield PartLevel(roots, roots[:0], chosen[n_longer[0] :], at[n_longer[0] :])
     # The key of a part is n_columns * node + symbol, which is its cell and a number of the node.
     bases: IntArray | None = np.arange(len(roots)) * n_columns - cuts.first_cells(roots)
@@ -227,7 +246,9 @@ def part_levels(cuts: WordCuts, parts: WordParts, chosen: IntArray) -> Iterator[
             cells = keys - bases.take(origins)
             spared = (n_active - len(keys)) * cuts.steps.grouping.max_size**2
             pays = spared >= SHARING_COST * n_active
-            bases = np.arange(len(keys)) * n_columns - cuts.onward.take(cells) if pays else None
+            bases = (
+                np.arange(len(keys)) * n_columns - cuts.group_onward.take(cells) if pays else None
+            )
         yield PartLevel(origins, cells, chosen[n_left:n_active], at[n_left:n_active])
 
 

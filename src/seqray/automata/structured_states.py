@@ -46,6 +46,17 @@ class StructuredStates(NamedTuple):
     age: int = 0
 
 
+class MatrixProducts(NamedTuple):
+    """Products of vectors and matrices: product ``i`` is row ``rows[i]`` of ``vectors``.
+
+    Row ``r`` is the product of vector ``origins[r]``; some rows may be no product.
+    """
+
+    vectors: FloatArray
+    origins: IntArray
+    rows: IntArray
+
+
 @dataclass(frozen=True, eq=False)
 class StructuredSteps:
     """The steps of a structured automaton, and what they look up.
@@ -241,6 +252,18 @@ class StructuredSteps:
             vectors[forgets] = self._entered(before.take(forgets, axis=0), pairs.take(forgets))
         return vectors
 
+    def matrix_products(
+        self, vectors: FloatArray, origins: IntArray, numbers: IntArray
+    ) -> MatrixProducts:
+        """Return the products of vectors ``origins[i]`` with matrices ``numbers[i]``."""
+        order = sort_codes(numbers)
+        origins, numbers, slots = self.laid_out(origins.take(order), numbers.take(order))
+        rows = np.empty_like(slots)
+        rows[order] = slots
+        return MatrixProducts(
+            self.multiplied(vectors.take(origins, axis=0), numbers), origins, rows
+        )
+
     def multiplied(self, before: FloatArray, numbers: IntArray) -> FloatArray:
         """Return the products of vectors, `laid_out`, with the matrices of numbers; any for -1."""
         if self._stacked is not None:
@@ -326,6 +349,29 @@ class StructuredSteps:
         table[symbols, self.grouping.offsets.take(groups)] = 1
         windows: FloatArray = sliding_window_view(numbers, self.grouping.max_size)
         return windows
+
+    @cached_property
+    def readable_pairs(self) -> IntArray:
+        """Of each pair, its row in `readers_before`, -1 where its matrix has no or a single row."""
+        rows = np.full(len(self.targets), -1)
+        pairs = self._pairs[~self._is_row]
+        rows[pairs] = np.arange(len(pairs))
+        return rows
+
+    def readers_before(self, readers: FloatArray) -> FloatArray:
+        """Return what reads a state before the matrix of a pair: M x for each reader x after it.
+
+        Shape ``(n_pairs, n_symbols + 1, max_size)``; see `readable_pairs` and `readers_until`.
+        """
+        grouping, pairs = self.grouping, np.flatnonzero(~self._is_row)
+        begins = grouping.offsets.take(self.targets.take(self._pairs.take(pairs)))
+        columns = np.arange(grouping.n_symbols + 1) * grouping.n_states
+        before = np.zeros((len(pairs), len(columns), grouping.max_size))
+        for some, matrices in self.blocks.remembering.batches(pairs):
+            _, n_rows, n_columns = matrices.shape
+            after = readers[np.add.outer(begins[some], columns)][:, :, :n_columns]
+            before[some, :, :n_rows] = after @ matrices.transpose(0, 2, 1)
+        return before
 
     def spread(self, vectors: FloatArray, groups: IntArray) -> FloatArray:
         """Return vectors over all states, of vectors over one group each."""

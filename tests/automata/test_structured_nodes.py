@@ -1,0 +1,52 @@
+"""Vectors with which parts of words begin, and those after their first letters."""
+
+import numpy as np
+import pytest
+
+from seqray import Grouping, StructuredAutomaton
+from seqray.automata import structured_nodes
+from seqray.automata.generators import random_structured
+from seqray.automata.structured_nodes import part_nodes
+from seqray.automata.structured_states import StructuredSteps
+from structured_cases import random_case
+
+
+@pytest.mark.parametrize("wa", [random_structured("abc", 4, seed=0), random_case(7, signed=True)])
+def test_the_vector_of_a_child_is_that_of_its_parent_times_the_matrix(wa):
+    nodes = part_nodes(StructuredSteps(wa.blocks), wa.initial_vector)
+    assert nodes.is_complete
+    sizes = wa.grouping.sizes
+    for parent, code in np.argwhere(nodes.children >= 0)[:200]:
+        child, group = nodes.children[parent, code], nodes.groups[parent]
+        target = wa.next_group[group, code]
+        assert nodes.groups[child] == target
+        product = nodes.vectors[parent, : sizes[group]] @ wa.blocks.block(group, code)
+        np.testing.assert_allclose(nodes.vectors[child, : sizes[target]], product, rtol=1e-12)
+
+
+def test_nodes_are_as_many_as_memory_allows(monkeypatch):
+    wa = random_structured("abc", 4, seed=0)  # 5 roots, of which 4 are entries, and width 4
+    counts = []
+    for n_numbers in (0, 4 * 100, 4 * 1000):
+        monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", n_numbers)
+        nodes = part_nodes(StructuredSteps(wa.blocks), wa.initial_vector)
+        counts.append(len(nodes.vectors))
+        assert len(nodes.vectors) <= max(n_numbers // 4, StructuredSteps(wa.blocks).n_roots)
+    assert counts[0] < counts[1] < counts[2]
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60, 1e-160])
+def test_numbers_that_must_not_be_multiplied_in_advance_are_not(size):
+    matrix = np.array([[size, 0.5 * size], [0.25 * size, size]])
+    matrices = {(0, 0): matrix}
+    wa = StructuredAutomaton(
+        "a", Grouping([[0]], [2]), [0.5, 0.5], np.full((2, 2), size), np.ones(2), matrices
+    )
+    lengths = [0, 1, 2, 3, 9, 40]
+    sign, log = wa.log_weights(["a" * n for n in lengths])
+    unscaled = [
+        np.full(2, 0.5) @ np.linalg.matrix_power(matrix / size, n) @ np.ones(2) for n in lengths
+    ]
+    assert (sign == 1).all()
+    expected = np.log(unscaled) + (np.array(lengths) + 1) * np.log(size)
+    np.testing.assert_allclose(log, expected, rtol=1e-12)
