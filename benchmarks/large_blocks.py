@@ -9,7 +9,7 @@ extraction is a command in a process of its own, whose largest resident memory t
 With forward states F and backward states B the block is H = F Bᵀ, so that its singular values
 follow from the QR factorisations of F and B, without H.
 
-A second extraction, of a quarter of the size, runs within the limit and in memory, to compare times.
+Two more extractions, of a quarter of the size, run on disk and in memory, to compare times.
 """
 
 import argparse
@@ -200,7 +200,7 @@ def main() -> None:
         return
     record("large", extract(options, options.size, options.memory))
     quarter = options.size // 4
-    share = byte_count("memory", options.memory) // 16
+    share = byte_count("memory", options.memory) // 8
     record("quarter_on_disk", extract(options, quarter, f"{share}B"))
     record("quarter_in_memory", extract(options, quarter, None))
 
