@@ -282,7 +282,8 @@ def _extract(options: ExtractOptions) -> None:
     check_run_target(options.output)
     box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
-    answers = store_path(options.box, box, options.store)
+    is_long = options.memory is not None
+    answers = store_path(options.box, box, options.store, is_long=is_long)
     extraction = _extraction(options, box, answers)
     is_too_large = wanted is not None and wanted > extraction.max_rank
     chosen = extraction.best_rank() if wanted is None or is_too_large else wanted

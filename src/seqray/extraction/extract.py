@@ -28,7 +28,7 @@ from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.util.errors import ArgumentError, SeqrayError
-from seqray.util.memory import byte_count
+from seqray.util.memory import byte_count, limited_memory
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
@@ -142,7 +142,7 @@ def extract(
         The most memory that blocks and their SVD take, in bytes or as a text such as ``"2GB"``;
         Python and libraries take about 0.2 GB besides. Hankel blocks that would take more are
         filled on disk (in ``TMPDIR``, or ``/var/tmp``). Conditional blocks have fewer contexts. By
-        default all blocks are in memory: half of what is free, up to 4 GB.
+        default all blocks are in memory: half of what is free, up to 4 GB. Not for classifiers.
     stop
         Queries end soon after this event is set, as if the time limit were over.
     seed
@@ -182,7 +182,11 @@ def extract(
         seed=seed_number(seed),
     ).for_box(box)
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
-    with opened_store(store) as cache, shown_progress(progress) as shown:
+    with (
+        opened_store(store) as cache,
+        shown_progress(progress) as shown,
+        limited_memory(request.memory),
+    ):
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
         job = Job(oracle, request, shown)
         try:

@@ -131,6 +131,11 @@ class Request:
                 f"method: expected weighted or auto for a classifier, got {self.method}, and no "
                 "counterexamples: they are searched for in every round"
             )
+        if self.memory is not None:
+            raise ArgumentError(
+                f"memory: expected none for a classifier, got {self.memory:,} bytes: its blocks "
+                "are always in memory; leave it out"
+            )
         if isinstance(self.basis, str | Basis) and self.basis != "grown":
             raise ArgumentError(
                 "basis: expected grown, or words to draw from, for a classifier: leave it out"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from seqray.util.errors import ArgumentError
@@ -19,12 +22,34 @@ UNITS = {"": 1, "b": 1} | {
 """Units of memory, in bytes."""
 
 
+_given_limit: ContextVar[int | None] = ContextVar("_given_limit", default=None)
+
+
+@contextmanager
+def limited_memory(n_bytes: int | None) -> Iterator[None]:
+    """Let large tables take so many bytes in a ``with`` block; None: what `memory_limit` says.
+
+    >>> with limited_memory(10**6):
+    ...     memory_limit()
+    1000000
+    """
+    token = _given_limit.set(n_bytes)
+    try:
+        yield
+    finally:
+        _given_limit.reset(token)
+
+
 def memory_limit() -> int:
     """Return how many bytes large tables may take: half of what is free, at most 4 GB.
+
+    Or what the caller of `limited_memory` says.
 
     >>> 0 < memory_limit() <= MAX_TABLE_BYTES
     True
     """
+    if (given := _given_limit.get()) is not None:
+        return given
     return max(1, min([MAX_TABLE_BYTES, *(free // 2 for free in _free())]))
 
 

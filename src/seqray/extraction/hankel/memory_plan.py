@@ -7,6 +7,7 @@ few rows at a time, as often as it needs. Nothing is queried again for that.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from dataclasses import dataclass
 
@@ -140,22 +141,34 @@ def check_memory(job: Job, size: Size, *, grows: bool) -> None:
             *(what, shown_bytes(needs.in_memory), shown_bytes(memory)),
         )
         return
-    folder = disk_folder()
-    free = shutil.disk_usage(folder).free
     # Of a basis that is grown the blocks before it, a quarter, are there as well.
     disk = needs.disk * 5 // 4 if grows else needs.disk
+    free = _checked_space(job, what, disk, needs.disk)
+    logger.info(
+        "%s take about %s of disk in %s, where %s are free, and up to %s of memory; in memory they "
+        "would take %s",
+        *(what, shown_bytes(disk), disk_folder(), shown_bytes(free), shown_bytes(memory)),
+        shown_bytes(needs.in_memory),
+    )
+
+
+def _checked_space(job: Job, what: str, disk: int, cached: int) -> int:
+    """Return the free space of the disk, or refuse blocks that it does not hold.
+
+    Rows of a box with states are cached, too, perhaps on the same disk.
+    """
+    folder, store = disk_folder(), job.oracle.store
+    path = None if job.oracle.blocks is None or store is None else store.path
+    if path is not None and os.stat(path.parent).st_dev == os.stat(folder).st_dev:
+        disk += cached
+    free = shutil.disk_usage(folder).free
     if disk > free:
         raise ArgumentError(
             f"memory: {what} take {shown_bytes(disk)} of disk in {folder}, where "
             f"{shown_bytes(free)} are free: set TMPDIR to a folder on a larger disk, or choose "
             "fewer --prefixes or --suffixes"
         )
-    logger.info(
-        "%s take about %s of disk in %s, where %s are free, and up to %s of memory; in memory they "
-        "would take %s",
-        *(what, shown_bytes(disk), folder, shown_bytes(free), shown_bytes(memory)),
-        shown_bytes(needs.in_memory),
-    )
+    return free
 
 
 def _check_free_memory(job: Job, size: Size) -> None:

@@ -90,7 +90,7 @@ def _normal(hashes: UnsignedArray, seed: int) -> FloatArray:
     """Return a normally distributed number for each hash (SplitMix64, then the inverse)."""
     from scipy.special import ndtri  # noqa: PLC0415 - loads slowly
 
-    mixed = hashes + HASH_FACTOR * np.uint64(seed + 1)
+    mixed = hashes + np.uint64(int(HASH_FACTOR) * (seed + 1) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed ^= mixed >> np.uint64(shift)
         mixed *= np.uint64(factor)
