@@ -140,7 +140,7 @@ def extract(
         How many times to query a box that answers differently each time; the mean counts.
     memory
         The most memory that blocks and their SVD take, in bytes or as a text such as ``"2GB"``;
-        Python and libraries take about 0.2 GB besides. Hankel blocks that would take more are
+        Python and libraries take 0.1 to 0.2 GB more. Hankel blocks that would take more are
         filled on disk (in ``TMPDIR``, or ``/var/tmp``). Conditional blocks have fewer contexts. By
         default all blocks are in memory: half of what is free, up to 4 GB. Not for classifiers.
     stop

@@ -28,13 +28,13 @@ def test_noise_on_disk_is_as_large_as_noise_in_memory(noise):
 
 
 def test_a_word_in_several_cells_has_the_same_noise_in_each():
-    # All words over one symbol: cell (i, j) holds the word of length i + j, a Hankel matrix whose
-    # largest singular value is far above that of independent noise.
+    # All words over one symbol: cell (i, j) holds the word of length i + j. The largest singular
+    # value of such noise varies far more than that of independent noise, by 1.9 and by 0.36.
     wa = random_automaton(1, 1, seed=np.random.default_rng(0))
     blocks = fill(wa, uniform_basis(wa.alphabet, 60, 60, seed=0))
     rows = RowFile(blocks.values.shape, rows_per_chunk=7)
     rows[:] = blocks.values
     on_disk = HankelBlocks(blocks.basis, rows)
     ones, noise = np.ones(60), Noise(1.0, False)
-    sizes = [size_of_noise(on_disk, noise, ones, ones, seed) for seed in range(10)]
-    assert np.mean(sizes) > 1.2 * 2 * np.sqrt(60)
+    sizes = [size_of_noise(on_disk, noise, ones, ones, seed) for seed in range(40)]
+    assert np.std(sizes) > 1

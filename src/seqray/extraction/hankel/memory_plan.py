@@ -56,7 +56,7 @@ class BlockNeeds:
     disk
         Of disk, if they are filled there.
     working
-        Of memory in that case, besides chunks of rows.
+        Of memory in that case, without chunks of rows.
     row
         One row.
     """
