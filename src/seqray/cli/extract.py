@@ -65,7 +65,7 @@ Examples:
   seqray extract rnn:model.safetensors -o run --guide 'open (read | write)* close'
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
-  seqray extract wa:large.npz -o run --prefixes 20000 --suffixes 20000 --memory 4GB
+  seqray extract wa:large.npz -o run --method paper --prefixes 9000 --suffixes 9000 --memory 2GB
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
 
 Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
