@@ -48,6 +48,22 @@ def test_extract_by_blocks_says_what_it_queried(folder, run):
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 
 
+def test_extract_keeps_to_the_memory_it_is_told(folder, run_both):
+    sizes = ("--method", "paper", "--prefixes", "300", "--suffixes", "300", "--max-rank", "5")
+    _, said = run_both("extract", "wa:machine.json", "-o", "run", *sizes, "--memory", "5MB")
+    assert "300 × 300 prefixes and suffixes take about" in " ".join(said.split())
+    assert "of disk in" in said
+    assert open_run("run").max_rank > 1
+
+
+def test_rows_of_a_fast_box_are_cached_where_they_are_many(folder, run):
+    options = ("--method", "weighted", *SMALL)
+    assert "cached" not in run("extract", "demo", "-o", "run", *options)
+    assert "answers are cached in" in run(
+        "extract", "demo", "-o", "run", *options, "--memory", "1GB"
+    )
+
+
 def test_extract_shows_fidelity_by_queries(folder, run):
     options = ("--max-rank", "2", "--prefixes", "60", "--for", "reading", "--target", "0.9999")
     text = run("extract", "demo", "-o", "run", *options)
@@ -224,6 +240,11 @@ def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
         (2, ["machine.json", "-o", "missing/run"], "there is no folder missing to put it in"),
         (2, ["machine.json", "-o", "words.txt"], "words.txt: is there already"),
         (2, ["machine.json", "-o", "."], "is there already and is no run folder"),
+        (
+            2,
+            ["machine.json", "-o", "run", "--memory", "2XB"],
+            "expected a number of bytes or a text such as 500MB, 2GB or 1.5GiB, got '2XB'",
+        ),
         (
             2,
             ["machine.json", "-o", "run", "--basis", "smapled"],

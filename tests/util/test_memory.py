@@ -23,6 +23,46 @@ def test_the_limit_is_at_most_four_gigabytes():
     assert 0 < memory.memory_limit() <= 4e9
 
 
+@pytest.mark.parametrize(
+    ("given", "n_bytes"),
+    [
+        ("2GB", 2 * 10**9),
+        ("2 gb", 2 * 10**9),
+        ("1.5G", 1_500_000_000),
+        ("512MiB", 2**29),
+        ("1TB", 10**12),
+        ("10k", 10_000),
+        ("77", 77),
+        (12345, 12345),
+    ],
+)
+def test_sizes_are_read_with_their_units(given, n_bytes):
+    assert memory.byte_count("memory", given) == n_bytes
+
+
+@pytest.mark.parametrize(
+    "given", ["", "GB", "2XB", "-1GB", "0", "1e9", "2GB4", "٣GB", 0, -5, 1.5, True, None]
+)
+def test_what_is_no_size_is_refused(given):
+    message = "memory: expected a number of bytes or a text such as 500MB, 2GB or 1.5GiB, got"
+    with pytest.raises(ArgumentError, match=message):
+        memory.byte_count("memory", given)
+
+
+def test_a_given_limit_holds_within_its_block_alone():
+    before = memory.memory_limit()
+    with memory.limited_memory(10**12):
+        assert memory.memory_limit() == 10**12
+        with memory.limited_memory(None):
+            assert memory.memory_limit() <= 4e9
+    assert memory.memory_limit() == pytest.approx(before, rel=0.2)
+
+
+def test_the_conditional_method_keeps_to_the_given_memory(caplog):
+    extract(many(40), n_prefixes=60, max_rank=2, max_length=10, memory="2MB", purpose="reading")
+    assert "words of 800 to learn from fit into memory" in caplog.text
+
+
 @pytest.mark.parametrize("n_symbols", [48, 60, 62, 300])
 def test_a_large_alphabet_keeps_to_the_columns_that_were_asked_for(n_symbols):
     box = many(n_symbols)

@@ -20,7 +20,7 @@ from seqray.automata.words import Words
 from seqray.blackbox.guided import GuideLike, guide_of, guided
 from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of
 from seqray.blackbox.queries.answer_cache import default_store
-from seqray.blackbox.queries.oracle import fingerprint_of
+from seqray.blackbox.queries.oracle import QueryMode, fingerprint_of, query_mode
 from seqray.blackbox.recorded_box import open_recorded
 from seqray.blackbox.registry import ADAPTERS, is_cached, known_black_boxes
 from seqray.cli.terminal import box_prints_to_stderr
@@ -211,11 +211,16 @@ def open_against(
     return AgainstBox(spec, box, max_length or source.settings.max_length)
 
 
-def store_path(spec: str, box: BlackBox, store: str | None) -> Path | None:
-    """Return the file in which the answers of a box are cached, or None."""
+def store_path(
+    spec: str, box: BlackBox, store: str | None, *, is_long: bool = False
+) -> Path | None:
+    """Return the file in which the answers of a box are cached, or None.
+
+    Of a box that is fast, answers are cached where the work is long all the same.
+    """
     if store is not None:
         return None if store == "none" else Path(store)
-    if not is_cached(spec):
+    if not is_cached(spec) and not (is_long and query_mode(box) is QueryMode.STATES):
         return None
     try:
         fingerprint_of(box)

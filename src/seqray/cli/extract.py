@@ -39,7 +39,8 @@ from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
 from seqray.formats.run_files import check_run_target
-from seqray.util.errors import RankError, StopReason
+from seqray.util.errors import ArgumentError, RankError, StopReason
+from seqray.util.memory import byte_count
 from seqray.util.redaction import redacted
 
 HELP = """Query a black box and extract weighted automata of every rank.
@@ -64,12 +65,23 @@ Examples:
   seqray extract rnn:model.safetensors -o run --guide 'open (read | write)* close'
   seqray extract rnn:model.safetensors -o run --method paper --rank 20
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
+  seqray extract wa:large.npz -o run --method paper --prefixes 9000 --suffixes 9000 --memory 2GB
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
 
 Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
 interruption, run the same command again, and only the missing queries are sent. Ctrl-C once
 finishes the batch and extracts from the answers so far; twice stops at once.
 """
+
+
+def _bytes(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    """Read a size such as 4GB."""
+    if text is None:
+        return None
+    try:
+        return byte_count("--memory", text)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error).partition(": ")[2]) from None
 
 
 @click.command(help=HELP.format(boxes=box_list()))
@@ -181,6 +193,14 @@ finishes the batch and extracts from the answers so far; twice stops at once.
     show_default=True,
     help="How often to send each query, for a box that answers differently each time.",
 )
+@click.option(
+    "--memory",
+    callback=_bytes,
+    metavar="SIZE",
+    help="Most memory that blocks and their SVD take, such as 4GB. Hankel blocks that would take "
+    "more are filled on disk, in TMPDIR or /var/tmp; conditional blocks have fewer contexts.  "
+    "[default: in memory, half of what is free, up to 4 GB]",
+)
 @guide_option
 @name_option
 @event_options
@@ -214,6 +234,7 @@ class ExtractOptions:
     target: float | None
     counterexamples: int
     repeat: int
+    memory: int | None
     guide: str | None
     name: str | None
     store: str | None
@@ -261,7 +282,8 @@ def _extract(options: ExtractOptions) -> None:
     check_run_target(options.output)
     box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
-    answers = store_path(options.box, box, options.store)
+    is_long = options.memory is not None
+    answers = store_path(options.box, box, options.store, is_long=is_long)
     extraction = _extraction(options, box, answers)
     is_too_large = wanted is not None and wanted > extraction.max_rank
     chosen = extraction.best_rank() if wanted is None or is_too_large else wanted
@@ -317,6 +339,7 @@ def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) ->
             max_states=options.max_states,
             counterexamples=options.counterexamples,
             repeat=options.repeat,
+            memory=options.memory,
             stop=stop,
             seed=options.seed,
             progress=progress,

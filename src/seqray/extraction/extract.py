@@ -28,6 +28,7 @@ from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.util.errors import ArgumentError, SeqrayError
+from seqray.util.memory import byte_count, limited_memory
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
@@ -65,6 +66,7 @@ def extract(
     max_states: int | None = None,
     counterexamples: int = 0,
     repeat: int = 1,
+    memory: int | str | None = None,
     stop: threading.Event | None = None,
     seed: Seed = 0,
     progress: Progress | bool | None = None,
@@ -136,6 +138,11 @@ def extract(
         grown is always grown with such words.
     repeat
         How many times to query a box that answers differently each time; the mean counts.
+    memory
+        The most memory that blocks and their SVD take, in bytes or as a text such as ``"2GB"``;
+        Python and libraries take 0.1 to 0.2 GB more. Hankel blocks that would take more are
+        filled on disk (in ``TMPDIR``, or ``/var/tmp``). Conditional blocks have fewer contexts. By
+        default all blocks are in memory: half of what is free, up to 4 GB. Not for classifiers.
     stop
         Queries end soon after this event is set, as if the time limit were over.
     seed
@@ -171,10 +178,15 @@ def extract(
         max_states=max_states,
         counterexamples=counterexamples,
         repeat=repeat,
+        memory=None if memory is None else byte_count("memory", memory),
         seed=seed_number(seed),
     ).for_box(box)
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
-    with opened_store(store) as cache, shown_progress(progress) as shown:
+    with (
+        opened_store(store) as cache,
+        shown_progress(progress) as shown,
+        limited_memory(request.memory),
+    ):
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
         job = Job(oracle, request, shown)
         try:
@@ -183,7 +195,7 @@ def extract(
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and "
                 f"{request.max_rank} states: choose fewer prefixes or a smaller max_rank "
-                "(--prefixes, --max-rank)"
+                "(--prefixes, --max-rank), or let blocks be filled on disk (--memory)"
             ) from error
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:

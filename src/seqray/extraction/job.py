@@ -104,32 +104,15 @@ BYTES_PER_CELL = 16
 """What blocks take for each of their numbers, with a copy of most of them."""
 
 
-def refuse_too_many(job: Job, n_cells: int, n_queries: int) -> None:
-    """Refuse blocks that do not fit into memory, and too many queries.
-
-    Parameters
-    ----------
-    job
-        The extraction.
-    n_cells, n_queries
-        About how many numbers the blocks hold, and how many queries there are in all if there is
-        no budget.
-    """
-    symbols = f"{len(job.oracle.alphabet):,} symbols"
-    advice = "query fewer prefixes and suffixes (--prefixes, --suffixes), or fewer symbols"
-    limit = memory_limit()
-    if (n_bytes := BYTES_PER_CELL * n_cells) > limit:
-        raise ArgumentError(
-            f"{symbols}: blocks of about {n_cells:,} numbers take {n_bytes / 1e9:,.3g} GB, "
-            f"expected at most {limit / 1e9:.2g} GB (half of the free memory, up to 4 GB): "
-            f"{advice}, or give a smaller budget"
-        )
+def refuse_too_many(job: Job, n_queries: int) -> None:
+    """Refuse too many queries if there is no budget; ``n_queries`` is about how many there are."""
     if job.oracle.is_free:
         return
     if job.meter.budget is None and n_queries > MAX_QUERIES:
         raise ArgumentError(
-            f"{symbols}: about {n_queries:,} words would be queried, more than "
-            f"{MAX_QUERIES:,}: {advice}, or say how many it may be (--budget, budget)"
+            f"{len(job.oracle.alphabet):,} symbols: about {n_queries:,} words would be queried, "
+            f"more than {MAX_QUERIES:,}: query fewer prefixes and suffixes (--prefixes, "
+            "--suffixes), or fewer symbols, or say how many it may be (--budget, budget)"
         )
 
 

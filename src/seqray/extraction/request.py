@@ -16,6 +16,7 @@ from seqray.extraction.basis import Basis
 from seqray.fidelity.objective import Objective
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
+from seqray.util.memory import byte_count
 
 __all__ = ["BASES", "METHODS", "Method", "Purpose", "Request", "named_method", "named_purpose"]
 
@@ -73,6 +74,7 @@ class Request:
     max_cost: int | None = None
     max_states: int | None = None
     objective: Objective | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         optional = ("n_prefixes", "n_suffixes", "max_length", "max_cost", "max_states")
@@ -83,6 +85,8 @@ class Request:
         if isinstance(self.basis, str) and self.basis not in BASES:
             raise ArgumentError(f"basis: expected {', '.join(BASES)} or words, got {self.basis!r}")
         _check_target(self.target)
+        if self.memory is not None:
+            object.__setattr__(self, "memory", byte_count("memory", self.memory))
         object.__setattr__(self, "max_rank", self._max_rank_within_limits())
 
     def _max_rank_within_limits(self) -> int:
@@ -126,6 +130,11 @@ class Request:
             raise ArgumentError(
                 f"method: expected weighted or auto for a classifier, got {self.method}, and no "
                 "counterexamples: they are searched for in every round"
+            )
+        if self.memory is not None:
+            raise ArgumentError(
+                f"memory: expected none for a classifier, got {self.memory:,} bytes: its blocks "
+                "are always in memory; leave it out"
             )
         if isinstance(self.basis, str | Basis) and self.basis != "grown":
             raise ArgumentError(

@@ -9,6 +9,7 @@ words with one edit), and words several times as long as those that automata are
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -33,7 +34,7 @@ from seqray.extraction.settings import HANKEL
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.word_metrics import sizes_by_length
-from seqray.util.arrays import BoolArray, FloatArray
+from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.errors import Stopped
 
 logger = logging.getLogger(__name__)
@@ -116,9 +117,8 @@ def warn_of_equal_weights(weights: FloatArray) -> None:
         )
 
 
-def warn_of_lost_digits(weights: FloatArray) -> None:
-    """Log a warning if all weights are so small that float64 holds only a few digits of them."""
-    largest = float(np.abs(weights).max(initial=0.0))
+def warn_of_lost_digits(largest: float) -> None:
+    """Log a warning if the largest weight is so small that float64 holds few digits of it."""
     if largest == 0:
         return
     n_digits = int(np.log10(largest) - np.log10(np.finfo(float).smallest_subnormal))
@@ -163,15 +163,31 @@ def validation_words(
 
 def known_words(blocks: HankelBlocks, n_words: int = N_HELD_OUT) -> Reference:
     """Return words of filled blocks, without queries: half the heaviest, half any of the others."""
-    order = np.argsort(-np.abs(blocks.values), axis=None, kind="stable")
-    heavy, rest = np.split(order, [n_words // 2])
-    rest = np.random.default_rng(0).permutation(rest)[: n_words - len(heavy)]
+    heavy = _heaviest_cells(blocks, n_words // 2)
+    n_others = math.prod(blocks.values.shape) - len(heavy)
+    n_rest = min(n_words - len(heavy), n_others)
+    rest = np.random.default_rng(0).choice(n_others, n_rest, replace=False)
+    rest += np.searchsorted(np.sort(heavy) - np.arange(len(heavy)), rest, side="right")
     cells = np.concatenate([heavy, rest])
     rows, columns = np.unravel_index(cells, blocks.values.shape)
     words = blocks.tree.words(rows).joined(np.arange(len(rows)), blocks.basis.suffixes, columns)
     typical = np.arange(len(cells)) < len(heavy)
     known = Reference(PrefixTree.of(words), blocks.values[rows, columns], None, None)
     return _with_negligible(known, typical)
+
+
+def _heaviest_cells(blocks: HankelBlocks, n_cells: int) -> IntArray:
+    """Return the cells with the largest absolute values, the largest first, then by number."""
+    cells, sizes = np.empty(0, np.int64), np.empty(0)
+    for some, part in blocks.chunks():
+        flat = np.abs(part).ravel()
+        n_rest = max(0, len(flat) - n_cells)
+        least = np.partition(flat, n_rest)[n_rest]
+        above, equal = np.flatnonzero(flat > least), np.flatnonzero(flat == least)
+        largest = np.concatenate([above, equal[: n_cells - len(above)]])
+        cells = np.concatenate([cells, some.start * part.shape[1] + largest])
+        sizes = np.concatenate([sizes, flat[largest]])
+    return cells[np.lexsort([cells, -sizes])[:n_cells]]
 
 
 def _n_drawn(job: Job, basis: Basis) -> int:

@@ -220,6 +220,7 @@ def test_a_class_that_no_word_got_is_warned_of(caplog):
     [
         ({"objective": "weights"}, "expected decisions, got weights"),
         ({"method": "paper"}, "expected weighted or auto for a classifier, got paper"),
+        ({"memory": "2GB"}, "memory: expected none for a classifier, got 2,000,000,000 bytes"),
         ({"counterexamples": 2}, "no counterexamples"),
         ({"basis": "uniform"}, "expected grown, or words to draw from"),
     ],

@@ -7,6 +7,7 @@ symbol σ the block Hσ with f(uσv). Row uσ is often a row of H too, so each r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,8 +16,9 @@ import numpy as np
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Symbol, Words
 from seqray.extraction.basis import Basis
-from seqray.util.arrays import FloatArray, IntArray, read_only
+from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
+from seqray.util.row_file import RowFile, Rows, frozen, row_chunks
 
 WEIGHTINGS = {"none": 0.0, "softer": 0.5, "soft": 0.75, "balanced": 1.0}
 """How rows and columns may be weighted, and the power of their size that each is divided by."""
@@ -35,7 +37,8 @@ class HankelBlocks:
         The prefixes and suffixes.
     values
         f(uv), one row per u in P ∪ PΣ in the order of the nodes of `tree`, one column per v in S:
-        shape ``(n_rows, n_suffixes)``.
+        shape ``(n_rows, n_suffixes)``. An array, or a file that is indexed like one:
+        `seqray.util.row_file.RowFile`.
     n_questions
         How many distinct words were queried.
     n_steps
@@ -58,7 +61,7 @@ class HankelBlocks:
     """
 
     basis: Basis
-    values: FloatArray
+    values: Rows
     n_questions: int = 0
     n_steps: int = 0
     tree: PrefixTree = field(init=False)
@@ -72,7 +75,7 @@ class HankelBlocks:
                 f"got {self.values.dtype} of shape {self.values.shape}"
             )
         object.__setattr__(self, "tree", tree)
-        object.__setattr__(self, "values", read_only(self.values))
+        object.__setattr__(self, "values", frozen(self.values))
 
     @cached_property
     def rows(self) -> IntArray:
@@ -80,6 +83,20 @@ class HankelBlocks:
         nodes = self.tree.node_of_word
         symbols = np.arange(len(self.basis.alphabet))
         return np.concatenate([nodes[None], self.tree.first_child[nodes] + symbols[:, None]])
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the values are in a file."""
+        return isinstance(self.values, RowFile)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute value."""
+        return max((float(np.abs(part).max(initial=0)) for _, part in self.chunks()), default=0.0)
+
+    def chunks(self, rows: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield all rows of `values`, or some, as many at a time as fit into memory."""
+        return row_chunks(self.values, rows)
 
     @cached_property
     def empty_suffix(self) -> int:
@@ -114,12 +131,18 @@ class HankelBlocks:
         power = WEIGHTINGS[weighting]
         if not power:
             return np.ones(n_prefixes), np.ones(n_suffixes)
-        block = np.abs(self.block())
-        largest = block.max() or 1.0
-        block /= largest  # so that no sum overflows
-        rows = _inverse(block.sum(axis=1)) ** power
-        columns = _inverse(np.sqrt(np.mean((rows[:, None] * block) ** 2, axis=0))) ** power
-        return rows / largest, columns
+        largest = self._largest_of_h or 1.0  # so that no sum overflows
+        rows, squares = np.empty(n_prefixes), np.zeros(n_suffixes)
+        for some, part in self.chunks(self.rows[0]):
+            block = np.abs(part) / largest
+            rows[some] = _inverse(block.sum(axis=1)) ** power
+            squares += ((rows[some, None] * block) ** 2).sum(axis=0)
+        return rows / largest, _inverse(np.sqrt(squares / n_prefixes)) ** power
+
+    @cached_property
+    def _largest_of_h(self) -> float:
+        chunks = self.chunks(self.rows[0])
+        return max(float(np.abs(part).max()) for _, part in chunks)
 
     def __repr__(self) -> str:
         return (

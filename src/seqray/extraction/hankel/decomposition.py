@@ -9,6 +9,7 @@ The automaton of rank r is the leading block of that of any higher rank, so that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,12 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.blackbox.queries.noise import Noise
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.svd import truncated_svd
+from seqray.extraction.hankel.noise_size import size_of_noise
+from seqray.extraction.svd import ChunkedMatrix, truncated_svd
 from seqray.util.arrays import FloatArray, read_only
 from seqray.util.errors import RankError
 from seqray.util.random import Seed, seed_number
+from seqray.util.row_file import empty_like
 
 MAX_UNSCALED_WEIGHT = 1e290
 """Blocks whose largest absolute value is above this, or below 1 / this, are scaled before the SVD.
@@ -73,21 +76,20 @@ def decompose(
     if max_rank < 1:
         raise RankError(f"max_rank: expected 1 or more, got {max_rank}")
     seed = seed_number(seed)
-    largest_weight = float(np.abs(blocks.values).max(initial=0))
-    if largest_weight and not 1 / MAX_UNSCALED_WEIGHT < largest_weight < MAX_UNSCALED_WEIGHT:
+    if blocks.largest and not 1 / MAX_UNSCALED_WEIGHT < blocks.largest < MAX_UNSCALED_WEIGHT:
         return _decompose_scaled(blocks, max_rank, weighting, noise, seed)
     rows, columns = blocks.weights(weighting)
-    weighted = rows[:, None] * blocks.block() * columns
+    weighted = _weighted(blocks, rows, columns)
     left, sizes, right = truncated_svd(weighted, max_rank, seed=seed)
     if noise is not None and noise.level > 0:
-        drawn = _draw_noise(blocks, noise, seed) * (rows[:, None] * columns)
-        _, noise_sizes, _ = truncated_svd(drawn, 1, seed=seed)
-        n_above_noise = max(1, int((sizes > noise_sizes[0]).sum()))
+        size = size_of_noise(blocks, noise, rows, columns, seed)
+        n_above_noise = max(1, int((sizes > size).sum()))
         left, sizes, right = left[:, :n_above_noise], sizes[:n_above_noise], right[:n_above_noise]
     n = len(sizes)
     nodes = blocks.rows
     # Every row of P ∪ PΣ times C V, once; the blocks of H and Hσ are rows of that.
-    projected = blocks.values @ (columns[:, None] * right.T)
+    every_row = ChunkedMatrix((blocks.values.shape[0], blocks.values.shape[1]), blocks.chunks)
+    projected = every_row.times(columns[:, None] * right.T)
     back = (left * (rows[:, None] / np.where(sizes > 0, sizes, 1))).T
     transitions = np.empty((len(blocks.basis.alphabet), n, n))
     for symbol, which in enumerate(nodes[1:]):
@@ -106,8 +108,11 @@ def _decompose_scaled(
     blocks: HankelBlocks, max_rank: int, weighting: str, noise: Noise | None, seed: int
 ) -> RankedAutomata:
     """Decompose blocks near the limits of float64: divide by a power of two, and multiply later."""
-    power = int(np.frexp(np.abs(blocks.values).max())[1])
-    scaled = replace(blocks, values=np.ldexp(blocks.values, -power))
+    power = int(np.frexp(blocks.largest)[1])
+    values = empty_like(blocks.values)
+    for some, part in blocks.chunks():
+        values[some] = np.ldexp(part, -power)
+    scaled = replace(blocks, values=values)
     if noise is not None and not noise.relative:
         noise = replace(noise, level=float(np.ldexp(noise.level, -power)))
     automata = decompose(scaled, max_rank=max_rank, weighting=weighting, noise=noise, seed=seed)
@@ -121,9 +126,16 @@ def _decompose_scaled(
     return replace(automata, largest=largest)
 
 
-def _draw_noise(blocks: HankelBlocks, noise: Noise, seed: int) -> FloatArray:
-    """Draw noise for every answer; a word that stands in several cells has the same in each."""
-    words = blocks.basis.prefixes.followed_by(blocks.basis.suffixes)
-    distinct, which = words.unique()
-    noises = np.random.default_rng(seed).standard_normal(len(distinct))
-    return noises[which].reshape(blocks.block().shape) * noise.of(blocks.block())
+def _weighted(
+    blocks: HankelBlocks, rows: FloatArray, columns: FloatArray
+) -> FloatArray | ChunkedMatrix:
+    """Return R H C, in memory or in chunks, as the blocks are."""
+    if not blocks.is_on_disk:
+        return np.asarray(rows[:, None] * blocks.block() * columns)
+
+    def chunks() -> Iterator[tuple[slice, FloatArray]]:
+        for some, part in blocks.chunks(blocks.rows[0]):
+            np.multiply(part, rows[some, None], out=part)
+            yield some, np.multiply(part, columns, out=part)
+
+    return ChunkedMatrix((len(rows), len(columns)), chunks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from seqray.extraction.hankel.plan import Plan
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
 from seqray.util.progress import Progress
+from seqray.util.row_file import Rows, chunk_slices, chunks_to_fill
 
 ROWS_PER_WALK = 64
 """Rows that go through the tree of suffixes together: few, so that siblings share a batch."""
@@ -40,8 +42,11 @@ CHECK_SHARE = 16
 MIN_CHECKED_WORDS = 4
 """Blocks whose check would take fewer words are not cached: they are as well filled anew."""
 
-Answered = Callable[[int], None]
+Answered: TypeAlias = Callable[[int], None]
 """Called with the number of answers whenever some have come."""
+
+Allocate: TypeAlias = Callable[[tuple[int, int]], Rows]
+"""Returns a matrix to fill, see `seqray.util.row_file`."""
 
 
 def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> HankelBlocks:
@@ -70,7 +75,11 @@ def fill(box: BlackBox, basis: Basis, *, progress: Progress | None = None) -> Ha
 
 
 def fill_planned(
-    oracle: Oracle, plan: Plan, progress: Progress | None = None, cache: BlockCache | None = None
+    oracle: Oracle,
+    plan: Plan,
+    progress: Progress | None = None,
+    cache: BlockCache | None = None,
+    allocate: Allocate = np.empty,
 ) -> HankelBlocks:
     """Query all that a plan says.
 
@@ -84,9 +93,11 @@ def fill_planned(
         Called as answers come in.
     cache
         Where blocks of a box with states are looked for first, and then written.
+    allocate
+        Returns a matrix of a shape for the values, in memory or on disk.
     """
     oracle.alphabet.words(plan.basis.prefixes)  # refuses symbols that the box does not know
-    values = np.empty((len(plan.tree), len(plan.basis.suffixes)))
+    values = allocate((len(plan.tree), len(plan.basis.suffixes)))
     done, n_steps = 0, 0
 
     def answered(n: int) -> None:
@@ -107,18 +118,21 @@ def fill_planned(
     return HankelBlocks(plan.basis, values, done, n_steps)
 
 
-def _fill_by_product(
-    box: WeightedAutomaton, plan: Plan, values: FloatArray, answered: Answered
-) -> int:
+def _fill_by_product(box: WeightedAutomaton, plan: Plan, values: Rows, answered: Answered) -> int:
     """Fill all rows from an automaton's forward and backward states: f(uv) = α₀M_u · M_vα∞."""
     suffixes = PrefixTree.of(plan.basis.suffixes.reversed())
     mirror = reverse(box)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is named below
         forward = collect(box, plan.tree, box.state_vectors)
         backward = collect(mirror, suffixes, mirror.state_vectors)
-        np.matmul(forward, backward[suffixes.node_of_word].T, out=values)
-    _finite(values, plan.tree, np.arange(len(values)))
-    answered(plan.n_queries)
+        columns = backward[suffixes.node_of_word].T
+        n_before = 0
+        for some, part in chunks_to_fill(values):
+            np.matmul(forward[some], columns, out=part)
+            _finite(part, plan.tree, np.arange(some.start, some.stop))
+            n_done = plan.n_queries * some.stop // len(forward)
+            answered(n_done - n_before)
+            n_before = n_done
     return len(plan.tree) + len(suffixes) - 2
 
 
@@ -129,7 +143,7 @@ class _StateFiller:
         self.oracle, self.box, self.plan, self.cache = oracle, box, plan, cache
         self.suffixes = PrefixTree.of(plan.basis.suffixes)
 
-    def fill(self, values: FloatArray, answered: Answered) -> FloatArray:
+    def fill(self, values: Rows, answered: Answered) -> FloatArray:
         """Fill rows of ``values``, and return the answers to the extra words."""
         box, plan, basis, tree = self.box, self.plan, self.plan.basis, self.plan.tree
         prefixes = PrefixTree.of(basis.prefixes)
@@ -216,9 +230,7 @@ def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree
     return weights[suffixes.node_of_word].T
 
 
-def _fill_by_words(
-    oracle: Oracle, plan: Plan, values: FloatArray, answered: Answered
-) -> FloatArray:
+def _fill_by_words(oracle: Oracle, plan: Plan, values: Rows, answered: Answered) -> FloatArray:
     """Fill the leaf rows, and the empty suffix of the others, by words; return the extra."""
     suffixes = plan.basis.suffixes
     n_rows = max(1, WORDS_PER_QUERY // len(suffixes))
@@ -240,19 +252,22 @@ def _query(oracle: Oracle, words: Words, answered: Answered) -> FloatArray:
     return np.concatenate(answers)
 
 
-def _complete(plan: Plan, values: FloatArray, extra: FloatArray) -> None:
+def _complete(plan: Plan, values: Rows, extra: FloatArray) -> None:
     """Fill the rows of the prefixes from other rows, and from the extra answers."""
     tree = plan.tree
-    cells = values[plan.row, plan.column * (plan.row >= 0)]
-    is_extra = plan.row < 0
-    cells[is_extra] = extra[plan.column[is_extra]]
-    values[tree.node_of_word[:, None], plan.lonely] = cells
+    for some in chunk_slices(values, len(tree.node_of_word) if len(plan.lonely) else 0, 8):
+        row, column = plan.row[some], plan.column[some]
+        cells = values[row, column * (row >= 0)]
+        cells[row < 0] = extra[column[row < 0]]
+        values[tree.node_of_word[some, None], plan.lonely] = cells
     known = np.flatnonzero(plan.rest >= 0)
     depth = tree.depth[tree.node_of_word]
     for length in range(int(depth.max()), -1, -1):
-        rows = tree.node_of_word[depth == length]
-        longer = tree.first_child[rows][:, None] + plan.first[known]
-        values[rows[:, None], known] = values[longer, plan.rest[known]]
+        level = np.sort(tree.node_of_word[depth == length])
+        for some in chunk_slices(values, len(level), 4 + len(tree.alphabet)):
+            rows = level[some]  # their children are neighbours
+            longer = tree.first_child[rows][:, None] + plan.first[known]
+            values[rows[:, None], known] = values[longer, plan.rest[known]]
 
 
 def _finite(weights: FloatArray, tree: PrefixTree, rows: IntArray) -> FloatArray:

@@ -21,6 +21,7 @@ from seqray.extraction.hankel.blocks import HankelBlocks
 from seqray.extraction.hankel.candidates import HankelCandidate, nearest_candidate
 from seqray.extraction.hankel.decomposition import decompose
 from seqray.extraction.hankel.growth import counterexamples, grown_basis
+from seqray.extraction.hankel.memory_plan import allocator
 from seqray.extraction.hankel.partial_fill import fill_within
 from seqray.extraction.hankel.rounds import HankelRound
 from seqray.extraction.hankel.sizes import (
@@ -130,7 +131,13 @@ def grow(
         n_prefixes = len(growth.basis.prefixes)
         job.begin(f"looking for words that weigh much, {n_prefixes} prefixes", "answers")
         try:
-            known, stopped = fill_within(job.oracle, growth.basis, progress=job.progress)
+            known, stopped = fill_within(
+                job.oracle,
+                growth.basis,
+                progress=job.progress,
+                cache=None if job.request.memory is None else job.oracle.blocks,
+                allocate=allocator(job),
+            )
             growth = replace(growth, known=known, stopped=stopped)
             if not stopped and not (larger := sizes_to_come(job, size, cost_ratio)):
                 growth = replace(growth, stopped=meter.no_more())
@@ -208,7 +215,7 @@ def _settled(
     growth = replace(
         growth,
         rounds=(*growth.rounds, round_of(job, known, candidate)),
-        is_enough=is_enough and bool(known.values.any()),
+        is_enough=is_enough and bool(known.largest),
         reference=reference,
         noise=noise,
         automaton=candidate.chosen,

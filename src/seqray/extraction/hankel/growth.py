@@ -99,10 +99,9 @@ def grown_basis(
     def distinct_suffixes(*groups: Iterable[Word]) -> Words:
         return _distinct(alphabet, groups, longest[1])
 
-    block = blocks.block()
-    rows = independent_rows(block)
+    rows = independent_rows(_sketch(blocks))
     fronts = PrefixTree.of(known.prefixes[rows]).words()
-    backs = known.suffixes[independent_rows(block[rows].T)]
+    backs = known.suffixes[independent_rows(blocks.values[blocks.rows[0, rows]].T)]
     others = distinct_prefixes(begins, heavy.prefixes)
     other_ends = distinct_suffixes(ends, heavy.suffixes)
     prefixes, suffixes, n_independent = others, other_ends, 0
@@ -211,6 +210,27 @@ def independent_rows(block: FloatArray) -> IntArray:
     order, left = pivoted_rows(rows)
     n = int((left > HANKEL.rank_tolerance * max(left[0], 1e-300)).sum())
     return order[: max(1, min(n, HANKEL.max_independent_rows))]
+
+
+def _sketch(blocks: HankelBlocks) -> FloatArray:
+    """Return the block H, or random sums of its columns: rows are independent in both, or neither.
+
+    Columns that have other sizes count the same, as they do in `independent_rows`.
+    """
+    if not blocks.is_on_disk:
+        return blocks.block()
+    n_columns = blocks.values.shape[1]
+    n_sums = min(n_columns, 2 * HANKEL.max_independent_rows)
+    squares, sketch = np.zeros(n_columns), np.empty((len(blocks.rows[0]), n_sums))
+    for _, part in blocks.chunks(blocks.rows[0]):
+        scaled = part / (blocks.largest or 1.0)
+        weight = np.abs(scaled).sum(axis=1)
+        squares += np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0) @ scaled**2
+    scale = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    signs = np.random.default_rng(0).standard_normal((n_columns, n_sums)) * scale[:, None]
+    for some, part in blocks.chunks(blocks.rows[0]):
+        np.matmul(part, signs, out=sketch[some])
+    return sketch
 
 
 def _heavy_basis(

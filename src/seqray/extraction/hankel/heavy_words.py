@@ -38,19 +38,34 @@ def heavy_words(blocks: HankelBlocks, *, seed: Seed) -> Iterator[Words]:
     Words(2 words over 2 symbols: aa, aa)
     """
     rng = random_generator(seed)
-    lengths = np.add.outer(blocks.tree.depth, blocks.basis.suffixes.lengths)
-    sizes = np.abs(blocks.values)
-    sizes = sizes / (sizes.max() or 1.0)
-    by_length = np.bincount(lengths.ravel(), sizes.ravel())
+    if not blocks.largest:
+        return
+    depth, suffixes = blocks.tree.depth, blocks.basis.suffixes
+    every_row = np.arange(len(depth))
+
+    def sizes_of(nodes: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the lengths and sizes of the words of some rows, a few rows at a time."""
+        for some, part in blocks.chunks(nodes):
+            yield np.add.outer(depth[nodes[some]], suffixes.lengths), np.abs(part) / blocks.largest
+
+    by_length = np.zeros(int(depth.max() + suffixes.lengths.max()) + 1)
+    for lengths, sizes in sizes_of(every_row):
+        by_length += np.bincount(lengths.ravel(), sizes.ravel(), minlength=len(by_length))
     scales = [np.ones(len(by_length)), np.where(by_length > 0, by_length, 1)]
-    probabilities = [(sizes / scale[lengths]).sum(axis=1) for scale in scales]
+    rows_of_scales = [
+        [(sizes / scale[lengths]).sum(axis=1) for scale in scales]
+        for lengths, sizes in sizes_of(every_row)
+    ]
+    probabilities = [np.concatenate(parts) for parts in zip(*rows_of_scales, strict=True)]
     every = np.arange(HANKEL.batch_size)
-    while sizes.any():
+    while True:
         for scale, probability in zip(scales, probabilities, strict=True):
-            rows = rng.choice(len(sizes), len(every), p=probability / probability.sum())
-            columns = _one_per_row(sizes[rows] / scale[lengths[rows]], rng)
-            columns = np.minimum(columns, sizes.shape[1] - 1)
-            yield blocks.tree.words(rows).joined(every, blocks.basis.suffixes, columns)
+            rows = rng.choice(len(depth), len(every), p=probability / probability.sum())
+            columns = [
+                _one_per_row(sizes / scale[lengths], rng) for lengths, sizes in sizes_of(rows)
+            ]
+            drawn = np.minimum(np.concatenate(columns), len(suffixes) - 1)
+            yield blocks.tree.words(rows).joined(every, suffixes, drawn)
 
 
 def typical_words(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from seqray.extraction.hankel.growing_blocks import (
     round_of,
     uniform,
 )
+from seqray.extraction.hankel.memory_plan import allocator, check_memory
 from seqray.extraction.hankel.partial_fill import fill_within
 from seqray.extraction.hankel.sizes import (
     MAX_STEPS_PER_WORD,
@@ -72,7 +74,8 @@ def hankel_method(job: Job) -> Extraction:
     rng, held_out_rng = job.rngs()
     planned = sizes_to_come(job)[-1] if grows else affordable_size(job)
     n_words = max_words(planned, len(job.oracle.alphabet), grows=grows)
-    refuse_too_many(job, n_words // 2 if grows else n_words, n_words)
+    check_memory(job, planned, grows=grows)
+    refuse_too_many(job, n_words)
     _warn_of_small_basis(job)
     with job.timing("basis"):
         basis = uniform(job, sizes_to_come(job)[0], rng) if grows else _drawn(job, rng)
@@ -151,10 +154,20 @@ def _last_blocks(job: Job, growth: Growth) -> tuple[HankelBlocks, Stopped | None
     if growth.has_ended and known is not None:
         return known, growth.stopped
     job.begin("querying the box", "answers")
-    blocks, stopped = fill_within(oracle, growth.basis, progress=job.progress, cache=oracle.blocks)
-    if stopped and known is not None and blocks.values.size < known.values.size:
+    blocks, stopped = fill_within(
+        oracle,
+        growth.basis,
+        progress=job.progress,
+        cache=oracle.blocks,
+        allocate=allocator(job),
+    )
+    if stopped and known is not None and _n_cells(blocks) < _n_cells(known):
         return known, stopped
     return blocks, stopped
+
+
+def _n_cells(blocks: HankelBlocks) -> int:
+    return math.prod(blocks.values.shape)
 
 
 def _with_hint(stopped: Stopped, oracle: Oracle) -> Stopped:
@@ -173,11 +186,11 @@ def _warn(job: Job, growth: Growth, blocks: HankelBlocks, stopped: Stopped | Non
         logger.warning("%s: %d × %d of %d × %d prefixes and suffixes were queried", stopped, *sizes)
     elif not growth.has_ended:
         note_unused(job.meter, "{} × {} prefixes and suffixes".format(*size))
-    if not blocks.values.any():
+    if not blocks.largest:
         logger.warning(
             "the box gave 0 to every word of the blocks: nothing can be learnt from that"
         )
-    warn_of_lost_digits(blocks.values)
+    warn_of_lost_digits(blocks.largest)
 
 
 def _reference(
@@ -187,7 +200,7 @@ def _reference(
     if reference is None or _is_silent(reference, blocks):
         reference = known_words(blocks)
     reference = compared_for(job, reference)
-    if blocks.values.any() and not job.oracle.predicts:
+    if blocks.largest and not job.oracle.predicts:
         warn_of_equal_weights(reference.weights)
     return above_noise(reference, noise_of_mean(noise, job.repeat))
 
@@ -195,7 +208,7 @@ def _reference(
 def _is_silent(reference: Reference, blocks: HankelBlocks) -> bool:
     """Whether nearly all words to compare on weigh 0, although some words of the blocks do not."""
     n_weighing = np.count_nonzero(reference.weights)
-    return bool(blocks.values.any() and n_weighing < len(reference.weights) / 100)
+    return bool(blocks.largest and n_weighing < len(reference.weights) / 100)
 
 
 # The basis ----------------------------------------------------------------------------------------

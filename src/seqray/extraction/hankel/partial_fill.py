@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from seqray.blackbox.queries.answer_memory import BlockCache
 from seqray.blackbox.queries.oracle import Oracle
 from seqray.extraction.basis import Basis
 from seqray.extraction.hankel.blocks import HankelBlocks
-from seqray.extraction.hankel.fill import fill_planned
+from seqray.extraction.hankel.fill import Allocate, fill_planned
 from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import Stopped, StopReason
 from seqray.util.progress import Progress
@@ -33,6 +35,7 @@ def fill_within(
     *,
     progress: Progress | None = None,
     cache: BlockCache | None = None,
+    allocate: Allocate = np.empty,
 ) -> tuple[HankelBlocks, Stopped | None]:
     """Fill the blocks of a basis, or of as large a part of it as the limits allow.
 
@@ -45,7 +48,7 @@ def fill_within(
         What to query, within its limits.
     basis
         The prefixes and suffixes.
-    progress, cache
+    progress, cache, allocate
         As for `seqray.extraction.hankel.fill.fill_planned`.
 
     Returns
@@ -73,7 +76,7 @@ def fill_within(
         for stage in stages if filled is None else (1,):
             part = plan if stage == 1 else Plan.of(plan.basis.share(stage))
             try:
-                filled = fill_planned(oracle, part, report, cache)
+                filled = fill_planned(oracle, part, report, cache, allocate)
             except Stopped as stopped:
                 if filled is None:
                     raise
