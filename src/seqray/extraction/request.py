@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,6 +19,11 @@ from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
 
 __all__ = ["BASES", "METHODS", "Method", "Purpose", "Request", "named_method", "named_purpose"]
+
+logger = logging.getLogger(__name__)
+
+MAX_MATRIX_NUMBERS = 2**25
+"""The most numbers in the matrices of one automaton: 0.27 GB, and some copies are made of it."""
 
 
 class Method(enum.StrEnum):
@@ -110,10 +116,28 @@ class Request:
                 "in its card"
             )
         objective = _chosen_objective(self.objective, predicts(box))
-        request = replace(self, objective=objective)
+        request = replace(self, objective=objective, max_rank=self._rank_that_fits(box))
         request = replace(request, method=_chosen_method(request, predicts(box)))
         _check_method(request, predicts(box))
         return request
+
+    def _rank_that_fits(self, box: BlackBox) -> int:
+        """Return the largest rank, or a smaller one where its matrices would take too much memory.
+
+        >>> import seqray
+        >>> words = seqray.black_box(lambda words: [len(word) for word in words], range(10_000))
+        >>> Request().for_box(words).max_rank
+        57
+        """
+        n_symbols = max(1, len(box.alphabet))
+        most = max(1, math.isqrt(MAX_MATRIX_NUMBERS // n_symbols))
+        if most < self.max_rank:
+            logger.warning(
+                "%s symbols: automata have at most %d states, not %d, so that their matrices take "
+                "no more than %.2g GB",
+                *(f"{n_symbols:,}", most, self.max_rank, 8 * MAX_MATRIX_NUMBERS / 1e9),
+            )
+        return min(most, self.max_rank)
 
     def _for_classifier(self) -> Request:
         """Return the request for a classifier: one method is for all of them."""

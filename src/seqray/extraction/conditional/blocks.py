@@ -21,6 +21,7 @@ import numpy as np
 from seqray.automata.probabilities import leak_of
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
+from seqray.extraction.conditional.outcomes import Outcomes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 
 RARE_PROBABILITY = 1e-3
@@ -55,6 +56,8 @@ class ConditionalBlocks:
         Of a box that leaks: the largest probability to stay within the alphabet. Blocks are those
         of a box whose next-symbol probabilities are divided by it, and elsewhere goes the rest: so
         values of long suffixes are not tiny. 1 for a box that does not leak.
+    outcomes
+        Which symbols share a column of the values; None where it does not matter.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class ConditionalBlocks:
     probabilities: FloatArray
     n_steps: int
     max_stay: float = 1.0
+    outcomes: Outcomes | None = None
 
     @property
     def leaks(self) -> bool:
@@ -100,16 +104,26 @@ class ConditionalBlocks:
         return read_only(children)
 
     @cached_property
+    def rare_share(self) -> float:
+        """How much of what comes next after contexts is a symbol that is rare there."""
+        return rare_share(self.probabilities[:, : len(self.rows.alphabet) + 1], self.visits)
+
+    @cached_property
+    def column_sizes(self) -> FloatArray:
+        """What the columns of the values are divided by in `features`."""
+        share = self.visits / self.visits.sum()
+        flat = self.values.reshape(len(self.rows), -1)
+        sizes = np.sqrt(share @ flat[self.contexts] ** 2)
+        return np.asarray(np.sqrt(np.maximum(sizes, 1e-4)))
+
+    @cached_property
     def features(self) -> FloatArray:
         """The rows as they are compared, shape ``(n_rows, n_columns)``.
 
         A column is divided by the root of its size. So frequent suffixes count for more than
         rare ones, but not as much more as they are frequent.
         """
-        flat = self.values.reshape(len(self.rows), -1)
-        share = self.visits / self.visits.sum()
-        sizes = np.sqrt(share @ flat[self.contexts] ** 2)
-        return read_only(flat / np.sqrt(np.maximum(sizes, 1e-4)))
+        return read_only(self.values.reshape(len(self.rows), -1) / self.column_sizes)
 
     def __repr__(self) -> str:
         n_columns = self.values.shape[1] * self.values.shape[2]
@@ -130,3 +144,13 @@ def is_frequent(probabilities: FloatArray) -> BoolArray:
     leak = leak_of(probabilities)
     within = probabilities / np.where(leak > 0, 1 - leak, 1.0)[:, None]
     return np.asarray(within[:, :-1] > RARE_PROBABILITY)
+
+
+def rare_share(probabilities: FloatArray, visits: FloatArray) -> float:
+    """Return how much of what comes next is a symbol that is rare there; see `is_frequent`.
+
+    >>> rare_share(np.array([[0.5, 0.0005, 0.4995]]), np.array([3.0]))
+    0.0005
+    """
+    rare = np.where(is_frequent(probabilities), 0, probabilities[:, :-1]).sum(axis=1)
+    return float(visits @ rare / visits.sum())
