@@ -27,6 +27,12 @@ from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 RARE_PROBABILITY = 1e-3
 """What follows a context with at most this probability is not queried: it counts as 0."""
 
+MAX_FEW_SYMBOLS = 64
+"""Up to so many next symbols, what is rare is left out."""
+
+MIN_RARE_SHARE = 1e-3
+"""With more, rare symbols are followed too where they are this much of all next symbols."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalBlocks:
@@ -104,9 +110,9 @@ class ConditionalBlocks:
         return read_only(children)
 
     @cached_property
-    def rare_share(self) -> float:
-        """How much of what comes next after contexts is a symbol that is rare there."""
-        return rare_share(self.probabilities[:, : len(self.rows.alphabet) + 1], self.visits)
+    def rare_matter(self) -> bool:
+        """Whether symbols that are rare after contexts are frequent together."""
+        return rare_matter(self.probabilities[:, : len(self.rows.alphabet) + 1], self.visits)
 
     @cached_property
     def column_sizes(self) -> FloatArray:
@@ -146,11 +152,15 @@ def is_frequent(probabilities: FloatArray) -> BoolArray:
     return np.asarray(within[:, :-1] > RARE_PROBABILITY)
 
 
-def rare_share(probabilities: FloatArray, visits: FloatArray) -> float:
-    """Return how much of what comes next is a symbol that is rare there; see `is_frequent`.
+def rare_matter(probabilities: FloatArray, visits: FloatArray) -> bool:
+    """Return whether there are many symbols, and the rare ones are frequent together.
 
-    >>> rare_share(np.array([[0.5, 0.0005, 0.4995]]), np.array([3.0]))
-    0.0005
+    ``probabilities`` are as in `is_frequent`, ``visits`` say how often each row is met.
+
+    >>> rare_matter(np.full((1, 5001), 1 / 5001), np.ones(1))
+    True
     """
+    if probabilities.shape[1] <= MAX_FEW_SYMBOLS:
+        return False
     rare = np.where(is_frequent(probabilities), 0, probabilities[:, :-1]).sum(axis=1)
-    return float(visits @ rare / visits.sum())
+    return bool(visits @ rare > MIN_RARE_SHARE * visits.sum())

@@ -14,7 +14,6 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata, ending
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.every_symbol import Following, StateSpace, every_transition
-from seqray.extraction.conditional.fill import MIN_RARE_SHARE
 from seqray.extraction.svd import truncated_svd
 from seqray.util.arrays import FloatArray, read_only
 
@@ -32,7 +31,7 @@ def decompose_conditional(
     they are queried; without it they are left out.
     """
     share = blocks.visits / blocks.visits.sum()
-    follows_rare = following is not None and blocks.rare_share > MIN_RARE_SHARE
+    follows_rare = following is not None and blocks.rare_matter
     weighted = np.sqrt(share)[:, None] * blocks.features[blocks.contexts]
     _, sizes, right = truncated_svd(weighted, max_rank, seed=np.random.default_rng(0))
     if follows_rare:

@@ -113,7 +113,7 @@ class StateSpace:
     def has_clear_rank(self) -> bool:
         """Whether there are many more contexts and columns than states."""
         shape = len(self.blocks.contexts), self.blocks.features.shape[1]
-        return self.states.shape[1] <= MAX_SATURATION * min(shape)
+        return bool(self.states.shape[1] <= MAX_SATURATION * min(shape))
 
 
 def every_transition(space: StateSpace, following: Following) -> FloatArray:
@@ -150,6 +150,8 @@ def _with_mean_states(space: StateSpace, following: Following) -> FloatArray:
     Where it is not known to which state a symbol leads, it is the mean of those after it that are.
     """
     blocks, n_states = space.blocks, space.states.shape[1]
+    contexts: IntArray
+    symbols: IntArray
     contexts, symbols = np.nonzero(blocks.children >= 0)
     after = space.states[blocks.children[contexts, symbols]]
     more = _likely_pairs(space, following.n_queries)
@@ -170,8 +172,8 @@ def _with_mean_states(space: StateSpace, following: Following) -> FloatArray:
         total = flow[here].sum()
         entry = flow[here] @ after[here] / total if total > 0 else mean
         change = probability[here, None] * (after[here] - entry)
-        matrix[:] = np.outer(space.readers[:, symbol], entry)
-        matrix += space.before[contexts[here]].T @ change
+        known = space.before[contexts[here]].T @ change
+        matrix[:] = np.outer(space.readers[:, symbol], entry) + known
     return matrices
 
 

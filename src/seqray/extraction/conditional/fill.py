@@ -18,7 +18,7 @@ from seqray.extraction.conditional.blocks import (
     RARE_PROBABILITY,
     ConditionalBlocks,
     is_frequent,
-    rare_share,
+    rare_matter,
 )
 from seqray.extraction.conditional.outcomes import Outcomes
 from seqray.extraction.conditional.suffixes import (
@@ -34,9 +34,6 @@ from seqray.util.memory import memory_limit
 from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
-
-MIN_RARE_SHARE = 0.01
-"""Rare symbols are followed too where they are this much of all next symbols."""
 
 N_COPIES_IN_MEMORY = 3
 """How many times as much memory as the blocks themselves is needed to work with them."""
@@ -92,7 +89,7 @@ def fill_conditional(
     visits = _visits(contexts, first, others, settings.counterexample_share)
     rare = np.full(len(suffixes), RARE_PROBABILITY)
     rare[suffixes.find(forced)] = 0
-    if rare_share(_next_symbol(contexts, reference), visits) > MIN_RARE_SHARE:
+    if rare_matter(_next_symbol(contexts, reference), visits):
         rare[:] = 0  # rows that lack nothing have the rank of the box
     outcomes = Outcomes.of(reference.words, _n_outcomes(n_columns), suffixes.symbol[1:])
     reader = _Reader.of(box, reference, outcomes)

@@ -140,7 +140,8 @@ class ConditionalLearner:
         """Factor blocks; query what follows rare symbols where these are frequent together."""
         n_most = self.settings.max_followed
         n_queries = int(min(n_most, FOLLOWED_SHARE_OF_BUDGET * self.meter.left))
-        self.job.begin("following rare symbols", "answers")
+        if blocks.rare_matter:
+            self.job.begin("following rare symbols", "answers")
         following = Following(self.box, n_queries, self.job.progress)
         max_rank = self.job.request.max_rank
         return decompose_conditional(blocks, max_rank=max_rank, following=following)
