@@ -50,7 +50,7 @@ def test_a_function_that_predicts_hundreds_of_symbols_is_extracted_exactly():
     assert weights == pytest.approx(words.weights, rel=1e-8)
 
 
-def test_states_that_predict_alike_are_told_apart_by_suffixes():
+def test_states_that_predict_alike_are_distinguished_by_suffixes():
     box = machine(800, n_kinds=3)
     automata = decomposed(box, 10**6)
     words = Reference.draw(box, 50, seed=9, max_length=40)
