@@ -129,8 +129,8 @@ class Request:
         >>> Request().for_box(words).max_rank
         57
         """
-        n_symbols = max(1, len(box.alphabet))
-        most = max(1, math.isqrt(MAX_MATRIX_NUMBERS // n_symbols))
+        n_symbols = len(box.alphabet)
+        most = largest_rank(n_symbols)
         if most < self.max_rank:
             logger.warning(
                 "%s symbols: automata have at most %d states, not %d, so that their matrices take "
@@ -173,6 +173,15 @@ class Request:
             by_weights = self.objective is Objective.WEIGHTS
             return self.method is Method.WEIGHTED and (by_weights or not box_predicts)
         return isinstance(self.basis, str) and self.basis == "grown"
+
+
+def largest_rank(n_symbols: int) -> int:
+    """Return the largest rank whose matrices have at most `MAX_MATRIX_NUMBERS` numbers.
+
+    >>> largest_rank(10_000)
+    57
+    """
+    return max(1, math.isqrt(MAX_MATRIX_NUMBERS // max(1, n_symbols)))
 
 
 def named_method(name: str) -> Method:
