@@ -168,3 +168,10 @@ def test_the_most_probable_words_of_long_names_are_shown_whole():
 def test_facts_about_a_classifier_are_elsewhere():
     with pytest.raises(ArgumentError, match=r"class_facts\.class_facts"):
         facts(remainder_automaton())
+
+
+def test_of_many_symbols_the_rare_ones_are_counted_together():
+    weights = 0.9 / 100 * np.ones((100, 1, 1))
+    text = str(facts(WeightedAutomaton(range(100), [1], weights, [0.1])))
+    others = next(line for line in text.splitlines() if "60 others" in line)
+    assert "5.4" in others.split()  # 60 symbols of 100, in words of 9 symbols

@@ -5,6 +5,7 @@ import pytest
 import seqray
 from automata import FIGURE_1
 from copied import copied
+from seqray.extraction import request
 from seqray.extraction.settings import STRUCTURED
 from seqray.fidelity.table import Fidelity, FidelityTable
 from seqray.util.errors import StopReason
@@ -133,3 +134,10 @@ def test_a_copy_that_a_limit_left_out_is_named():
     )
     unlimited = replace(settings, max_states=None)
     assert "left out" not in " ".join(replace(extraction, settings=unlimited).remarks)
+
+
+def test_a_rank_that_memory_holds_back_gets_no_advice_to_raise_it(monkeypatch):
+    monkeypatch.setattr(request, "MAX_MATRIX_NUMBERS", 4 * len(copied().automata.largest.alphabet))
+    (*_, remark) = with_ranks(bits(0.5, 0.1), max_rank=2).remarks
+    assert "fit into memory" in remark
+    assert "--max-rank" not in remark

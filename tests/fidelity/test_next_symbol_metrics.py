@@ -152,3 +152,24 @@ def test_places_are_a_stable_order_for_small_and_large_alphabets(n_next, seed):
         probabilities.tolist(), metrics.places(probabilities).tolist(), strict=True
     ):
         assert [place.index(k) for k in range(n_next)] == order(row)
+
+
+@given(st.integers(1, 50), st.integers(0, 9))
+def test_best_symbols_are_the_first_places(n_next, seed):
+    probabilities = np.random.default_rng(seed).integers(0, 4, (5, n_next)).astype(float)
+    best = metrics.best_symbols(probabilities.T, 5)
+    assert best.T.tolist() == [order(row)[:5] for row in probabilities.tolist()]
+    reference = np.random.default_rng(seed + 1).random((5, n_next))
+    gains = [gain(row, order(own)[:5]) for row, own in zip(reference, probabilities, strict=True)]
+    assert metrics.gain_of_best(reference.T, best) == pytest.approx(gains)
+
+
+@given(st.integers(2, 80), st.integers(0, 9))
+def test_metrics_of_many_symbols_are_those_of_few(n_next, seed):
+    rng = np.random.default_rng(seed)
+    box, predicted = (rng.dirichlet(np.ones(n_next), 6) for _ in range(2))
+    follows = rng.integers(1, 5, (6, n_next)).astype(float)
+    values = metrics.NextSymbolReference.of(box.T, follows.T).measure(predicted.T)
+    counts = follows.sum(axis=1)
+    assert values["ndcg5"] == pytest.approx(metrics.ndcg(box, predicted, counts, 5))
+    assert values["wer"] == pytest.approx(metrics.word_error_rate(predicted, follows))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.sampling import sample
 from seqray.blackbox.native.function import black_box
 from seqray.fidelity.reference import Reference, drawn_words
@@ -95,3 +96,11 @@ def test_words_to_compare_on_are_drawn_from_a_box_that_predicts_else_at_random(s
     words, source = drawn_words(black_box(len, "ab"), seed=0, max_length=5)
     assert source == "2,000 random words"
     assert words.lengths.max() == 5
+
+
+def test_of_a_box_with_thousands_of_symbols_fewer_words_are_drawn():
+    n = 10_000
+    box = WeightedAutomaton(range(n), [1], np.full((n, 1, 1), 0.9 / n), [0.1])
+    words, source = drawn_words(box, seed=0)
+    assert 100 < len(words) < 1000
+    assert source == f"{len(words):,} words drawn from the box"

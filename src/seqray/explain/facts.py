@@ -23,6 +23,9 @@ from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import abbreviated, shortened, significant
 
+MAX_LISTED_SYMBOLS = 40
+"""The most frequent symbols are listed, one by one; the others are counted together."""
+
 MIN_EDGE_WEIGHT = 1e-9
 """Transitions below it do not count as paths from state to state."""
 
@@ -312,10 +315,14 @@ def _symbols(f: Facts) -> Section | None:
     if f.counts is None or f.after is None or f.influence is None:
         return None
     alphabet, rows = f.named.automaton.alphabet, []
-    for i in np.argsort(-f.counts, kind="stable").tolist():
+    order = np.argsort(-f.counts, kind="stable")
+    for i in order[:MAX_LISTED_SYMBOLS].tolist():
         name = abbreviated(str(alphabet.symbols[i]), 16)
         cells = (significant(f.counts[i], 3), f"{f.influence[i]:.2f}")
         rows.append((name, *cells, likeliest(alphabet, f.after[i])))
+    if len(others := order[MAX_LISTED_SYMBOLS:]):
+        rest = significant(f.counts[others].sum(), 3)
+        rows.append((f"{len(others):,} others", rest, "", ""))
     columns = ("symbol", " per word", " influence", "what comes next")
     note = (
         "per word: expected number in a word; influence: total variation distance between the\n"

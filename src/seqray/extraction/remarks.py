@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from seqray.extraction.request import largest_rank
 from seqray.extraction.settings import STRUCTURED
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
@@ -124,6 +125,13 @@ def _limit_of_ranks(extraction: Extraction) -> Iterator[str]:
     best = table.best_rank()
     is_exact = table.at(best).score >= 1 - EXACT_TOLERANCE
     if best != settings.max_rank or is_exact or settings.stop_reason is not None:
+        return
+    n_symbols = len(extraction.automata.largest.alphabet)
+    if best == largest_rank(n_symbols):
+        yield (
+            f"The best rank is the largest whose matrices fit into memory over {n_symbols:,} "
+            f"symbols, {best}: fewer symbols allow more states."
+        )
         return
     option = "--max-rank"
     if settings.max_states == best:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,6 +20,11 @@ from seqray.util.errors import ArgumentError
 from seqray.util.memory import byte_count
 
 __all__ = ["BASES", "METHODS", "Method", "Purpose", "Request", "named_method", "named_purpose"]
+
+logger = logging.getLogger(__name__)
+
+MAX_MATRIX_NUMBERS = 2**25
+"""The most numbers in the matrices of one automaton: 0.27 GB, and some copies are made of it."""
 
 
 class Method(enum.StrEnum):
@@ -114,10 +120,28 @@ class Request:
                 "in its card"
             )
         objective = _chosen_objective(self.objective, predicts(box))
-        request = replace(self, objective=objective)
+        request = replace(self, objective=objective, max_rank=self._rank_that_fits(box))
         request = replace(request, method=_chosen_method(request, predicts(box)))
         _check_method(request, predicts(box))
         return request
+
+    def _rank_that_fits(self, box: BlackBox) -> int:
+        """Return the largest rank, or a smaller one where its matrices would take too much memory.
+
+        >>> import seqray
+        >>> words = seqray.black_box(lambda words: [len(word) for word in words], range(10_000))
+        >>> Request().for_box(words).max_rank
+        57
+        """
+        n_symbols = len(box.alphabet)
+        most = largest_rank(n_symbols)
+        if most < self.max_rank:
+            logger.warning(
+                "%s symbols: automata have at most %d states, not %d, so that their matrices take "
+                "no more than %.2g GB",
+                *(f"{n_symbols:,}", most, self.max_rank, 8 * MAX_MATRIX_NUMBERS / 1e9),
+            )
+        return min(most, self.max_rank)
 
     def _for_classifier(self) -> Request:
         """Return the request for a classifier: one method is for all of them."""
@@ -158,6 +182,15 @@ class Request:
             by_weights = self.objective is Objective.WEIGHTS
             return self.method is Method.WEIGHTED and (by_weights or not box_predicts)
         return isinstance(self.basis, str) and self.basis == "grown"
+
+
+def largest_rank(n_symbols: int) -> int:
+    """Return the largest rank whose matrices have at most `MAX_MATRIX_NUMBERS` numbers.
+
+    >>> largest_rank(10_000)
+    57
+    """
+    return max(1, math.isqrt(MAX_MATRIX_NUMBERS // max(1, n_symbols)))
 
 
 def named_method(name: str) -> Method:

@@ -38,6 +38,9 @@ class ConditionalSettings:
         How often the fit reads all words, and how many steps it takes at least.
     learning_rate
         The largest learning rate of the fit.
+    max_fitted_numbers
+        The most numbers in the matrices of a fitted automaton: over thousands of symbols only
+        small ones are fitted.
     n_counterexamples
         How many words a search for counterexamples returns per method to find them.
     max_counterexample_length
@@ -53,6 +56,9 @@ class ConditionalSettings:
     max_ratio_loss, max_ndcg_loss
         How much of the ratio per symbol, and of NDCG₅, on held-out words learning from
         counterexamples may cost.
+    max_followed
+        How many contexts with a symbol are read at most, per part, to follow symbols that are rare
+        but frequent together.
     max_learnt_distance
         Above this total variation distance a behaviour counts as not learnt.
 
@@ -78,6 +84,7 @@ class ConditionalSettings:
     n_epochs: int = 6
     min_steps: int = 200
     learning_rate: float = 0.4
+    max_fitted_numbers: int = 2**23
     n_counterexamples: int = 20
     max_counterexample_length: int = 30
     min_distance: float = 0.01
@@ -87,6 +94,7 @@ class ConditionalSettings:
     counterexample_share: float = 0.1
     max_ratio_loss: float = 1e-2
     max_ndcg_loss: float = 1e-3
+    max_followed: int = 500_000
     max_learnt_distance: float = 0.1
 
 

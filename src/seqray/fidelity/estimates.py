@@ -52,16 +52,10 @@ def next_estimates(
     probabilities, predicted
         What box and automaton say comes next at each node, ``(n_symbols + 1, n_nodes)``.
     """
-    place, own = next_metrics.places(predicted.T), next_metrics.places(probabilities.T)
-    first = place.argmin(axis=1)
-    by_node = {
-        f"ndcg{n}": next_metrics.gain_ratio(
-            next_metrics.discounted_gain(probabilities.T, place, n),
-            next_metrics.discounted_gain(probabilities.T, own, n),
-        )
-        for n in (1, 5)
-    }
-    by_node["disagreement"] = (first != own.argmin(axis=1)).astype(float)
+    first, gains = next_metrics.first_and_gains(predicted, probabilities)
+    own, ideal = next_metrics.first_and_gains(probabilities, probabilities)
+    by_node = {f"ndcg{n}": next_metrics.gain_ratio(gains[n], ideal[n]) for n in (1, 5)}
+    by_node["disagreement"] = (first != own).astype(float)
     leak = leak_of(probabilities.T)
     if leak.any():
         by_node["elsewhere"] = next_metrics.elsewhere_errors(leak, predicted.T)

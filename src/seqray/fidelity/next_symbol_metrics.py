@@ -19,8 +19,14 @@ from seqray.util.arrays import FloatArray, IntArray
 NODES_PER_CHUNK = 32768
 """Nodes that are measured at once: few enough for the processor's cache."""
 
+MAX_NUMBERS_PER_CHUNK = 2**23
+"""Probabilities that are measured at once, which are fewer nodes where there are many symbols."""
+
 MAX_PAIRWISE_SYMBOLS = 32
 """Up to this many next symbols are ordered by comparing each pair, more by sorting."""
+
+NODES_TO_SEARCH = 256
+"""Nodes that are searched for their best symbols at once."""
 
 
 def places(probabilities: FloatArray) -> IntArray:
@@ -46,6 +52,25 @@ def places(probabilities: FloatArray) -> IntArray:
     return place.T
 
 
+def best_symbols(columns: FloatArray, n: int) -> IntArray:
+    """Return the codes of the n best next symbols of each node, best first, ``(n, n_nodes)``.
+
+    ``columns`` has one row per symbol, and nodes along the fast axis. Equal weights stand in the
+    order of their codes, as in `places`; that takes no sort of thousands of symbols.
+
+    >>> best_symbols(np.array([[0.2], [0.5], [0.2], [0.1]]), 3).ravel()
+    array([1, 0, 2])
+    """
+    best = np.empty((min(n, len(columns)), columns.shape[1]), np.int64)
+    for begin in range(0, columns.shape[1], NODES_TO_SEARCH):
+        rows = np.array(columns[:, begin : begin + NODES_TO_SEARCH].T, order="C")
+        nodes = np.arange(len(rows))
+        for each in best[:, begin : begin + NODES_TO_SEARCH]:
+            each[:] = rows.argmax(axis=1)
+            rows[nodes, each] = -np.inf
+    return best
+
+
 def discounted_gain(reference_next: FloatArray, place: IntArray, n: int) -> FloatArray:
     """Return Σ p(σ) / log₂(k + 1) over the symbols at places k = 1 … n, shape ``(n_nodes,)``.
 
@@ -61,6 +86,22 @@ def discounted_gain(reference_next: FloatArray, place: IntArray, n: int) -> Floa
     gain = np.zeros(len(place))
     for probability, where in zip(reference_next.T, place.T, strict=True):
         gain += probability * discounts.take(where)
+    return gain
+
+
+def gain_of_best(reference_next: FloatArray, best: IntArray) -> FloatArray:
+    """Return the `discounted_gain` of the best symbols at each node, ``(n_nodes,)``.
+
+    ``reference_next`` has one row per symbol, as ``best`` has one per place (`best_symbols`).
+
+    >>> gain_of_best(np.array([[0.5], [0.25], [0.25]]), np.array([[1]]))
+    array([0.25])
+    """
+    discounts = 1 / np.log2(np.arange(2, len(best) + 2))
+    nodes = np.arange(reference_next.shape[1])
+    gain = np.zeros(len(nodes))
+    for discount, codes in zip(discounts, best, strict=True):
+        gain += discount * reference_next[codes, nodes]
     return gain
 
 
@@ -251,8 +292,7 @@ class NextSymbolReference(NamedTuple):
         """Prepare a box's next-symbol probabilities; both of shape ``(n_symbols + 1, n_nodes)``."""
         visits = follows.sum(axis=0)
         visits /= visits.sum()
-        place = places(probabilities.T)
-        ideal = {n: discounted_gain(probabilities.T, place, n) for n in (1, 5)}
+        first, ideal = first_and_gains(probabilities, probabilities)
         per_gain = {
             n: np.divide(visits, gain, out=np.zeros_like(gain), where=gain != 0)
             for n, gain in ideal.items()
@@ -264,7 +304,7 @@ class NextSymbolReference(NamedTuple):
         return cls(
             probabilities,
             follows,
-            _first(place),
+            first,
             visits,
             per_gain,
             {n: float(visits[gain == 0].sum()) for n, gain in ideal.items()},
@@ -279,9 +319,10 @@ class NextSymbolReference(NamedTuple):
 
     def measure(self, predicted: FloatArray) -> dict[str, float]:
         """Return the metrics that every extraction needs often, by name."""
-        n_nodes = predicted.shape[1]
-        cuts = range(0, n_nodes, NODES_PER_CHUNK)
-        sums = sum(self._sums(predicted, slice(cut, cut + NODES_PER_CHUNK)) for cut in cuts)
+        n_symbols, n_nodes = predicted.shape
+        size = max(1, min(NODES_PER_CHUNK, MAX_NUMBERS_PER_CHUNK // n_symbols))
+        cuts = range(0, n_nodes, size)
+        sums = sum(self._sums(predicted, slice(cut, cut + size)) for cut in cuts)
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
         leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T)) if self.leaks else 0.0
         kl_per_symbol = max(0.0, self.own_bits - bits + leaked)  # it is, but for rounding
@@ -305,9 +346,7 @@ class NextSymbolReference(NamedTuple):
     def _sums(self, predicted: FloatArray, here: slice) -> FloatArray:
         """Sum what each metric sums, over some nodes: few enough to stay in the cache."""
         predicted, probabilities = predicted[:, here], self.probabilities[:, here]
-        place = places(predicted.T)
-        first = _first(place)
-        gain = discounted_gain(probabilities.T, place, 5)
+        first, gains = first_and_gains(predicted, probabilities)
         bits = np.maximum(predicted, SMALLEST_WEIGHT)
         scale = _bits_of_scale(bits.sum(axis=0))
         np.log2(bits, out=bits)
@@ -315,12 +354,26 @@ class NextSymbolReference(NamedTuple):
         return np.array(
             [
                 probabilities[first, nodes] @ self.per_gain[1][here],
-                gain @ self.per_gain[5][here],
+                gains[5] @ self.per_gain[5][here],
                 self.follows[:, here][first, nodes].sum(),
                 self.visits[here] @ (first != self.first[here]),
                 np.einsum("ij,ij->", self.per_bit[:, here], bits) - self.per_scale[here] @ scale,
             ]
         )
+
+
+def first_and_gains(
+    predicted: FloatArray, probabilities: FloatArray
+) -> tuple[IntArray, dict[int, FloatArray]]:
+    """Return the first choice at each node, and the gains of the first and of the first five.
+
+    Both arrays have one row per symbol.
+    """
+    if len(predicted) > MAX_PAIRWISE_SYMBOLS:
+        best = best_symbols(predicted, 5)
+        return best[0], {n: gain_of_best(probabilities, best[:n]) for n in (1, 5)}
+    place = places(predicted.T)
+    return _first(place), {n: discounted_gain(probabilities.T, place, n) for n in (1, 5)}
 
 
 def _first(place: IntArray) -> IntArray:

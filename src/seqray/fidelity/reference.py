@@ -39,6 +39,9 @@ N_DRAWN_WORDS = 2000
 MAX_DRAWN_LENGTH = 100
 """The longest word that `drawn_words` draws from a box, in symbols."""
 
+MAX_DRAWN_NUMBERS = 2**26
+"""The most next-symbol probabilities of drawn words: with thousands of symbols they are fewer."""
+
 MAX_RANDOM_LENGTH = 12
 """The longest word that `drawn_words` draws at random, for a box that cannot be sampled."""
 
@@ -228,11 +231,17 @@ def drawn_words(box: BlackBox, *, seed: Seed, max_length: int | None = None) -> 
     """
     if predicts(box):
         longest = allowed_length(box, max_length, MAX_DRAWN_LENGTH)
-        words = sample(box, N_DRAWN_WORDS, seed=seed, max_length=longest)[0]
+        words = _words_that_fit(sample(box, N_DRAWN_WORDS, seed=seed, max_length=longest)[0])
         return words, f"{len(words):,} words drawn from the box"
     longest = allowed_length(box, max_length, MAX_RANDOM_LENGTH)
     words = uniform_words(box.alphabet, N_DRAWN_WORDS, seed=seed, max_length=max(1, longest))
     return words.cut(longest), f"{len(words):,} random words"
+
+
+def _words_that_fit(words: Words) -> Words:
+    """Return the first words, as many as have predictions that fit into memory."""
+    n_numbers = np.cumsum(words.lengths + 1) * (len(words.alphabet) + 1)
+    return words[: max(1, int((n_numbers <= MAX_DRAWN_NUMBERS).sum()))]
 
 
 class _Recorder:

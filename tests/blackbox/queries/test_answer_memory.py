@@ -30,3 +30,14 @@ def test_words_that_were_counted_are_known_however_many_there_are():
     for begin in range(0, 20_000, 4_000):
         counted.add(keys[begin : begin + 4_000])
     assert np.flatnonzero(counted.are_new(keys)).tolist() == [*range(20_000, 25_000)]
+
+
+def test_answers_beyond_the_limits_are_not_cached(monkeypatch):
+    monkeypatch.setattr(answer_memory, "MAX_MEMORY_BYTES", -1)
+    monkeypatch.setattr(answer_memory, "MAX_FILE_BYTES", 30)
+    words, answers = Alphabet("ab").words(["", "a", "b"]), MemoryAnswers()
+    for i in range(3):
+        answers.add(words[i : i + 1], np.full((1, 3), float(i)))
+    known, rows = answers.find(words)
+    assert known.tolist() == [True, True, False]
+    assert rows[:, 0].tolist() == [0, 1]

@@ -15,6 +15,9 @@ from seqray.util.arrays import BoolArray, FloatArray
 MAX_MEMORY_BYTES = 2**28
 """Answers in memory take up to this much; those that follow go to a temporary file."""
 
+MAX_FILE_BYTES = 2**30
+"""The temporary file takes up to this much; answers that follow are not cached."""
+
 ENTRY_BYTES = 200
 """About what Python takes for one entry of a dictionary, without its content."""
 
@@ -102,7 +105,7 @@ class MemoryAnswers:
 
     def __init__(self) -> None:
         self._answers: dict[bytes, bytes] = {}
-        self._n_bytes = 0
+        self._n_bytes = self._n_file_bytes = 0
         self._overflow: StoredAnswers | None = None
 
     def find(self, words: Words) -> tuple[BoolArray, FloatArray]:
@@ -131,6 +134,9 @@ class MemoryAnswers:
             self._n_bytes += ENTRY_BYTES + len(key) + len(content)
 
     def _spill(self, words: Words, answers: FloatArray) -> None:
+        if self._n_file_bytes > MAX_FILE_BYTES:
+            return  # rows of thousands of symbols: whoever needs them again asks again
+        self._n_file_bytes += answers.nbytes
         if self._overflow is None:
             store = AnswerStore()
             symbols = Alphabet(range(len(words.alphabet)))  # the user's need not fit into a file

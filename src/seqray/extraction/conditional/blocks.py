@@ -21,10 +21,17 @@ import numpy as np
 from seqray.automata.probabilities import leak_of
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
+from seqray.extraction.conditional.outcomes import Outcomes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 
 RARE_PROBABILITY = 1e-3
 """What follows a context with at most this probability is not queried: it counts as 0."""
+
+MAX_FEW_SYMBOLS = 64
+"""Up to so many next symbols, what is rare is left out."""
+
+MIN_RARE_SHARE = 1e-3
+"""With more, rare symbols are followed too where they are this much of all next symbols."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +62,8 @@ class ConditionalBlocks:
         Of a box that leaks: the largest probability to stay within the alphabet. Blocks are those
         of a box whose next-symbol probabilities are divided by it, and elsewhere goes the rest: so
         values of long suffixes are not tiny. 1 for a box that does not leak.
+    outcomes
+        Which symbols share a column of the values; None where it does not matter.
 
     Examples
     --------
@@ -80,6 +89,7 @@ class ConditionalBlocks:
     probabilities: FloatArray
     n_steps: int
     max_stay: float = 1.0
+    outcomes: Outcomes | None = None
 
     @property
     def leaks(self) -> bool:
@@ -100,16 +110,26 @@ class ConditionalBlocks:
         return read_only(children)
 
     @cached_property
+    def rare_matter(self) -> bool:
+        """Whether symbols that are rare after contexts are frequent together."""
+        return rare_matter(self.probabilities[:, : len(self.rows.alphabet) + 1], self.visits)
+
+    @cached_property
+    def column_sizes(self) -> FloatArray:
+        """What the columns of the values are divided by in `features`."""
+        share = self.visits / self.visits.sum()
+        flat = self.values.reshape(len(self.rows), -1)
+        sizes = np.sqrt(share @ flat[self.contexts] ** 2)
+        return np.asarray(np.sqrt(np.maximum(sizes, 1e-4)))
+
+    @cached_property
     def features(self) -> FloatArray:
         """The rows as they are compared, shape ``(n_rows, n_columns)``.
 
         A column is divided by the root of its size. So frequent suffixes count for more than
         rare ones, but not as much more as they are frequent.
         """
-        flat = self.values.reshape(len(self.rows), -1)
-        share = self.visits / self.visits.sum()
-        sizes = np.sqrt(share @ flat[self.contexts] ** 2)
-        return read_only(flat / np.sqrt(np.maximum(sizes, 1e-4)))
+        return read_only(self.values.reshape(len(self.rows), -1) / self.column_sizes)
 
     def __repr__(self) -> str:
         n_columns = self.values.shape[1] * self.values.shape[2]
@@ -130,3 +150,17 @@ def is_frequent(probabilities: FloatArray) -> BoolArray:
     leak = leak_of(probabilities)
     within = probabilities / np.where(leak > 0, 1 - leak, 1.0)[:, None]
     return np.asarray(within[:, :-1] > RARE_PROBABILITY)
+
+
+def rare_matter(probabilities: FloatArray, visits: FloatArray) -> bool:
+    """Return whether there are many symbols, and the rare ones are frequent together.
+
+    ``probabilities`` are as in `is_frequent`, ``visits`` say how often each row is met.
+
+    >>> rare_matter(np.full((1, 5001), 1 / 5001), np.ones(1))
+    True
+    """
+    if probabilities.shape[1] <= MAX_FEW_SYMBOLS:
+        return False
+    rare = np.where(is_frequent(probabilities), 0, probabilities[:, :-1]).sum(axis=1)
+    return bool(visits @ rare > MIN_RARE_SHARE * visits.sum())

@@ -13,31 +13,38 @@ import numpy as np
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata, ending
 from seqray.extraction.conditional.blocks import ConditionalBlocks
+from seqray.extraction.conditional.every_symbol import Following, StateSpace, every_transition
 from seqray.extraction.svd import truncated_svd
-from seqray.util.arrays import read_only
+from seqray.util.arrays import FloatArray, read_only
+
+MIN_SINGULAR_VALUE = 1e-11
+"""Smaller ones, relative to the largest, are rounding where rare symbols are followed."""
 
 
-def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> RankedAutomata:
+def decompose_conditional(
+    blocks: ConditionalBlocks, *, max_rank: int = 100, following: Following | None = None
+) -> RankedAutomata:
     """Factor conditional blocks into weighted automata of every rank up to ``max_rank``.
 
     Contexts count as often as they were met. Over the contexts, the coordinates of the states are
-    uncorrelated and of size 1.
+    uncorrelated and of size 1. Where rare symbols are frequent together, ``following`` says how
+    they are queried; without it they are left out.
     """
     share = blocks.visits / blocks.visits.sum()
-    features = blocks.features
-    weighted = np.sqrt(share)[:, None] * features[blocks.contexts]
+    follows_rare = following is not None and blocks.rare_matter
+    weighted = np.sqrt(share)[:, None] * blocks.features[blocks.contexts]
     _, sizes, right = truncated_svd(weighted, max_rank, seed=np.random.default_rng(0))
-    states = features @ (right.T / sizes)
-    n_symbols = len(blocks.rows.alphabet)
-    transitions = np.empty((n_symbols, len(sizes), len(sizes)))
-    before = share[:, None] * states[blocks.contexts]
-    for symbol in range(n_symbols):
-        child = blocks.children[:, symbol]
-        frequent = child >= 0
-        after = blocks.probabilities[frequent, symbol, None] * states[child[frequent]]
-        transitions[symbol] = before[frequent].T @ after
+    if follows_rare:
+        right = right[: (sizes > MIN_SINGULAR_VALUE * sizes[0]).sum()]
+        sizes = sizes[: len(right)]
+    space = StateSpace.of(blocks, right.T / sizes)
+    if following is not None and follows_rare:
+        transitions = every_transition(space, following)
+    else:
+        transitions = _frequent_transitions(space)
+    n_symbols, before = len(blocks.rows.alphabet), space.before
     prefix_final = before.sum(axis=0)
-    start = states[blocks.contexts[0]]
+    start = space.of_contexts[0]
     final, elsewhere = np.zeros(len(sizes)), None
     if blocks.leaks:  # `ending` counts what goes elsewhere
         transitions *= blocks.max_stay
@@ -45,3 +52,15 @@ def decompose_conditional(blocks: ConditionalBlocks, *, max_rank: int = 100) -> 
     open_end = WeightedAutomaton(blocks.rows.alphabet, start, transitions, final, elsewhere)
     largest = ending(open_end, prefix_final)
     return RankedAutomata(largest, read_only(prefix_final), singular_values=read_only(sizes))
+
+
+def _frequent_transitions(space: StateSpace) -> FloatArray:
+    """Return the matrix of every symbol, with 0 for what is rare."""
+    blocks, n_states = space.blocks, space.states.shape[1]
+    transitions = np.empty((len(blocks.rows.alphabet), n_states, n_states))
+    for symbol, matrix in enumerate(transitions):
+        child = blocks.children[:, symbol]
+        frequent = child >= 0
+        after = blocks.probabilities[frequent, symbol, None] * space.states[child[frequent]]
+        matrix[:] = space.before[frequent].T @ after
+    return transitions

@@ -14,7 +14,12 @@ from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import max_length_of
 from seqray.extraction.basis import piece_lengths
-from seqray.extraction.conditional.blocks import RARE_PROBABILITY, ConditionalBlocks, is_frequent
+from seqray.extraction.conditional.blocks import (
+    RARE_PROBABILITY,
+    ConditionalBlocks,
+    is_frequent,
+    rare_matter,
+)
 from seqray.extraction.conditional.outcomes import Outcomes
 from seqray.extraction.conditional.suffixes import (
     MAX_SUFFIX_LENGTH,
@@ -81,8 +86,11 @@ def fill_conditional(
     forced = PrefixTree.of(extra.cut(max_suffix))
     frequent = suffixes_of(reference.words, n_columns)
     suffixes = PrefixTree.of(Words.concatenate([frequent, forced.words()]).cut(max_suffix))
+    visits = _visits(contexts, first, others, settings.counterexample_share)
     rare = np.full(len(suffixes), RARE_PROBABILITY)
     rare[suffixes.find(forced)] = 0
+    if rare_matter(_next_symbol(contexts, reference), visits):
+        rare[:] = 0  # rows that lack nothing have the rank of the box
     outcomes = Outcomes.of(reference.words, _n_outcomes(n_columns), suffixes.symbol[1:])
     reader = _Reader.of(box, reference, outcomes)
     nodes = rows.node_of_word[: len(contexts)]
@@ -90,22 +98,27 @@ def fill_conditional(
     return ConditionalBlocks(
         rows,
         nodes,
-        _visits(contexts, first, others, settings.counterexample_share),
+        visits,
         suffixes.words(),
         read_only(values),
         read_only(after),
         n_steps,
         reader.max_stay,
+        outcomes,
     )
 
 
 def _rows(contexts: PrefixTree, reference: Reference) -> PrefixTree:
     """Return the contexts, which come first as words, and their children that are not rare."""
-    assert reference.next_symbol is not None
     words = contexts.words()
-    probabilities = reference.next_symbol[:, reference.tree.find(contexts)].T
-    parents, symbols = np.nonzero(is_frequent(probabilities))
+    parents, symbols = np.nonzero(is_frequent(_next_symbol(contexts, reference)))
     return PrefixTree.of(Words.concatenate([words, words[parents].extended(symbols)]))
+
+
+def _next_symbol(contexts: PrefixTree, reference: Reference) -> FloatArray:
+    """Return what comes next after each context, one row each."""
+    assert reference.next_symbol is not None
+    return reference.next_symbol[:, reference.tree.find(contexts)].T
 
 
 def _fill(
@@ -182,6 +195,31 @@ class _Reader:
     def stay(self, outcomes: FloatArray) -> FloatArray | float:
         """Return the probability to stay within the alphabet, relative to `max_stay`."""
         return outcomes[:, :-1].sum(axis=1) if self.leaks else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Reads rows that blocks could have, and do not: how any state of the box goes on."""
+
+    reader: _Reader
+    suffixes: PrefixTree
+    column_sizes: FloatArray
+
+    @classmethod
+    def of(cls, box: PredictingStepper, blocks: ConditionalBlocks) -> RowReader:
+        """Return what reads rows like those of some blocks, from which nothing rare is missing."""
+        assert blocks.outcomes is not None
+        reader = _Reader(box, blocks.outcomes, blocks.max_stay, blocks.leaks)
+        return cls(reader, PrefixTree.of(blocks.suffixes), blocks.column_sizes)
+
+    def features(self, states: States) -> FloatArray:
+        """Return the features of each state; see `ConditionalBlocks.features`."""
+        first = self.reader.outcomes.grouped(self.reader.read(states))
+        values = np.zeros((len(first), len(self.suffixes), first.shape[1]))
+        values[:, 0] = first
+        lanes, rare = np.arange(len(first)), np.zeros(len(self.suffixes))
+        _read_suffixes(self.reader, states, lanes, lanes, self.suffixes, rare, values)
+        return np.asarray(values.reshape(len(first), -1) / self.column_sizes)
 
 
 def _n_outcomes(n_columns: int) -> int:

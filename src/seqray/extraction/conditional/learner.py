@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.ranks import RankedAutomata
 from seqray.automata.words import Symbol, Words
 from seqray.blackbox.protocol import PredictingBox
 from seqray.blackbox.queries.limits import Meter
 from seqray.blackbox.queries.oracle import Oracle, QueryMode
 from seqray.extraction.conditional.answer_count import counted_answers
+from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
+from seqray.extraction.conditional.every_symbol import Following
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.fit import fit
 from seqray.extraction.conditional.pacer import SAFE_SHARE_OF_BUDGET, Pacer
@@ -36,6 +39,9 @@ logger = logging.getLogger(__name__)
 
 MIN_WORD_GROWTH, MAX_WORD_GROWTH = 0.05, 4
 """Where a budget allows more words, relative to those drawn before: at least, and at once."""
+
+FOLLOWED_SHARE_OF_BUDGET = 0.25
+"""How much of the queries that are left one part may use to follow rare symbols."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +132,19 @@ class ConditionalLearner:
             if self.oracle.caches and before is not None:
                 n_queries += before.n_block_queries
         with self.job.timing("svd"):
-            svd = decompose_conditional(blocks, max_rank=self.job.request.max_rank)
+            svd = self._decomposed(blocks)
         fitted = None if before is None else before.fitted
         return LearntPart(share, reference, blocks, svd, n_queries, counterexamples, fitted)
+
+    def _decomposed(self, blocks: ConditionalBlocks) -> RankedAutomata:
+        """Factor blocks; query what follows rare symbols where these are frequent together."""
+        n_most = self.settings.max_followed
+        n_queries = int(min(n_most, FOLLOWED_SHARE_OF_BUDGET * self.meter.left))
+        if blocks.rare_matter:
+            self.job.begin("following rare symbols", "answers")
+        following = Following(self.box, n_queries, self.job.progress)
+        max_rank = self.job.request.max_rank
+        return decompose_conditional(blocks, max_rank=max_rank, following=following)
 
     def fit(
         self, part: LearntPart, rank: int, *, n_words: int | None = None, warn: bool = True
@@ -160,6 +176,24 @@ class ConditionalLearner:
                 logger.warning("%s: no automaton of %d states was fitted", stopped, rank)
             raise
 
+    def ranks_to_fit(self, part: LearntPart) -> list[int]:
+        """Return the ranks of automata to fit: those whose fit is not too costly.
+
+        Over thousands of symbols, where the SVD's automaton is exact, that is none.
+        """
+        most = self._max_fitted_rank
+        if most < max(self.settings.fitted_ranks) and self._is_exact_here(part):
+            return []
+        return [rank for rank in self.settings.fitted_ranks if rank <= most]
+
+    @property
+    def _max_fitted_rank(self) -> int:
+        """The largest rank of a fit: its matrices are read and moved in every step."""
+        return max(1, math.isqrt(self.settings.max_fitted_numbers // len(self.box.alphabet)))
+
+    def _is_exact_here(self, part: LearntPart) -> bool:
+        return is_exact(compare(part.largest, self.held_out, part.counterexamples.to_validate))
+
     def fit_largest(
         self, part: LearntPart, stopped: Stopped | None
     ) -> tuple[LearntPart, Stopped | None]:
@@ -168,10 +202,11 @@ class ConditionalLearner:
         Return the part with it, or with that of the part before where a limit was reached; and
         which limit was reached.
         """
-        if is_exact(compare(part.largest, self.held_out, part.counterexamples.to_validate)):
+        if self._is_exact_here(part):
             return replace(part, fitted=None), stopped
+        rank = min(part.svd.max_rank, self._max_fitted_rank)
         try:
-            fitted = self.fit(part, part.svd.max_rank, warn=stopped is None)
+            fitted = self.fit(part, rank, warn=stopped is None)
         except Stopped as limit:
             return part, limit
         return replace(part, fitted=fitted), stopped
@@ -190,7 +225,8 @@ class ConditionalLearner:
             return False
         rng, max_length = self.rng.spawn(1)[0], self.job.longest  # so that no other word changes
         with self.meter.validating():
-            words = Reference.draw(self.box, N_HELD_OUT, seed=rng, max_length=max_length)
+            n_words = min(N_HELD_OUT, len(self.held_out.weights))
+            words = Reference.draw(self.box, n_words, seed=rng, max_length=max_length)
         return is_exact(compare(part.largest, compared_for(self.job, words), None))
 
     def nearest(

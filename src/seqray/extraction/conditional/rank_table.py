@@ -74,7 +74,7 @@ def rank_table(learner: ConditionalLearner, learning: Learning) -> tuple[RankTab
     table = _svd_table(learner, part)
     if part.fitted is not None:
         table = _with_fitted(learner, part, table, part.fitted)
-    for rank in learner.settings.fitted_ranks:
+    for rank in learner.ranks_to_fit(part):
         if rank < part.svd.max_rank and not is_exact(table.fidelities[rank]):
             try:
                 fitted = _fit(learner, learning, rank)
