@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,14 @@ WARM_UP_STEPS = 20
 """The learning rate rises over so many steps."""
 
 
+class Scales(NamedTuple):
+    """The numbers of one step."""
+
+    rate: np.float32  # the learning rate over the weight of all gradients in their mean
+    square_total: np.float32  # the weight of all squares in theirs
+    square_share: np.float32  # the weight of the newest square
+
+
 class Adam:
     """Adam with a short warm-up and a learning rate that falls to 0 along a cosine.
 
@@ -24,6 +33,8 @@ class Adam:
         How many steps there will be.
     learning_rate
         The largest learning rate.
+    square_decay
+        How much of the mean of squared gradients each step keeps: less where steps are few.
 
     Examples
     --------
@@ -35,8 +46,9 @@ class Adam:
     True
     """
 
-    def __init__(self, n_steps: int, learning_rate: float) -> None:
+    def __init__(self, n_steps: int, learning_rate: float, *, square_decay: float = 0.99) -> None:
         self.n_steps, self.n_done, self.learning_rate = n_steps, 0, learning_rate
+        self.square_decay = square_decay
         self._means: list[FloatArray] = []
         self._squares: list[FloatArray] = []
 
@@ -48,8 +60,10 @@ class Adam:
         self.n_done += 1
         warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
         rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
-        first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
-        scales = np.float32(rate / first), np.float32(second)
+        first, second = 1 - 0.9**self.n_done, 1 - self.square_decay**self.n_done
+        scales = Scales(
+            np.float32(rate / first), np.float32(second), np.float32(1 - self.square_decay)
+        )
         for each in zip(parameters, gradients, self._means, self._squares, strict=True):
             flat = [numbers.reshape(-1) for numbers in each]
             for begin in range(0, flat[0].size, MAX_NUMBERS_AT_ONCE):
@@ -57,17 +71,23 @@ class Adam:
 
 
 def _move(
-    scales: tuple[np.float32, np.float32],
+    scales: Scales,
     parameters: FloatArray,
     gradients: FloatArray,
     means: FloatArray,
     squares: FloatArray,
 ) -> None:
     """Move some parameters, and the means of their gradients and of their squares, in place."""
-    means += 0.1 * (gradients - means)
-    squares += 0.01 * (gradients * gradients - squares)
-    size = np.sqrt(squares / scales[1])
-    size += 1e-8
-    move = scales[0] * means
-    move /= size
-    parameters -= move
+    change = gradients - means
+    change *= 0.1
+    means += change
+    np.multiply(gradients, gradients, out=change)
+    change -= squares
+    change *= scales.square_share
+    squares += change
+    np.divide(squares, scales.square_total, out=change)
+    np.sqrt(change, out=change)
+    change += 1e-8
+    np.divide(means, change, out=change)
+    change *= scales.rate
+    parameters -= change

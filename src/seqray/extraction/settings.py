@@ -188,14 +188,17 @@ class StructuredSettings:
     n_epochs, min_epochs, max_reads, min_steps
         How often a fit reads all words: fewer times where it would read more prefixes than
         ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.
-    learning_rate
-        The largest learning rate of a fit.
+    learning_rate, square_decay
+        The largest learning rate of a fit, and how long it remembers the sizes of gradients.
     batch_prefixes, max_batches, min_batches
         About how many prefixes one step reads; more where there would be too many batches, fewer
         where there would be too few.
     n_checks, max_rise
         How often the divergence on validation words is measured during a fit, and up to which
         ratio to the best one it may rise.
+    max_race_ratio
+        A fit ends where its divergence is this many times that of another structure's fit to the
+        same words, after as many steps.
 
     Examples
     --------
@@ -218,16 +221,18 @@ class StructuredSettings:
     max_spectral_cost: int = 10_000
     large_share: float = 6.0
     near_bits: float = 1e-3
-    n_epochs: int = 5
-    min_epochs: int = 3
-    max_reads: int = 12_000_000
+    n_epochs: int = 4
+    min_epochs: int = 2
+    max_reads: int = 8_000_000
     min_steps: int = 150
-    learning_rate: float = 0.2
+    learning_rate: float = 0.3
+    square_decay: float = 0.95
     batch_prefixes: int = 16_000
     max_batches: int = 120
     min_batches: int = 8
     n_checks: int = 5
     max_rise: float = 5.0
+    max_race_ratio: float = 1.3
 
     def within_cost(self, max_cost: int | None) -> StructuredSettings:
         """Return the settings with the sizes of copies that read a symbol at a cost.

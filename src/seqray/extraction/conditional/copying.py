@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from seqray.extraction.conditional.learner import ConditionalLearner
@@ -95,10 +95,13 @@ def _fits(
     reference = part.reference
     leaks = reference.leaks
     validation = FitWords(learner.held_out, leaks)
+    rivals: list[StructuredFit] = []
 
     def fit(structure: Structure, size: int) -> StructuredFit:
         layout = layout_for(structure, words, size, settings)
-        return _fit(learner, layout, words, validation, settings)
+        fitted = _fit(learner, layout, words, validation, rivals, settings)
+        rivals.append(fitted)
+        return fitted
 
     words = FitWords(_with_counterexamples(learner, part, reference), leaks)
     size = settings.max_states[0]
@@ -111,7 +114,7 @@ def _fits(
             return
         reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, part, reference), leaks)
-        promising = promising_structures(ranked, settings)
+        promising, rivals = promising_structures(ranked, settings), []
         ranked = nearest_first([Candidate(each, fit(each, size)) for each in promising])
         yield ranked[0].fitted
         if ranked[0].fitted.divergence > (1 - settings.min_gain) * before:
@@ -157,6 +160,7 @@ def _fit(
     layout: FitLayout,
     words: FitWords,
     validation: FitWords,
+    rivals: Sequence[StructuredFit],
     settings: StructuredSettings,
 ) -> StructuredFit:
     """Fit a structured automaton; raise `Stopped` at a limit."""
@@ -171,7 +175,13 @@ def _fit(
     learner.meter.check()
     with job.timing("fit"):
         return fit_structured(
-            layout, words, validation, seed=job.request.seed, progress=step, settings=settings
+            layout,
+            words,
+            validation,
+            seed=job.request.seed,
+            rivals=rivals,
+            progress=step,
+            settings=settings,
         )
 
 

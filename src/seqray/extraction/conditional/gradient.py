@@ -150,9 +150,7 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
     return loss, (by_logarithm(begin, by_state[0]), by_logarithm(goes_on, by_goes_on))
 
 
-def _move(
-    vectors: FloatArray, matrices: FloatArray, level: BatchLevel, moved: FloatArray
-) -> None:
+def _move(vectors: FloatArray, matrices: FloatArray, level: BatchLevel, moved: FloatArray) -> None:
     """Multiply each vector of a level by the matrix of its symbol."""
     for symbol, begin, end in level.runs:
         vectors[begin:end].dot(matrices[symbol], moved[begin:end])

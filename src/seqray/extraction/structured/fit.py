@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -96,12 +97,21 @@ class StructuredFit:
         From the box, on validation words, in bits per symbol.
     n_words
         How many words it was fitted to.
+    checks
+        The divergence whenever it was measured.
     """
 
     layout: FitLayout
     logarithms: FitNumbers
     divergence: float
     n_words: int
+    checks: tuple[float, ...] = ()
+
+    def is_beaten(self, rivals: Iterable[StructuredFit], ratio: float) -> bool:
+        """Whether at its last check it was this far behind another fit, at the same check."""
+        at = len(self.checks) - 1
+        others = [each.checks[at] for each in rivals if len(each.checks) > at]
+        return self.checks[at] > ratio * min(others, default=np.inf)
 
 
 def fit_structured(
@@ -110,6 +120,7 @@ def fit_structured(
     validation: FitWords,
     *,
     seed: int,
+    rivals: Sequence[StructuredFit] = (),
     progress: Progress | None = None,
     settings: StructuredSettings = STRUCTURED,
 ) -> StructuredFit:
@@ -125,6 +136,8 @@ def fit_structured(
         The words on which the best epoch is chosen.
     seed
         Random seed of the first guess, and of the order of batches.
+    rivals
+        Fits of other structures to the same words: one that is far behind them ends early.
     progress
         Called after every step with the number of steps done, and of all; may raise to end it.
     settings
@@ -136,7 +149,7 @@ def fit_structured(
     batches = _batches(grouped, words, rng, settings)
     columns = grouped.table.columns(layout)
     n_epochs = _n_epochs(words, len(batches), settings)
-    adam = Adam(n_epochs * len(batches), settings.learning_rate)
+    adam = Adam(n_epochs * len(batches), settings.learning_rate, square_decay=settings.square_decay)
     rows = words.followed.rows * (words.followed.visits > 0)[:, None]
     n_words = len(words.corpus)
     first = validation.divergence(layout, logarithms)
@@ -151,9 +164,13 @@ def fit_structured(
         if (epoch + 1) % max(1, n_epochs // settings.n_checks) and epoch + 1 < n_epochs:
             continue
         divergence = validation.divergence(layout, logarithms)
+        checks = (*best.checks, divergence)
         if divergence < best.divergence:
-            best = StructuredFit(layout, _copied(logarithms), divergence, n_words)
-        elif divergence > settings.max_rise * best.divergence:
+            best = StructuredFit(layout, _copied(logarithms), divergence, n_words, checks)
+        else:
+            best = replace(best, checks=checks)
+        has_risen = divergence > settings.max_rise * best.divergence
+        if has_risen or best.is_beaten(rivals, settings.max_race_ratio):
             break
     return best
 
