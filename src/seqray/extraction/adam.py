@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,16 +11,11 @@ from seqray.util.arrays import FloatArray
 MAX_NUMBERS_AT_ONCE = 2**15
 """So many parameters are moved at once: they stay in the processor's cache."""
 
+SQUARE_DECAY = 0.95
+"""How much of the mean of squared gradients a step keeps: fits have a few hundred steps."""
+
 WARM_UP_STEPS = 20
 """The learning rate rises over so many steps."""
-
-
-class Scales(NamedTuple):
-    """The numbers of one step."""
-
-    rate: np.float32  # the learning rate over the weight of all gradients in their mean
-    square_total: np.float32  # the weight of all squares in theirs
-    square_share: np.float32  # the weight of the newest square
 
 
 class Adam:
@@ -33,8 +27,6 @@ class Adam:
         How many steps there will be.
     learning_rate
         The largest learning rate.
-    square_decay
-        How much of the mean of squared gradients each step keeps: less where steps are few.
 
     Examples
     --------
@@ -46,9 +38,8 @@ class Adam:
     True
     """
 
-    def __init__(self, n_steps: int, learning_rate: float, *, square_decay: float = 0.99) -> None:
+    def __init__(self, n_steps: int, learning_rate: float) -> None:
         self.n_steps, self.n_done, self.learning_rate = n_steps, 0, learning_rate
-        self.square_decay = square_decay
         self._means: list[FloatArray] = []
         self._squares: list[FloatArray] = []
 
@@ -60,10 +51,8 @@ class Adam:
         self.n_done += 1
         warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
         rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
-        first, second = 1 - 0.9**self.n_done, 1 - self.square_decay**self.n_done
-        scales = Scales(
-            np.float32(rate / first), np.float32(second), np.float32(1 - self.square_decay)
-        )
+        first, second = 1 - 0.9**self.n_done, 1 - SQUARE_DECAY**self.n_done
+        scales = np.float32(rate / first), np.float32(second)
         for each in zip(parameters, gradients, self._means, self._squares, strict=True):
             flat = [numbers.reshape(-1) for numbers in each]
             for begin in range(0, flat[0].size, MAX_NUMBERS_AT_ONCE):
@@ -71,7 +60,7 @@ class Adam:
 
 
 def _move(
-    scales: Scales,
+    scales: tuple[np.float32, np.float32],
     parameters: FloatArray,
     gradients: FloatArray,
     means: FloatArray,
@@ -83,11 +72,11 @@ def _move(
     means += change
     np.multiply(gradients, gradients, out=change)
     change -= squares
-    change *= scales.square_share
+    change *= 1 - SQUARE_DECAY
     squares += change
-    np.divide(squares, scales.square_total, out=change)
+    np.divide(squares, scales[1], out=change)
     np.sqrt(change, out=change)
     change += 1e-8
     np.divide(means, change, out=change)
-    change *= scales.rate
+    change *= scales[0]
     parameters -= change

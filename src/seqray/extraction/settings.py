@@ -75,9 +75,9 @@ class ConditionalSettings:
     words_per_state: int = 200
     min_fitted_words: int = 1000
     batch_size: int = 512
-    n_epochs: int = 6
-    min_steps: int = 200
-    learning_rate: float = 0.4
+    n_epochs: int = 4
+    min_steps: int = 140
+    learning_rate: float = 0.5
     n_counterexamples: int = 20
     max_counterexample_length: int = 30
     min_distance: float = 0.01
@@ -188,8 +188,8 @@ class StructuredSettings:
     n_epochs, min_epochs, max_reads, min_steps
         How often a fit reads all words: fewer times where it would read more prefixes than
         ``max_reads``, but at least ``min_epochs`` times. It takes at least ``min_steps`` steps.
-    learning_rate, square_decay
-        The largest learning rate of a fit, and how long it remembers the sizes of gradients.
+    learning_rate
+        The largest learning rate of a fit.
     batch_prefixes, max_batches, min_batches
         About how many prefixes one step reads; more where there would be too many batches, fewer
         where there would be too few.
@@ -224,9 +224,8 @@ class StructuredSettings:
     n_epochs: int = 4
     min_epochs: int = 2
     max_reads: int = 8_000_000
-    min_steps: int = 150
+    min_steps: int = 100
     learning_rate: float = 0.3
-    square_decay: float = 0.95
     batch_prefixes: int = 16_000
     max_batches: int = 120
     min_batches: int = 8

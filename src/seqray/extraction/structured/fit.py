@@ -149,7 +149,7 @@ def fit_structured(
     batches = _batches(grouped, words, rng, settings)
     columns = grouped.table.columns(layout)
     n_epochs = _n_epochs(words, len(batches), settings)
-    adam = Adam(n_epochs * len(batches), settings.learning_rate, square_decay=settings.square_decay)
+    adam = Adam(n_epochs * len(batches), settings.learning_rate)
     rows = words.followed.rows * (words.followed.visits > 0)[:, None]
     n_words = len(words.corpus)
     first = validation.divergence(layout, logarithms)
