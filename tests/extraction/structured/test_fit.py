@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,20 @@ def test_a_fit_that_gets_worse_ends(case):
     )
     assert steps[-1][0] < steps[-1][1]
     assert len({total for _, total in steps}) == 1
+
+
+def test_a_fit_far_behind_another_one_ends_at_the_check_that_shows_it(case):
+    layout, words, validation = case
+    settings = StructuredSettings(n_epochs=4, min_steps=1, n_checks=4, max_race_ratio=1.3)
+    whole = fit_structured(layout, words, validation, seed=0, settings=settings)
+    assert len(whole.checks) == 4
+    assert min(whole.checks) == whole.divergence
+    behind, ahead = whole.checks[0] * 0.99, whole.checks[1] / 1.5
+    rivals = [replace(whole, checks=(behind, ahead)), replace(whole, checks=(behind,))]
+    raced = fit_structured(layout, words, validation, seed=0, rivals=rivals, settings=settings)
+    assert raced.checks == whole.checks[:2]
+    same = fit_structured(layout, words, validation, seed=0, rivals=[whole], settings=settings)
+    assert same.checks == whole.checks
 
 
 def test_progress_counts_all_steps(case):

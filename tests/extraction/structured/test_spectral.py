@@ -61,6 +61,30 @@ def test_a_larger_tolerance_leaves_fewer_states():
     assert few < many
 
 
+def test_factors_that_are_cut_several_times_give_what_new_ones_do():
+    factors = factors_of(random_structured("abc", 9, seed=0))
+    for tolerance in (0.1, 1e-3, 1e-5):
+        shared, fresh = (
+            spectral_by_last_symbol(each, tolerance, 50)
+            for each in (factors, GroupFactors(factors.blocks))
+        )
+        np.testing.assert_array_equal(shared.emission, fresh.emission)
+        np.testing.assert_array_equal(shared.group_sizes, fresh.group_sizes)
+
+
+def test_the_factors_of_each_symbol_are_the_svd_of_its_contexts():
+    factors = factors_of(random_structured("abc", 4, seed=0))
+    blocks = factors.blocks
+    words = list(blocks.rows.words(blocks.contexts))
+    for symbol, members, (sizes, right) in zip(
+        "abc", factors.members, factors.by_symbol, strict=True
+    ):
+        assert members.tolist() == [i for i, word in enumerate(words) if word[-1:] == (symbol,)]
+        features = blocks.features[blocks.contexts[members]]
+        gram = (features.T * blocks.visits[members]) @ features
+        np.testing.assert_allclose(right.T * sizes**2 @ right, gram, atol=1e-9 * sizes[0] ** 2)
+
+
 def test_a_symbol_that_no_context_ends_with_has_one_state():
     box = machine(n_states=2, n_symbols=2)
     blocks = blocks_of(box, n_contexts=1)

@@ -46,7 +46,12 @@ def first_guess(
 
 
 def cluster(
-    points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator
+    points: FloatArray,
+    weights: FloatArray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> FloatArray:
     """Return the centres of weighted k-means (begun by k-means++), shape ``(n_clusters, …)``.
 
@@ -63,7 +68,7 @@ def cluster(
         centres = np.concatenate([centres, points[another : another + 1]])
     nearest = nearest_centre(points, centres)
     weighted = weights[:, None] * points
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(max_iterations):
         order = np.argsort(nearest, kind="stable")
         begins = np.flatnonzero(np.diff(nearest[order], prepend=-1))
         members = nearest[order[begins]]
