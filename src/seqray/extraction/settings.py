@@ -222,10 +222,10 @@ class StructuredSettings:
     large_share: float = 6.0
     near_bits: float = 1e-3
     n_epochs: int = 4
-    min_epochs: int = 2
-    max_reads: int = 8_000_000
+    min_epochs: int = 3
+    max_reads: int = 12_000_000
     min_steps: int = 100
-    learning_rate: float = 0.3
+    learning_rate: float = 0.2
     batch_prefixes: int = 16_000
     max_batches: int = 120
     min_batches: int = 8
