@@ -168,9 +168,7 @@ class _Solution:
 
     blocks: ConditionalBlocks
     groups: list[_Group]
-    unknown: (
-        _Group | None
-    )  # after symbols that no context ends with: one state, which remembers nothing
+    unknown: _Group | None  # after symbols that no context ends with: one state
 
     @classmethod
     def of(cls, factors: GroupFactors, tolerance: float, max_size: int) -> _Solution:
