@@ -1,11 +1,12 @@
 """Filling Hankel blocks from a GRU: shared prefixes against batches of words, and single words.
 
     pip install '.[torch]'
-    python benchmarks/fill.py [--prefixes 800] [--suffixes 800] [--symbols 11] [--seed 0]
+    python benchmarks/fill.py [--hidden 50] [--prefixes 800] [--suffixes 800] [--symbols 11]
 
-The network is the paper's with 50 units (random weights: speed does not depend on them), the basis
-uniform, one thread. The peers are the same network in PyTorch: all distinct words in padded batches
-sorted by length, and word by word; and the same two methods with seqray's own NumPy network
+The network is the paper's with 50 or `--hidden` units (random weights: speed does not depend on
+them), the basis uniform, one thread. The peers are the same network in PyTorch: all distinct words
+in padded batches sorted by length, and word by word; and the same two methods with seqray's own
+NumPy network
 (`…_numpy`), without any sharing. All are timed on a sample and extrapolated. The shares are of the
 machine's float32 GEMM peak, measured in the same run: `gemm_share` counts the products that were
 carried out, and `gemm_share_nominal` those that a plain step takes for the same states.
@@ -53,14 +54,15 @@ def unshared_time(box: RecurrentLanguageModel, words: Words, batch: int, n_batch
     return seconds / (n_batches * batch) * len(words)
 
 
-def products(n_symbols: int) -> tuple[int, int]:
+def products(n_symbols: int, hidden: int) -> tuple[int, int]:
     """Return the multiplications of a step that depend on the parent alone, and the others."""
-    head = HIDDEN * (HIDDEN // 2) + (HIDDEN // 2) * 3 * n_symbols + 3 * n_symbols * (n_symbols + 1)
-    return 2 * HIDDEN * 3 * HIDDEN, HIDDEN * 3 * HIDDEN + head
+    head = hidden * (hidden // 2) + (hidden // 2) * 3 * n_symbols + 3 * n_symbols * (n_symbols + 1)
+    return 2 * hidden * 3 * hidden, hidden * 3 * hidden + head
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hidden", type=int, default=HIDDEN, help="units of each layer")
     parser.add_argument("--prefixes", type=int, default=800)
     parser.add_argument("--suffixes", type=int, default=800)
     parser.add_argument("--symbols", type=int, default=11)
@@ -70,7 +72,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
     alphabet = Alphabet(range(options.symbols))
-    network = Network(options.symbols).eval()
+    network = Network(options.symbols, options.hidden).eval()
     box = to_seqray(network, alphabet)
     basis = seqray.uniform_basis(alphabet, options.prefixes, options.suffixes, seed=rng)
     with one_thread():
@@ -116,12 +118,12 @@ def run(
     alone_time = best_of(1, lambda: [box.weights(word) for word in alone]) / len(some) * len(words)
     np.testing.assert_allclose(box.weights(some), answers, rtol=1e-4)
 
-    of_parent, of_child = products(options.symbols)
+    of_parent, of_child = products(options.symbols, options.hidden)
     suffixes = PrefixTree.of(basis.suffixes)
     inner = int((np.diff(suffixes.first_child) > 0).sum())
     n_parents = len(plan.leaves) * inner + len(basis.prefixes)
     done = 2 * (blocks.n_steps * of_child + n_parents * of_parent)
-    nominal = 2 * blocks.n_steps * (of_child + of_parent + 3 * options.symbols * 3 * HIDDEN)
+    nominal = 2 * blocks.n_steps * (of_child + of_parent + 3 * options.symbols * 3 * options.hidden)
     figures = {
         "speedup_batched": batched / ours,
         "speedup_batched_numpy": unshared / ours,
@@ -142,6 +144,7 @@ def run(
         [
             ("basis", f"{basis}; {len(words):,} distinct words"),
             ("shared prefixes", f"{ours:8.1f} s, {blocks.n_steps:,} steps"),
+            ("share of the GEMM peak", f"{done / ours / peak:8.1%} of {peak / 1e9:.0f} GFLOP/s"),
             (f"batches of {batch}", f"{batched:8.1f} s, extrapolated; {batched / ours:.1f} ×"),
             ("the same in NumPy", f"{unshared:8.1f} s, extrapolated; {unshared / ours:.1f} ×"),
             ("word by word", f"{single:8.0f} s, extrapolated; {single / ours:.0f} ×"),

@@ -17,10 +17,10 @@ HIDDEN = 50
 
 
 class Network(PaperNetwork):
-    """The paper's network with 50 units, as a function from words to probabilities."""
+    """The paper's network as a function from words to probabilities."""
 
-    def __init__(self, n_symbols: int) -> None:
-        super().__init__(n_symbols, hidden=HIDDEN)
+    def __init__(self, n_symbols: int, hidden: int = HIDDEN) -> None:
+        super().__init__(n_symbols, hidden=hidden)
 
     def forward(self, ids: torch.Tensor, aims: torch.Tensor) -> torch.Tensor:
         """Return the probability of each word; an aim of -1 is padding."""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from seqray.extraction.adam import WARM_UP_STEPS, Adam
+from seqray.extraction.adam import SQUARE_DECAY, WARM_UP_STEPS, Adam
 
 
 def moved(gradients, n_steps=200, learning_rate=0.1):
@@ -20,7 +20,8 @@ def by_formula(gradients, n_steps, learning_rate):
     for n in range(1, len(gradients) + 1):
         some, ages = np.array(gradients[:n]), np.arange(n)[::-1]
         mean = 0.1 * (some * 0.9**ages).sum() / (1 - 0.9**n)
-        square = 0.01 * (some**2 * 0.99**ages).sum() / (1 - 0.99**n)
+        weights = SQUARE_DECAY**ages
+        square = (weights * some**2).sum() / weights.sum()
         rate = learning_rate * min(1, n / WARM_UP_STEPS) * (1 + np.cos(np.pi * n / n_steps)) / 2
         moves.append(-rate * mean / (np.sqrt(square) + 1e-8))
     return moves

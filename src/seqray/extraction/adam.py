@@ -11,6 +11,9 @@ from seqray.util.arrays import FloatArray
 MAX_NUMBERS_AT_ONCE = 2**15
 """So many parameters are moved at once: they stay in the processor's cache."""
 
+SQUARE_DECAY = 0.99
+"""How much of the mean of squared gradients a step keeps."""
+
 WARM_UP_STEPS = 20
 """The learning rate rises over so many steps."""
 
@@ -48,7 +51,7 @@ class Adam:
         self.n_done += 1
         warm, done = min(1, self.n_done / WARM_UP_STEPS), self.n_done / self.n_steps
         rate = self.learning_rate * warm * (1 + np.cos(np.pi * done)) / 2
-        first, second = 1 - 0.9**self.n_done, 1 - 0.99**self.n_done
+        first, second = 1 - 0.9**self.n_done, 1 - SQUARE_DECAY**self.n_done
         scales = np.float32(rate / first), np.float32(second)
         for each in zip(parameters, gradients, self._means, self._squares, strict=True):
             flat = [numbers.reshape(-1) for numbers in each]
@@ -64,10 +67,16 @@ def _move(
     squares: FloatArray,
 ) -> None:
     """Move some parameters, and the means of their gradients and of their squares, in place."""
-    means += 0.1 * (gradients - means)
-    squares += 0.01 * (gradients * gradients - squares)
-    size = np.sqrt(squares / scales[1])
-    size += 1e-8
-    move = scales[0] * means
-    move /= size
-    parameters -= move
+    change = gradients - means
+    change *= 0.1
+    means += change
+    np.multiply(gradients, gradients, out=change)
+    change -= squares
+    change *= 1 - SQUARE_DECAY
+    squares += change
+    np.divide(squares, scales[1], out=change)
+    np.sqrt(change, out=change)
+    change += 1e-8
+    np.divide(means, change, out=change)
+    change *= scales[0]
+    parameters -= change

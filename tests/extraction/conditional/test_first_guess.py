@@ -34,3 +34,19 @@ def test_there_are_no_more_clusters_than_points_and_none_is_empty():
 def test_a_heavy_point_draws_its_centre():
     points = np.array([[0.0], [1.0]])
     assert cluster(points, np.array([3.0, 1.0]), 1, rng())[0] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_those_of_k_means_by_its_definition(seed):
+    draw = rng(seed)
+    points, weights = draw.normal(size=(60, 3)), draw.integers(0, 4, 60).astype(float)
+    weights[0] = 1
+    begun = cluster(points, weights, 5, rng(seed), max_iterations=0)
+    centres = begun.copy()
+    for _ in range(20):
+        nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        for at in range(len(centres)):
+            here = nearest == at
+            if weights[here].sum() > 0:
+                centres[at] = np.average(points[here], axis=0, weights=weights[here])
+    np.testing.assert_allclose(cluster(points, weights, 5, rng(seed)), centres, atol=1e-12)

@@ -11,6 +11,9 @@ from seqray.util.arrays import FloatArray, IntArray
 MIN_PROBABILITY = 1e-7
 """The smallest probability of the first guess: a probability of 0 would never change."""
 
+MAX_ITERATIONS = 20
+"""Iterations of k-means, at most; it ends where no point changes its centre."""
+
 
 def first_guess(
     blocks: ConditionalBlocks, n_states: int, rng: np.random.Generator
@@ -43,7 +46,12 @@ def first_guess(
 
 
 def cluster(
-    points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator
+    points: FloatArray,
+    weights: FloatArray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> FloatArray:
     """Return the centres of weighted k-means (begun by k-means++), shape ``(n_clusters, …)``.
 
@@ -58,12 +66,20 @@ def cluster(
             break
         another = rng.choice(len(points), p=probability / probability.sum())
         centres = np.concatenate([centres, points[another : another + 1]])
-    for _ in range(20):
-        nearest = nearest_centre(points, centres)
-        members = (nearest == np.arange(len(centres))[:, None]) * weights
-        size = members.sum(axis=1, keepdims=True)
-        centres = np.where(size > 0, members @ points / np.maximum(size, 1e-300), centres)
-    return centres[np.unique(nearest_centre(points, centres))]
+    nearest = nearest_centre(points, centres)
+    weighted = weights[:, None] * points
+    for _ in range(max_iterations):
+        order = np.argsort(nearest, kind="stable")
+        begins = np.flatnonzero(np.diff(nearest[order], prepend=-1))
+        members = nearest[order[begins]]
+        sums = np.add.reduceat(weighted[order], begins, axis=0)
+        size = np.bincount(nearest, weights, len(centres))[members, None]
+        centres = centres.astype(weighted.dtype)
+        centres[members] = np.where(size > 0, sums / np.maximum(size, 1e-300), centres[members])
+        before, nearest = nearest, nearest_centre(points, centres)
+        if (nearest == before).all():
+            break
+    return centres[np.unique(nearest)]
 
 
 def nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:

@@ -19,10 +19,6 @@ MIN_READ_PROBABILITY, MAX_SLOPE = 1e-12, 1e6
 IMPOSSIBLE_PROBABILITY = 1e-9
 """A symbol of a data set with at most this probability counts as impossible: it is not learnt."""
 
-MAX_MATRIX_NUMBERS = 2**17
-"""Up to so many numbers in the matrices of a level, each node gets a matrix of its own: that is
-cheaper than one product per symbol."""
-
 LogParameters = tuple[FloatArray, FloatArray]
 """Logarithms: of how a word begins, ``(n_states,)``; of what comes next, ``(n_states, n_symbols ×
 n_states + 1)``, with each symbol and into each state, and then the end; of a box that leaks there
@@ -30,13 +26,13 @@ is one more column, elsewhere, which leads nowhere."""
 
 
 class BatchLevel(NamedTuple):
-    """The nodes of one level of a batch's tree, below the root."""
+    """The nodes of one level of a batch's tree, below the root, sorted by symbol."""
 
     nodes: slice
     parents: IntArray
-    symbols: IntArray
-    by_symbol: Sequence[tuple[int, IntArray]]  # each symbol, and which of the nodes it leads to
-    families: IntArray  # where the children of another parent begin
+    runs: Sequence[tuple[int, int, int]]  # each symbol and its nodes, counted from the first
+    families: IntArray  # the nodes by their parent, counted from the first
+    begins: IntArray  # where the children of another parent begin among these
 
 
 class FitBatch(NamedTuple):
@@ -89,17 +85,28 @@ def reachable(reference: Reference) -> BoolArray:
 
 
 def _fit_batch(batch: TreeBatch, follows: FloatArray) -> FitBatch:
-    levels = []
-    for begin, end in pairwise(np.cumsum(batch.sizes).tolist()):
-        parents, symbols = batch.parents[begin:end], batch.symbols[begin:end]
-        by_symbol = [(int(symbol), np.flatnonzero(symbols == symbol)) for symbol in set(symbols)]
-        families = np.flatnonzero(np.diff(parents, prepend=-1))
-        levels.append(BatchLevel(slice(begin, end), parents, symbols, by_symbol, families))
+    """Sort the nodes of each level by symbol, so that one product reads a slice of them."""
+    depth = np.repeat(np.arange(len(batch.sizes)), batch.sizes)
+    order = np.lexsort((batch.symbols, depth))
+    place = np.empty(len(order) + 1, np.int64)
+    place[order] = np.arange(len(order))
+    parents, symbols = place[batch.parents[order]], batch.symbols[order]
+    bounds = pairwise(np.cumsum(batch.sizes).tolist())
+    levels = [_level(slice(*each), parents, symbols) for each in bounds]
     steps = []
     for symbol in range(batch.n_columns - 1):
-        children = np.flatnonzero(batch.symbols == symbol)
-        steps.append((symbol, children, batch.parents[children]))
-    return FitBatch(levels, steps, follows)
+        children = np.flatnonzero(symbols == symbol)
+        steps.append((symbol, children, parents[children]))
+    return FitBatch(levels, steps, follows[order])
+
+
+def _level(nodes: slice, parents: IntArray, symbols: IntArray) -> BatchLevel:
+    parents, symbols = parents[nodes], symbols[nodes]
+    bounds = [*np.flatnonzero(np.diff(symbols, prepend=-1)).tolist(), len(symbols)]
+    runs = [(int(symbols[begin]), begin, end) for begin, end in pairwise(bounds)]
+    families = np.argsort(parents, kind="stable")
+    begins = np.flatnonzero(np.diff(parents[families], prepend=-1))
+    return BatchLevel(nodes, parents, runs, families, begins)
 
 
 def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogParameters]:
@@ -113,11 +120,10 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
     probability = np.empty((len(states), 1), begin.dtype)
     states[0] = begin
     for level in batch.levels:
-        moved = _moved(states[level.parents], matrices, level)
-        probability[level.nodes] = np.maximum(
-            moved.sum(axis=1, keepdims=True), MIN_READ_PROBABILITY
-        )
-        states[level.nodes] = moved / probability[level.nodes]
+        moved = states[level.nodes]
+        _move(states[level.parents], matrices, level, moved)
+        total = moved.sum(axis=1, keepdims=True)
+        moved /= np.maximum(total, MIN_READ_PROBABILITY, out=probability[level.nodes])
     read = states @ readers + MIN_READ_PROBABILITY
     loss = -float((batch.follows * np.log(read)).sum())
     # Backwards: the derivative of the loss by each number.
@@ -128,11 +134,14 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
     backwards = matrices.transpose(0, 2, 1)
     for level in reversed(batch.levels):
         own, by_own = states[level.nodes], by_state[level.nodes]
-        change = by_own - np.einsum("ij,ij->i", by_own, own)[:, None]
-        change = (change / probability[level.nodes]).clip(-MAX_SLOPE, MAX_SLOPE)
-        by_moved[level.nodes] = change
-        back = np.add.reduceat(_moved(change, backwards, level), level.families, axis=0)
-        by_state[level.parents[level.families]] += back
+        change = by_moved[level.nodes]
+        np.subtract(by_own, np.einsum("ij,ij->i", by_own, own)[:, None], out=change)
+        change /= probability[level.nodes]
+        np.clip(change, -MAX_SLOPE, MAX_SLOPE, out=change)
+        back = np.empty_like(change)
+        _move(change, backwards, level, back)
+        first = level.parents[level.families[level.begins]]
+        by_state[first] += np.add.reduceat(back[level.families], level.begins, axis=0)
     by_matrix = np.repeat(by_reader[:, :n_symbols].T[:, :, None], n, axis=2)
     for symbol, children, parents in batch.steps:
         by_matrix[symbol] += states[parents].T @ by_moved[children]
@@ -141,15 +150,10 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
     return loss, (by_logarithm(begin, by_state[0]), by_logarithm(goes_on, by_goes_on))
 
 
-def _moved(vectors: FloatArray, matrices: FloatArray, level: BatchLevel) -> FloatArray:
+def _move(vectors: FloatArray, matrices: FloatArray, level: BatchLevel, moved: FloatArray) -> None:
     """Multiply each vector of a level by the matrix of its symbol."""
-    if vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS:
-        moved: FloatArray = np.matmul(vectors[:, None], matrices[level.symbols])[:, 0]
-        return moved
-    moved = np.empty_like(vectors)
-    for symbol, which in level.by_symbol:
-        moved[which] = vectors[which] @ matrices[symbol]
-    return moved
+    for symbol, begin, end in level.runs:
+        vectors[begin:end].dot(matrices[symbol], moved[begin:end])
 
 
 def softmax(logarithms: FloatArray) -> FloatArray:

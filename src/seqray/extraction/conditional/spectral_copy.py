@@ -11,7 +11,11 @@ from seqray.extraction.conditional.learner import ConditionalLearner
 from seqray.extraction.conditional.parts import LearntPart
 from seqray.extraction.settings import StructuredSettings
 from seqray.extraction.structured.copies import Copy
-from seqray.extraction.structured.spectral import low_rank_share, spectral_by_last_symbol
+from seqray.extraction.structured.spectral import (
+    GroupFactors,
+    low_rank_share,
+    spectral_by_last_symbol,
+)
 from seqray.fidelity.table import Fidelity
 
 TOLERANCES = 0.01, 0.002, 0.0005, 0.0001
@@ -52,7 +56,8 @@ def learn_spectral_copy(
     """
     if part.blocks.leaks:
         return None, part
-    copy = _nearest(learner, part, settings)
+    factors = GroupFactors(part.blocks)
+    copy = _nearest(learner, part, factors, settings)
 
     def is_near() -> bool:
         return _loss(copy) < settings.near_bits and copy.fidelity.is_nearer_than(best)
@@ -61,13 +66,15 @@ def learn_spectral_copy(
         lacks = part.share < share and not _is_exact(copy, settings)
         return lacks and _is_affordable(learner, share)
 
-    if can_grow(1.0) and (is_near() or _is_promising(learner, part)):
+    if can_grow(1.0) and (is_near() or _is_promising(learner, factors)):
         part = learner.learn(1.0, part)
-        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+        other = _nearest(learner, part, GroupFactors(part.blocks), settings)
+        copy = min(copy, other, key=_loss)
     large = settings.large_share
     if can_grow(large) and is_near() and _may_be_large(learner, large):
         part = learner.learn(large, part)
-        copy = min(copy, _nearest(learner, part, settings), key=_loss)
+        other = _nearest(learner, part, GroupFactors(part.blocks), settings)
+        copy = min(copy, other, key=_loss)
     return (copy if is_near() or _is_exact(copy, settings) else None), part
 
 
@@ -85,10 +92,10 @@ def _is_affordable(learner: ConditionalLearner, share: float) -> bool:
     return learner.meter.left >= BUDGET_PER_CELL * sizes.contexts * sizes.columns
 
 
-def _is_promising(learner: ConditionalLearner, part: LearntPart) -> bool:
+def _is_promising(learner: ConditionalLearner, factors: GroupFactors) -> bool:
     if learner.job.oracle.mode is QueryMode.AUTOMATON:
         return True
-    return any(low_rank_share(part.blocks, each) > MIN_LOW_RANK_SHARE for each in TOLERANCES)
+    return any(low_rank_share(factors, each) > MIN_LOW_RANK_SHARE for each in TOLERANCES)
 
 
 def _may_be_large(learner: ConditionalLearner, share: float) -> bool:
@@ -100,12 +107,17 @@ def _may_be_large(learner: ConditionalLearner, share: float) -> bool:
     return learner.has_cheap_queries and is_small and not is_given
 
 
-def _nearest(learner: ConditionalLearner, part: LearntPart, settings: StructuredSettings) -> Copy:
+def _nearest(
+    learner: ConditionalLearner,
+    part: LearntPart,
+    factors: GroupFactors,
+    settings: StructuredSettings,
+) -> Copy:
     """Return the copy with the tolerance that is nearest to the box."""
     max_size = math.isqrt(learner.job.request.max_cost or settings.max_spectral_cost)
     with learner.job.timing("svd"):
         automata = [
-            spectral_by_last_symbol(part.blocks, tolerance, max_size) for tolerance in TOLERANCES
+            spectral_by_last_symbol(factors, tolerance, max_size) for tolerance in TOLERANCES
         ]
     with learner.job.timing("choose"):
         return min((compared_copy(learner, part, each) for each in automata), key=_loss)

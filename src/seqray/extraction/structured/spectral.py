@@ -9,6 +9,7 @@ be negative, so errors add up along a word where the ranks are cut; then fits ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,15 +54,55 @@ class _Group(NamedTuple):
     entry: FloatArray
 
 
-def spectral_by_last_symbol(
-    blocks: ConditionalBlocks, tolerance: float, max_size: int
-) -> StructuredAutomaton:
-    """Return the automaton of one SVD per last symbol.
+@dataclass(frozen=True, eq=False)
+class GroupFactors:
+    """The SVD of the contexts that end in each symbol; each is made once, when it is needed.
 
     Parameters
     ----------
     blocks
         How contexts go on, of a box that does not leak.
+    """
+
+    blocks: ConditionalBlocks
+
+    @cached_property
+    def members(self) -> list[IntArray]:
+        """The contexts that end in each symbol."""
+        last = self.blocks.rows.symbol[self.blocks.contexts]
+        return [np.flatnonzero(last == code) for code in range(len(self.blocks.rows.alphabet))]
+
+    @cached_property
+    def by_symbol(self) -> list[tuple[FloatArray, FloatArray] | None]:
+        """The singular values and right vectors after each symbol, None where no context is."""
+        return [self._factored(each) if len(each) else None for each in self.members]
+
+    @cached_property
+    def first(self) -> tuple[FloatArray, FloatArray]:
+        """Those of the empty context."""
+        return self._factored(np.arange(1))
+
+    @cached_property
+    def every(self) -> tuple[FloatArray, FloatArray]:
+        """Those of all contexts."""
+        return self._factored(np.arange(len(self.blocks.contexts)))
+
+    def _factored(self, contexts: IntArray) -> tuple[FloatArray, FloatArray]:
+        features = self.blocks.features[self.blocks.contexts[contexts]]
+        weighted = np.sqrt(self.blocks.visits[contexts])[:, None] * features
+        _, sizes, right = np.linalg.svd(weighted, full_matrices=False)
+        return sizes, right
+
+
+def spectral_by_last_symbol(
+    factors: GroupFactors, tolerance: float, max_size: int
+) -> StructuredAutomaton:
+    """Return the automaton of one SVD per last symbol.
+
+    Parameters
+    ----------
+    factors
+        The SVDs.
     tolerance
         Singular values below this share of the largest one count as 0.
     max_size
@@ -75,10 +116,10 @@ def spectral_by_last_symbol(
     >>> box = random_structured("abc", 3, seed=0)
     >>> words = Reference.draw(box, 200, seed=0, max_length=20)
     >>> blocks = fill_conditional(box, words, n_contexts=60, n_columns=40)
-    >>> spectral_by_last_symbol(blocks, 1e-3, 10)
+    >>> spectral_by_last_symbol(GroupFactors(blocks), 1e-3, 10)
     StructuredAutomaton(10 states in 4 groups, 3 symbols)
     """
-    solution = _Solution.of(blocks, tolerance, max_size)
+    blocks, solution = factors.blocks, _Solution.of(factors, tolerance, max_size)
     n_symbols, groups = len(blocks.rows.alphabet), solution.groups
     emission = [
         each.solver @ blocks.probabilities[each.contexts, : n_symbols + 1] for each in groups
@@ -104,20 +145,20 @@ def spectral_by_last_symbol(
     )
 
 
-def low_rank_share(blocks: ConditionalBlocks, tolerance: float) -> float:
+def low_rank_share(factors: GroupFactors, tolerance: float) -> float:
     """Return how much of all visits is of contexts after symbols with a clear rank.
 
     It is clear where there are more contexts than that, and hardly a singular value between the
     tolerance and a tenth of it, relative to the largest. See `spectral_by_last_symbol`.
     """
-    last = blocks.rows.symbol[blocks.contexts]
-    share = 0.0
-    for code in np.unique(last[1:]):
-        here = np.flatnonzero(last == code)
-        sizes = np.linalg.svd(_weighted(blocks, here), compute_uv=False)
+    visits, share = factors.blocks.visits, 0.0
+    for here, factored in zip(factors.members, factors.by_symbol, strict=True):
+        if factored is None:
+            continue
+        sizes, _ = factored
         rank, most = ((sizes > each * sizes[0]).sum() for each in (tolerance, tolerance / 10))
         if most < MAX_SATURATION * len(here) and rank >= MIN_GAP_SHARE * most:
-            share += float(blocks.visits[here].sum() / blocks.visits.sum())
+            share += float(visits[here].sum() / visits.sum())
     return share
 
 
@@ -127,18 +168,19 @@ class _Solution:
 
     blocks: ConditionalBlocks
     groups: list[_Group]
-    unknown: _Group  # after symbols that no context ends with: one state, which remembers nothing
+    unknown: _Group | None  # after symbols that no context ends with: one state
 
     @classmethod
-    def of(cls, blocks: ConditionalBlocks, tolerance: float, max_size: int) -> _Solution:
-        last = blocks.rows.symbol[blocks.contexts]
-        every = np.arange(len(last))
-        members = [np.flatnonzero(last == code) for code in range(len(blocks.rows.alphabet))]
-        members = [every[:1], *members]
-        unknown = _group(blocks, every, tolerance, 1)
-        groups = [
-            _group(blocks, each, tolerance, max_size) if len(each) else unknown for each in members
-        ]
+    def of(cls, factors: GroupFactors, tolerance: float, max_size: int) -> _Solution:
+        blocks, unknown = factors.blocks, None
+        every = np.arange(len(blocks.contexts))
+        groups = [_group(blocks, every[:1], factors.first, tolerance, max_size)]
+        for members, factored in zip(factors.members, factors.by_symbol, strict=True):
+            if factored is None:
+                unknown = unknown or _group(blocks, every, factors.every, tolerance, 1)
+                groups.append(unknown)
+            else:
+                groups.append(_group(blocks, members, factored, tolerance, max_size))
         return cls(blocks, groups, unknown)
 
     def matrix(self, number: int, symbol: int) -> FloatArray:
@@ -156,11 +198,14 @@ class _Solution:
 
 
 def _group(
-    blocks: ConditionalBlocks, contexts: IntArray, tolerance: float, max_size: int
+    blocks: ConditionalBlocks,
+    contexts: IntArray,
+    factored: tuple[FloatArray, FloatArray],
+    tolerance: float,
+    max_size: int,
 ) -> _Group:
     """Return the coordinates of some contexts: as many as there are singular values that count."""
-    visits = blocks.visits[contexts]
-    _, sizes, right = np.linalg.svd(_weighted(blocks, contexts), full_matrices=False)
+    visits, (sizes, right) = blocks.visits[contexts], factored
     rank = min(max_size, max(1, int((sizes > tolerance * sizes[0]).sum())))
     projection = right[:rank].T / sizes[:rank]
     # Weighted by visits, the columns of these states are orthonormal.
@@ -169,12 +214,6 @@ def _group(
     solver = np.linalg.solve(turn, states.T * visits)
     entry = visits @ states @ turn
     return _Group(contexts, states @ turn, solver, projection @ turn, entry / entry.sum())
-
-
-def _weighted(blocks: ConditionalBlocks, contexts: IntArray) -> FloatArray:
-    """Return the features of contexts, each times the root of its visits."""
-    features = blocks.features[blocks.contexts[contexts]]
-    return np.asarray(np.sqrt(blocks.visits[contexts])[:, None] * features)
 
 
 def _turn_to_ones(vector: FloatArray) -> FloatArray:
