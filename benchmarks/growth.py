@@ -2,12 +2,14 @@
 
     python benchmarks/growth.py measure [--axes NAME …]
     python benchmarks/growth.py figure
+    python benchmarks/growth.py plan [--prefixes N] [--suffixes N] [--symbols N] [--rank N]
 
 `measure` varies one size at a time over two decades, all others fixed, and takes the processor time
 of the job (of workers: the wall time). Each row is saved as it comes, and rows that are there are
 not measured again. The *exponent* is the slope of log time against log size over the upper decade,
 where fixed costs weigh least; the *exponent of the arithmetic* is the same slope of the number of
-multiplications that the job takes. `figure` draws both, and prints a table.
+multiplications that the job takes. `figure` draws both, and prints a table. `plan` says what large
+blocks take, by the speed that was measured: words, bytes, hours of workers and of the SVD.
 
 The network is the paper's, with random weights: speed does not depend on them.
 """
@@ -50,6 +52,9 @@ IMAGES = HERE.parent / "docs" / "images"
 SEED = 0
 HIDDEN, N_SYMBOLS, N_ROWS, N_COLUMNS = 50, 4, 200, 100
 N_WORDS, WORD_LENGTH, RANK = 2_000, 10, 20
+
+N_PASSES = 8
+"""About how many products of a block and a thin matrix its SVD takes."""
 
 
 class Job(NamedTuple):
@@ -117,8 +122,7 @@ def factoring(rank: int) -> Job:
     wa, size = generate(300, np.random.default_rng(SEED), 2), 2_500
     basis = seqray.sampled_basis(wa, size, size, seed=SEED, max_length=1_000)
     blocks = seqray.fill(wa, basis)
-    n_passes = 8  # products of the block with a thin matrix
-    n_multiplications = (rank + 20) * size**2 * n_passes + rank * blocks.values.size
+    n_multiplications = (rank + 20) * size**2 * N_PASSES + rank * blocks.values.size
     return Job(
         lambda: decompose(blocks, max_rank=rank, weighting="none", seed=SEED), n_multiplications
     )
@@ -240,13 +244,51 @@ def figure() -> None:
     report(rows, {"exponents": exponents})
 
 
+def plan(n_prefixes: int, n_suffixes: int, n_symbols: int, rank: int) -> None:
+    """Print what blocks take that are too large for one machine.
+
+    Rows are P ∪ PΣ, all of which are queried but for P itself. The speed of the network is that of
+    the largest fill over prefixes, the speed of the SVD that of its largest rank.
+    """
+    n_rows = n_prefixes * n_symbols + 1
+    n_words = (n_rows - n_prefixes) * n_suffixes
+    points = {name: max(p for p in saved() if p.axis == name) for name in ("prefixes", "svd")}
+    filled = points["prefixes"]
+    seconds_per_word = filled.seconds / ((filled.size * (N_SYMBOLS - 1) + 1) * N_COLUMNS)
+    n_multiplications = (
+        rank + 20
+    ) * n_prefixes * n_suffixes * N_PASSES + rank * n_rows * n_suffixes
+    seconds_of_svd = n_multiplications * points["svd"].seconds / points["svd"].multiplications
+    per_cell = 8 * n_suffixes
+    rows = [
+        ("rows", f"{n_rows:,}"),
+        ("words queried", f"{n_words:,}"),
+        ("blocks on disk", f"{n_rows * per_cell / 1e9:,.0f} GB"),
+        ("one chunk of 1,000 rows", f"{1_000 * per_cell / 1e6:,.0f} MB"),
+        (f"a GRU-{HIDDEN}, one worker", f"{n_words * seconds_per_word / 3600:,.1f} h"),
+        (
+            "a box that answers 1,000 words per second",
+            f"{n_words / 1_000 / 3600:,.0f} h of workers",
+        ),
+        (f"SVD at rank {rank}, one thread", f"{seconds_of_svd / 3600:,.1f} h"),
+    ]
+    report(rows, {"rows": n_rows, "words": n_words, "bytes": n_rows * per_cell})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     measuring = commands.add_parser("measure")
     measuring.add_argument("--axes", nargs="*", default=list(AXES), choices=list(AXES))
     commands.add_parser("figure")
+    planning = commands.add_parser("plan")
+    for name, default in (("prefixes", 1_000_000), ("suffixes", 1_000), ("symbols", 20)):
+        planning.add_argument(f"--{name}", type=int, default=default)
+    planning.add_argument("--rank", type=int, default=100)
     options = parser.parse_args()
+    if options.command == "plan":
+        plan(options.prefixes, options.suffixes, options.symbols, options.rank)
+        return
     if options.command == "figure":
         figure()
         return
