@@ -11,7 +11,7 @@ import pytest
 from seqray.experiments import cells, sweep
 from seqray.experiments.cells import Cell, Settings
 from seqray.experiments.problems import FileSource, GeneratedSource
-from seqray.experiments.process_pool import here, processes
+from seqray.parallel.process_pool import ProcessPool
 from seqray.experiments.sweep import Sweep
 from seqray.experiments.table import choose, read_results
 from seqray.util.errors import ArgumentError, FileError
@@ -50,9 +50,10 @@ def no_work(jobs, function, on_done):
 
 
 def test_processes_find_the_same_as_this_one(swept, tmp_path):
+    pool = ProcessPool(2)
     other = small_sweep(tmp_path)
     steps = []
-    other.run(executor=processes(2), on_step=steps.append)
+    other.run(executor=pool, on_step=steps.append)
     assert timeless(other.table) == timeless(swept.table)
     assert [step.n_done for step in steps] == list(range(1, 9))
     assert steps[-1].share == 1
@@ -204,7 +205,7 @@ def test_our_own_method_is_about_as_much_work_as_a_large_basis():
 SCRIPT = """
 import sys
 from pathlib import Path
-from seqray.experiments.process_pool import here, processes
+from seqray.parallel.process_pool import ProcessPool
 from seqray.experiments import distillation
 from seqray.experiments.cells import Settings
 from seqray.experiments.problems import sources
@@ -221,7 +222,7 @@ if __name__ == "__main__":
         print(step.job.name, flush=True)
         sys.stdin.readline()  # until the test has seen it
 
-    sweep.run(executor=processes(2) if sys.argv[2] == "2" else here, on_step=report)
+    sweep.run(executor=ProcessPool(2) if sys.argv[2] == "2" else None, on_step=report)
 """
 
 
@@ -243,7 +244,7 @@ def test_a_sweep_that_is_killed_goes_on_and_ends_with_the_same_table(swept, tmp_
     assert not (folder / "tiny.csv.gz").exists()
     kept = {path.name: path.read_bytes() for path in parts.iterdir() if path.is_file()}
     assert {f"{name}.json" for name in names} <= set(kept)
-    summary = small_sweep(folder).run(executor=here)
+    summary = small_sweep(folder).run()
     assert summary.n_there == len([name for name in kept if name.endswith(".json")]) - 1 >= 3
     assert summary.n_done == 8 - summary.n_there
     assert {name: (parts / name).read_bytes() for name in kept} == kept

@@ -27,6 +27,7 @@ from seqray.extraction.job import Job
 from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
+from seqray.parallel.choice import ExecutorLike, opened_executor
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
@@ -66,6 +67,7 @@ def extract(
     counterexamples: int = 0,
     repeat: int = 1,
     stop: threading.Event | None = None,
+    executor: ExecutorLike = None,
     seed: Seed = 0,
     progress: Progress | bool | None = None,
     **old_names: Unpack[OldNames],
@@ -138,6 +140,11 @@ def extract(
         How many times to query a box that answers differently each time; the mean counts.
     stop
         Queries end soon after this event is set, as if the time limit were over.
+    executor
+        Where the box is queried: a number of processes, ``"dask"``, ``"dask://HOST:PORT"`` or a
+        ``distributed.Client``; None: in this process. The result is the same (docs/scaling.md). The
+        box has to be one that workers can open: from `seqray.open_black_box`, or a network of
+        seqray's own.
     seed
         Random seed, a number or a generator: the same seed gives the same automaton.
     progress
@@ -174,8 +181,12 @@ def extract(
         seed=seed_number(seed),
     ).for_box(box)
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
-    with opened_store(store) as cache, shown_progress(progress) as shown:
-        oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
+    with (
+        opened_store(store) as cache,
+        opened_executor(executor) as workers,
+        shown_progress(progress) as shown,
+    ):
+        oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat, executor=workers)
         job = Job(oracle, request, shown)
         try:
             extraction = _method(request)(job)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +17,8 @@ from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import max_length_of
+from seqray.blackbox.queries.oracle import Oracle
+from seqray.blackbox.queries.walk_task import WalkTask, read_pieces
 from seqray.extraction.basis import piece_lengths
 from seqray.extraction.conditional.blocks import RARE_PROBABILITY, ConditionalBlocks, is_frequent
 from seqray.extraction.conditional.outcomes import Outcomes
@@ -24,6 +30,7 @@ from seqray.extraction.conditional.suffixes import (
 )
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.fidelity.reference import Reference
+from seqray.parallel.executor import Task
 from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.memory import memory_limit
 from seqray.util.progress import Progress
@@ -38,7 +45,7 @@ MAX_ROWS_AT_ONCE = 256
 
 
 def fill_conditional(
-    box: PredictingStepper,
+    box: PredictingStepper | Oracle,
     reference: Reference,
     *,
     n_contexts: int = CONDITIONAL.n_contexts,
@@ -53,7 +60,7 @@ def fill_conditional(
     Parameters
     ----------
     box
-        What to query.
+        What to query. The workers of an oracle read rows too.
     reference
         What the box predicts for words, best drawn from the box itself. The prefixes of the first
         of them become the contexts, and the most frequent parts of all of them the suffixes.
@@ -69,6 +76,8 @@ def fill_conditional(
     settings
         How much the extra words count.
     """
+    oracle = box if isinstance(box, Oracle) else None
+    box = box.predictor if isinstance(box, Oracle) else box
     max_context, max_suffix = _max_lengths(max_length_of(box))
     n_contexts = _contexts_that_fit(reference, n_contexts, n_columns)
     first = first_words(reference.words.cut(max_context), n_contexts)
@@ -84,9 +93,9 @@ def fill_conditional(
     rare = np.full(len(suffixes), RARE_PROBABILITY)
     rare[suffixes.find(forced)] = 0
     outcomes = Outcomes.of(reference.words, _n_outcomes(n_columns), suffixes.symbol[1:])
-    reader = _Reader.of(box, reference, outcomes)
     nodes = rows.node_of_word[: len(contexts)]
-    values, after, n_steps = _fill(reader, rows, nodes, suffixes, rare, progress)
+    reader = _RowReader(_Reader.of(box, reference, outcomes), rows, suffixes, rare)
+    values, after, n_steps = _fill(reader, nodes, oracle, progress)
     return ConditionalBlocks(
         rows,
         nodes,
@@ -95,7 +104,7 @@ def fill_conditional(
         read_only(values),
         read_only(after),
         n_steps,
-        reader.max_stay,
+        reader.states.max_stay,
     )
 
 
@@ -109,36 +118,103 @@ def _rows(contexts: PrefixTree, reference: Reference) -> PrefixTree:
 
 
 def _fill(
-    reader: _Reader,
-    rows: PrefixTree,
-    contexts: IntArray,
-    suffixes: PrefixTree,
-    rare: FloatArray,
-    progress: Progress | None,
+    reader: _RowReader, contexts: IntArray, oracle: Oracle | None, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return the values of all rows, what comes next after contexts, and how many steps it took.
-
-    ``rare`` holds for each suffix up to which probability it counts as rare.
-    """
-    box, outcomes = reader.box, reader.outcomes
-    values = np.zeros((len(rows), len(suffixes), outcomes.n_columns + 1 + reader.leaks))
+    """Return the values of all rows, what comes next after contexts, and how many steps it took."""
+    box, rows, n_columns = reader.states.box, reader.rows, reader.n_columns
+    values = np.zeros((len(rows), len(reader.suffixes), n_columns))
     place = np.full(len(rows), -1)
     place[contexts] = np.arange(len(contexts))
-    after = np.empty((len(contexts), len(box.alphabet) + 1 + reader.leaks))
+    after = np.empty((len(contexts), len(box.alphabet) + 1 + reader.states.leaks))
     n_steps, n_filled = len(rows) - 1, 0
-    at_once = _rows_at_once(box, suffixes)
-    for nodes, states in walk(box, rows, box.start()):
-        read, at = reader.read(states), place[nodes]
-        values[nodes, 0] = outcomes.grouped(read)
+
+    def visit(nodes: slice, read: FloatArray) -> None:
+        at = place[nodes]
         after[at[at >= 0]] = read[at >= 0]
-        for begin in range(nodes.start, nodes.stop, at_once):
-            here: IntArray = np.arange(begin, min(begin + at_once, nodes.stop))
-            lanes = here - nodes.start
-            n_steps += _read_suffixes(reader, states, lanes, here, suffixes, rare, values)
-            n_filled += len(here)
-            if progress is not None:
-                progress(n_filled, len(rows))
+
+    blocks: Iterator[tuple[_RowPiece, tuple[FloatArray, int]]]
+    pieces, workers = reader.pieces(visit), None if oracle is None else oracle.workers
+    if oracle is None or workers is None:
+        blocks = ((piece, reader.read(piece)) for piece in pieces)
+    else:
+        task = Task(_RowTask(workers.parcel, reader.without_box()))
+        blocks = read_pieces(workers, task, pieces, oracle.meter, reader.read)
+    for piece, (block, n) in blocks:
+        values[piece.rows] = block
+        n_steps += n
+        n_filled += len(piece.rows)
+        if progress is not None:
+            progress(n_filled, len(rows))
     return values, after, n_steps
+
+
+class _RowPiece(NamedTuple):
+    """Rows whose suffixes are read together, from some of the states that a walk left."""
+
+    number: int
+    states: States
+    lanes: IntArray
+    rows: IntArray
+    first: FloatArray  # the outcomes of the states
+    max_steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class _RowReader:
+    """Reads the values of rows; ``rare`` holds up to which probability each suffix is rare."""
+
+    states: _Reader
+    rows: PrefixTree
+    suffixes: PrefixTree
+    rare: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        return self.states.outcomes.n_columns + 1 + self.states.leaks
+
+    def without_box(self) -> _RowReader:
+        return replace(self, states=replace(self.states, box=None))
+
+    def pieces(self, visit: Callable[[slice, FloatArray], None]) -> Iterator[_RowPiece]:
+        """Walk the rows and yield all pieces; ``visit`` gets nodes and what comes next there."""
+        box, number = self.states.box, itertools.count()
+        at_once = _rows_at_once(box, self.suffixes)
+        for nodes, states in walk(box, self.rows, box.start()):
+            read = self.states.read(states)
+            first = self.states.outcomes.grouped(read)
+            visit(nodes, read)
+            for begin in range(nodes.start, nodes.stop, at_once):
+                rows: IntArray = np.arange(begin, min(begin + at_once, nodes.stop))
+                lanes = rows - nodes.start
+                n_most = len(rows) * (len(self.suffixes) - 1)
+                yield _RowPiece(next(number), states, lanes, rows, first[lanes], n_most)
+
+    def read(self, piece: _RowPiece) -> tuple[FloatArray, int]:
+        """Return the values of rows, and how many steps they took."""
+        values = np.zeros((len(piece.rows), len(self.suffixes), self.n_columns))
+        values[:, 0] = piece.first
+        n_steps = _read_suffixes(
+            *(self.states, piece.states, piece.lanes, self.suffixes, self.rare, values)
+        )
+        return values, n_steps
+
+
+@dataclass(frozen=True, eq=False)
+class _RowTask(WalkTask[_RowPiece]):
+    """Reads rows on a worker, which walks them as the caller does."""
+
+    reader: _RowReader
+
+    @cached_property
+    def _own(self) -> _RowReader:
+        states = replace(self.reader.states, box=self.oracle.predictor)
+        return replace(self.reader, states=states)
+
+    def pieces(self) -> Iterator[_RowPiece]:
+        return self._own.pieces(lambda nodes, read: None)
+
+    def read(self, piece: _RowPiece) -> tuple[FloatArray, int]:
+        return self._own.read(piece)
 
 
 def _rows_at_once(box: PredictingStepper, suffixes: PrefixTree) -> int:
@@ -161,7 +237,7 @@ def _max_lengths(limit: int | None) -> tuple[int, int]:
 class _Reader:
     """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.max_stay`."""
 
-    box: PredictingStepper
+    box: Any  # a PredictingStepper; None on the way to a worker, which has its own
     outcomes: Outcomes
     max_stay: float
     leaks: bool
@@ -238,13 +314,15 @@ def _read_suffixes(
     reader: _Reader,
     states: States,
     lanes: IntArray,
-    rows: IntArray,
     suffixes: PrefixTree,
     rare: FloatArray,
     values: FloatArray,
 ) -> int:
-    """Read all suffixes that are not rare after some rows; return how many steps that took."""
-    n_steps = 0
+    """Read all suffixes that are not rare after some rows; return how many steps that took.
+
+    ``lanes`` says which states are those of the rows of ``values``, which hold the empty suffix.
+    """
+    n_steps, rows = 0, np.arange(len(lanes))
     stay = reader.stay(values[rows, 0]) * np.ones(len(rows))
     at: IntArray = np.zeros(len(rows), np.int64)  # the suffix that each state has read
     while True:
