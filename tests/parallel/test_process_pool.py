@@ -60,14 +60,14 @@ def test_every_job_has_an_outcome_and_a_failure_stops_no_other(pool):
 
 
 def test_processes_stay_for_the_next_task(pool):
-    first, second = (outcomes(pool, {n: "live" for n in range(4)}, obey) for _ in range(2))
+    first, second = (outcomes(pool, dict.fromkeys(range(4), "live"), obey) for _ in range(2))
     pids = {outcome.result for outcome in [*first.values(), *second.values()]}
     assert len(pids) <= 2
     assert os.getpid() not in pids
 
 
 def test_a_task_is_unpacked_once_per_process(pool):
-    counts = outcomes(pool, {n: None for n in range(8)}, Counting())
+    counts = outcomes(pool, dict.fromkeys(range(8)), Counting())
     assert sum(outcome.result == 1 for outcome in counts.values()) <= 2
     assert max(outcome.result for outcome in counts.values()) >= 4
 

@@ -1,4 +1,4 @@
-"""Black boxes on their way to a worker: how they are opened there, never a live model.
+"""Black boxes that travel to workers: how they are opened there, never a live model.
 
 Automata and recurrent networks of seqray's own travel as the content of their files. Any other box
 travels as its specification and is opened by each worker. No secret travels.
@@ -158,8 +158,8 @@ def _check_record(record: BoxRecord) -> None:
     if secret or record.has_secrets:
         what = f"the option {secret[0]!r}" if secret else "a secret in its specification"
         raise ArgumentError(
-            f"executor: the box was opened with {what}, and secrets are not sent to workers: set it "
-            "in the environment of the workers instead, as docs/boxes/ says, and leave it out here"
+            f"executor: the box was opened with {what}, and secrets are not sent to workers: set "
+            "it in the environment of the workers, as docs/boxes/ says, and leave it out here"
         )
     if record.left_out:
         raise ArgumentError(

@@ -11,11 +11,12 @@ import itertools
 import logging
 import pickle
 import queue
+import signal
 import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -29,8 +30,8 @@ from seqray.parallel.executor import (
     Outcome,
     ResultType,
     Task,
+    UnpackedTask,
     never,
-    outcome_of,
     stay_on_one_thread,
 )
 from seqray.util.errors import ArgumentError, MissingExtraError, SeqrayError, install_hint
@@ -97,8 +98,8 @@ class DaskCluster:
         try:
             while True:
                 check()
-                n_most = JOBS_PER_WORKER * max(1, self.n_workers)
-                for name, job in itertools.islice(waiting, n_most - len(running)):
+                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - len(running)
+                for name, job in itertools.islice(waiting, max(0, n_free)):
                     running[name] = self._submit(task, name, job, mailbox)
                 if not running:
                     return
@@ -181,6 +182,14 @@ def connected(address: str | None) -> DaskCluster:
             silence_logs=logging.CRITICAL,
         )
         client = dask.Client(cluster, set_as_default=False)
+
+        class LeaveCtrlC(dask.WorkerPlugin):  # type: ignore[misc]
+            """Ctrl-C in a terminal reaches workers too, but it is the caller's."""
+
+            def setup(self, worker: Any) -> None:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        client.register_plugin(LeaveCtrlC())
         return DaskCluster(client, (client, cluster))
     try:
         client = dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -222,20 +231,9 @@ def _same(packed: bytes) -> bytes:
 def _work(token: str, packed: bytes, name: Hashable, job: bytes) -> bytes:
     """Run a job of a task, which stays open on this thread for the next one."""
     stay_on_one_thread()
-
-    def work(job: bytes) -> bytes:
-        return pickle.dumps(Outcome(name, _function(token, packed)(pickle.loads(job))))
-
-    outcome = outcome_of(name, work, job)
-    return pickle.dumps(outcome) if outcome.result is None else outcome.result
-
-
-def _function(token: str, packed: bytes) -> Callable[[Any], Any]:
-    functions: OrderedDict[str, Callable[[Any], Any]] = _OPEN.__dict__.setdefault(
-        "functions", OrderedDict()
-    )
-    if token not in functions:
-        functions[token] = pickle.loads(packed)
-        while len(functions) > MAX_OPEN_TASKS:
-            functions.popitem(last=False)
-    return functions[token]
+    tasks: OrderedDict[str, UnpackedTask] = _OPEN.__dict__.setdefault("tasks", OrderedDict())
+    if token not in tasks:
+        tasks[token] = UnpackedTask(packed)
+        while len(tasks) > MAX_OPEN_TASKS:
+            tasks.popitem(last=False)
+    return tasks[token].packed_outcome(name, job)

@@ -188,6 +188,27 @@ def outcome_of(
         return Outcome(name, error=text)
 
 
+class UnpackedTask:
+    """A task on a worker; its function is unpacked for the first job, and then stays."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        function: Callable[[Any], Any] = pickle.loads(self._packed)
+        return function
+
+    def packed_outcome(self, name: Hashable, packed_job: bytes) -> bytes:
+        """Run a job, and return its outcome as it travels."""
+
+        def work(job: bytes) -> bytes:
+            return pickle.dumps(Outcome(name, self._function(pickle.loads(job))))
+
+        outcome = outcome_of(name, work, packed_job)
+        return pickle.dumps(outcome) if outcome.result is None else outcome.result
+
+
 def one_thread() -> Any:
     """Keep libraries on one thread inside a ``with`` block."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415 - after the number is set

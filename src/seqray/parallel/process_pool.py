@@ -11,7 +11,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
@@ -26,8 +26,8 @@ from seqray.parallel.executor import (
     Outcome,
     ResultType,
     Task,
+    UnpackedTask,
     never,
-    outcome_of,
     stay_on_one_thread,
 )
 from seqray.util.arrays import whole_number
@@ -198,24 +198,15 @@ def _work(line: connection.Connection) -> None:
     threading.Thread(target=_end_with_caller, daemon=True).start()
     stay_on_one_thread()
     line.send_bytes(READY)
-    function: Callable[[Any], Any] | None = None
-    packed = b""
+    unpacked = UnpackedTask(b"")
     while True:
         try:
             fresh, name, job = line.recv_bytes(), line.recv_bytes(), line.recv_bytes()
         except EOFError:
             return
         if fresh:
-            function, packed = None, fresh
-
-        def work(job: bytes) -> bytes:
-            nonlocal function
-            if function is None:
-                function = pickle.loads(packed)
-            return pickle.dumps(Outcome(pickle.loads(name), function(pickle.loads(job))))
-
-        outcome = outcome_of(pickle.loads(name), work, job)
-        line.send_bytes(pickle.dumps(outcome) if outcome.result is None else outcome.result)
+            unpacked = UnpackedTask(fresh)
+        line.send_bytes(unpacked.packed_outcome(pickle.loads(name), job))
 
 
 def _end_with_caller() -> None:

@@ -26,7 +26,7 @@ from seqray.automata.guide import Guide
 from seqray.automata.stepper import Stepper, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
-from seqray.blackbox.classifier_box import QueriedClassifier, queried_classifier
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.guarded import guarded
 from seqray.blackbox.guided import GuidedBox
 from seqray.blackbox.parcel import BoxParcel, BoxWorkers

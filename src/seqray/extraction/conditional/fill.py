@@ -16,8 +16,8 @@ from seqray.automata.probabilities import leak_of, with_elsewhere
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import max_length_of
-from seqray.blackbox.queries.oracle import Oracle
+from seqray.blackbox.protocol import PredictingBox, max_length_of
+from seqray.blackbox.queries.oracle import Oracle, direct_oracle
 from seqray.blackbox.queries.walk_task import WalkTask, read_pieces
 from seqray.extraction.basis import piece_lengths
 from seqray.extraction.conditional.blocks import RARE_PROBABILITY, ConditionalBlocks, is_frequent
@@ -45,7 +45,7 @@ MAX_ROWS_AT_ONCE = 256
 
 
 def fill_conditional(
-    box: PredictingStepper | Oracle,
+    box: PredictingBox | Oracle,
     reference: Reference,
     *,
     n_contexts: int = CONDITIONAL.n_contexts,
@@ -76,8 +76,8 @@ def fill_conditional(
     settings
         How much the extra words count.
     """
-    oracle = box if isinstance(box, Oracle) else None
-    box = box.predictor if isinstance(box, Oracle) else box
+    oracle = direct_oracle(box)
+    box = oracle.predictor
     max_context, max_suffix = _max_lengths(max_length_of(box))
     n_contexts = _contexts_that_fit(reference, n_contexts, n_columns)
     first = first_words(reference.words.cut(max_context), n_contexts)
@@ -118,7 +118,7 @@ def _rows(contexts: PrefixTree, reference: Reference) -> PrefixTree:
 
 
 def _fill(
-    reader: _RowReader, contexts: IntArray, oracle: Oracle | None, progress: Progress | None
+    reader: _RowReader, contexts: IntArray, oracle: Oracle, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return the values of all rows, what comes next after contexts, and how many steps it took."""
     box, rows, n_columns = reader.states.box, reader.rows, reader.n_columns
@@ -133,8 +133,8 @@ def _fill(
         after[at[at >= 0]] = read[at >= 0]
 
     blocks: Iterator[tuple[_RowPiece, tuple[FloatArray, int]]]
-    pieces, workers = reader.pieces(visit), None if oracle is None else oracle.workers
-    if oracle is None or workers is None:
+    pieces, workers = reader.pieces(visit), oracle.workers
+    if workers is None:
         blocks = ((piece, reader.read(piece)) for piece in pieces)
     else:
         task = Task(_RowTask(workers.parcel, reader.without_box()))
@@ -237,7 +237,7 @@ def _max_lengths(limit: int | None) -> tuple[int, int]:
 class _Reader:
     """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.max_stay`."""
 
-    box: Any  # a PredictingStepper; None on the way to a worker, which has its own
+    box: Any  # a PredictingStepper; None where it travels to a worker, which has its own
     outcomes: Outcomes
     max_stay: float
     leaks: bool
