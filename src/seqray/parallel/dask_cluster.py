@@ -178,7 +178,7 @@ def connected(address: str | None) -> DaskCluster:
         cluster = dask.LocalCluster(
             host="127.0.0.1",
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
         client = dask.Client(cluster, set_as_default=False)
