@@ -153,7 +153,7 @@ def weights(words):
     time.sleep(0.05)
     return [len(word) + 1.0 for word in words]
 
-box = seqray.black_box(weights, "ab", name="slow", batch_size=8)
+box = seqray.black_box(weights, "ab", name=__name__, batch_size=8)
 """
 
 
@@ -161,11 +161,12 @@ box = seqray.black_box(weights, "ab", name="slow", batch_size=8)
 def slow_box(tmp_path, monkeypatch):
     """A box that logs what it is queried on, to a file that all processes write."""
     log = tmp_path / "queried.txt"
-    (tmp_path / "slow_box.py").write_text(SLOW_BOX.replace("queried.txt", str(log)))
+    name = f"slow_{tmp_path.name}"  # workers import a module once
+    (tmp_path / f"{name}.py").write_text(SLOW_BOX.replace("queried.txt", str(log)))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield seqray.open_black_box("python:slow_box:box")
-    sys.modules.pop("slow_box")
+    yield seqray.open_black_box(f"python:{name}:box")
+    sys.modules.pop(name)
 
 
 def test_stop_keeps_what_was_answered(client, slow_box, tmp_path):
