@@ -47,6 +47,8 @@ from seqray.parallel.executor import JOBS_PER_WORKER, Executor, Task
 
 RESULTS = Path(__file__).parent / "results" / "scale_out.json"
 N_UNITS, N_SYMBOLS = 50, 11
+N_GRU_WORDS = 1500
+"""Prefixes, and suffixes, of the fill of the GRU."""
 
 
 def gru() -> RecurrentLanguageModel:
@@ -72,7 +74,10 @@ def dask_workers(n_workers: int) -> Iterator[Any]:
 
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -101,7 +106,7 @@ def warm(box: Any, given: ExecutorLike) -> Any:
 
 def run_gru() -> dict[str, Any]:
     box = gru()
-    plan = Plan.of(seqray.uniform_basis(box.alphabet, 1200, 1200, seed=0))
+    plan = Plan.of(seqray.uniform_basis(box.alphabet, N_GRU_WORDS, N_GRU_WORDS, seed=0))
     times: dict[str, list[float]] = {"here": [], "processes:2": [], "dask, 2 workers": []}
     expected, _ = filled(box, Plan.of(plan.basis.share(0.2)), None)  # the libraries are loaded
     is_equal = True

@@ -48,6 +48,17 @@ def test_extract_by_blocks_says_what_it_queried(folder, run):
     assert names(folder / "run") == [name for name in RUN if name != "fitted.npz"]
 
 
+def test_an_executor_changes_nothing_but_where_the_box_is_queried(folder, run, fails):
+    options = ("--method", "weighted", "--prefixes", "30", "--suffixes", "30")
+    for name, more in (("here", ()), ("there", ("--executor", "processes:2"))):
+        run("extract", "demo", "-o", name, *options, *more)
+    here, there = open_run("here"), open_run("there")
+    assert (here.best().transitions == there.best().transitions).all()
+    assert here.settings["questions"] == there.settings["questions"]
+    said = fails(2, "extract", "demo", "-o", "run", "--executor", "threads:2")
+    assert "executor: expected N, processes:N, dask, dask://HOST:PORT" in said
+
+
 def test_extract_shows_fidelity_by_queries(folder, run):
     options = ("--max-rank", "2", "--prefixes", "60", "--for", "reading", "--target", "0.9999")
     text = run("extract", "demo", "-o", "run", *options)
