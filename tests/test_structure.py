@@ -23,7 +23,7 @@ from source_rules import (
     wide_functions,
 )
 
-MAX_ROOMS = 15
+MAX_ROOMS = 16
 MAX_LAYERS = 12
 MAX_LINES = 450
 MAX_PARAMETERS = 8

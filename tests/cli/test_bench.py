@@ -2,6 +2,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from listing import names
 from seqray import cli
 from seqray.cli import bench
 from seqray.experiments import cells, distillation
-from seqray.experiments import process_pool as executors
 from seqray.experiments.boxes import read_boxes
 from seqray.experiments.cells import SIZES
 from seqray.experiments.problems import GeneratedSource
 from seqray.experiments.table import choose, read_results
+from seqray.parallel.executor import Here
 
 BOTH = ("--problems", "1", "--sizes", "20,30", "--max-rank", "6", "--quick")
 SMALL = (*BOTH, "--method", "paper")
@@ -170,6 +171,7 @@ def test_a_failure_ends_with_an_error_after_all_others_are_done(folder, fails, m
         (("generated", "--method", "own"), "'own' is not one of 'both', 'paper', 'auto'"),
         (("generated", "--sizes", "0"), "expected numbers like"),
         (("trucks", "--problems", "1"), "trucks is a single problem"),
+        (("generated", "--jobs", "2", "--executor", "2"), "give --executor or --jobs, not both"),
         (("logs", "--problems", "1"), "logs is a single problem"),
         (("spice", "--data", ".", "--problems", "0"), "every problem of spice lacks something"),
         (("pautomac", "--data", ".", "--problems", "99"), "pautomac has no problem 99"),
@@ -181,13 +183,13 @@ def test_misuse_is_refused_before_any_work(folder, fails, arguments, message):
 
 
 def test_ctrl_c_says_how_to_go_on(folder, fails, run, monkeypatch):
-    def interrupted(jobs, function, on_done):
-        first, *_ = jobs
-        executors.here({first: jobs[first]}, function, on_done)
-        raise KeyboardInterrupt
+    class Interrupted(Here):
+        def run(self, task, jobs, **options):
+            yield from super().run(task, [next(iter(jobs))], **options)
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(bench, "here", interrupted)
+        patch.setattr(bench, "opened_executor", lambda given: nullcontext(Interrupted()))
         said = fails(130, "generated", *SMALL)
     assert "Interrupted. All cells that are done are in results/parts/generated-quick" in said
     out = run("generated", *SMALL)

@@ -64,6 +64,17 @@ def test_rows_of_a_fast_box_are_cached_where_they_are_many(folder, run):
     )
 
 
+def test_an_executor_changes_nothing_but_where_the_box_is_queried(folder, run, fails):
+    options = ("--method", "weighted", "--prefixes", "30", "--suffixes", "30")
+    for name, more in (("here", ()), ("there", ("--executor", "processes:2"))):
+        run("extract", "demo", "-o", name, *options, *more)
+    here, there = open_run("here"), open_run("there")
+    assert (here.best().transitions == there.best().transitions).all()
+    assert here.settings["questions"] == there.settings["questions"]
+    said = fails(2, "extract", "demo", "-o", "run", "--executor", "threads:2")
+    assert "executor: expected N, processes:N, dask, dask://HOST:PORT" in said
+
+
 def test_extract_shows_fidelity_by_queries(folder, run):
     options = ("--max-rank", "2", "--prefixes", "60", "--for", "reading", "--target", "0.9999")
     text = run("extract", "demo", "-o", "run", *options)

@@ -11,9 +11,10 @@ import pytest
 from seqray.experiments import cells, sweep
 from seqray.experiments.cells import Cell, Settings
 from seqray.experiments.problems import FileSource, GeneratedSource
-from seqray.experiments.process_pool import here, processes
 from seqray.experiments.sweep import Sweep
 from seqray.experiments.table import choose, read_results
+from seqray.parallel.executor import Here
+from seqray.parallel.process_pool import ProcessPool
 from seqray.util.errors import ArgumentError, FileError
 from sweeps import SMALL, small_sweep, timeless
 
@@ -39,20 +40,24 @@ def test_what_was_done_is_written_down(swept):
 def test_what_is_there_is_not_done_again(swept):
     before = {path: path.stat().st_mtime_ns for path in swept.parts.iterdir()}
     content = swept.table.read_bytes()
-    summary = small_sweep(swept.folder).run(executor=no_work)
+    summary = small_sweep(swept.folder).run(executor=NoWork())
     assert (summary.n_done, summary.n_there) == (0, 8)
     assert {path: path.stat().st_mtime_ns for path in swept.parts.iterdir()} == before
     assert swept.table.read_bytes() == content
 
 
-def no_work(jobs, function, on_done):
-    assert not jobs
+class NoWork(Here):
+    def run(self, task, jobs, **options):
+        assert not list(jobs)
+        return iter(())
 
 
 def test_processes_find_the_same_as_this_one(swept, tmp_path):
+    pool = ProcessPool(2)
     other = small_sweep(tmp_path)
     steps = []
-    other.run(executor=processes(2), on_step=steps.append)
+    other.run(executor=pool, on_step=steps.append)
+    pool.close()
     assert timeless(other.table) == timeless(swept.table)
     assert [step.n_done for step in steps] == list(range(1, 9))
     assert steps[-1].share == 1
@@ -170,7 +175,7 @@ def test_either_method_can_be_added_to_the_other(frugal, swept, tmp_path, first)
     summary = small_sweep(tmp_path, problems=[2], methods=[second]).run()
     assert summary.n_there == 1  # the box
     assert before.items() <= {path.name: path.read_bytes() for path in parts.iterdir()}.items()
-    both = small_sweep(tmp_path, problems=[2], methods=["paper", "auto"]).run(executor=no_work)
+    both = small_sweep(tmp_path, problems=[2], methods=["paper", "auto"]).run(executor=NoWork())
     assert (both.n_done, both.n_there) == (0, 5)
     rows = timeless(both.table)
     assert {row.method for row in rows} - {"copy"} == {"paper", "auto"}
@@ -186,7 +191,7 @@ def test_parts_of_a_sweep_that_knew_no_other_method_stay_valid(tmp_path):
     settings = json.loads(path.read_text())
     del settings["n_contexts"]
     path.write_text(json.dumps(settings))
-    assert small_sweep(tmp_path, problems=[1], sizes=(20,)).run(executor=no_work).n_there == 3
+    assert small_sweep(tmp_path, problems=[1], sizes=(20,)).run(executor=NoWork()).n_there == 3
 
 
 def test_our_own_method_is_about_as_much_work_as_a_large_basis():
@@ -204,7 +209,7 @@ def test_our_own_method_is_about_as_much_work_as_a_large_basis():
 SCRIPT = """
 import sys
 from pathlib import Path
-from seqray.experiments.process_pool import here, processes
+from seqray.parallel.process_pool import ProcessPool
 from seqray.experiments import distillation
 from seqray.experiments.cells import Settings
 from seqray.experiments.problems import sources
@@ -221,7 +226,7 @@ if __name__ == "__main__":
         print(step.job.name, flush=True)
         sys.stdin.readline()  # until the test has seen it
 
-    sweep.run(executor=processes(2) if sys.argv[2] == "2" else here, on_step=report)
+    sweep.run(executor=ProcessPool(2) if sys.argv[2] == "2" else None, on_step=report)
 """
 
 
@@ -243,7 +248,7 @@ def test_a_sweep_that_is_killed_goes_on_and_ends_with_the_same_table(swept, tmp_
     assert not (folder / "tiny.csv.gz").exists()
     kept = {path.name: path.read_bytes() for path in parts.iterdir() if path.is_file()}
     assert {f"{name}.json" for name in names} <= set(kept)
-    summary = small_sweep(folder).run(executor=here)
+    summary = small_sweep(folder).run()
     assert summary.n_there == len([name for name in kept if name.endswith(".json")]) - 1 >= 3
     assert summary.n_done == 8 - summary.n_there
     assert {name: (parts / name).read_bytes() for name in kept} == kept

@@ -17,7 +17,6 @@ from seqray.cli.console import console, progress_bar
 from seqray.experiments.boxes import BoxRow, read_boxes
 from seqray.experiments.cells import SIZES, Settings
 from seqray.experiments.problems import SUITES, sources
-from seqray.experiments.process_pool import here, processes
 from seqray.experiments.sweep import Sweep, SweepStep, SweepSummary
 from seqray.experiments.table import (
     AUTO,
@@ -29,6 +28,7 @@ from seqray.experiments.table import (
     problem_order,
     read_results,
 )
+from seqray.parallel.choice import opened_executor
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.formatting import duration
 
@@ -87,6 +87,13 @@ def _numbers(
     default=1,
     show_default=True,
     help="How many processes work at a time; a large alphabet takes 1 GB each.",
+)
+@click.option(
+    "--executor",
+    metavar="N|dask|dask://HOST:PORT",
+    help="Where cells are worked on: in N processes (as --jobs N), in a Dask cluster on this "
+    "machine, or by the workers of a Dask scheduler, which need the same files and folders; see "
+    "docs/scaling.md.",
 )
 @click.option(
     "--method",
@@ -168,6 +175,7 @@ class BenchOptions:
     problems: tuple[int, ...] | None
     output: Path
     jobs: int
+    executor: str | None
     method: str
     sizes: tuple[int, ...] | None
     max_rank: int | None
@@ -199,12 +207,14 @@ def _bench(options: BenchOptions) -> None:
     """Run a sweep, or go on with one, and print its results."""
     if len(SUITES[options.suite]) == 1 and options.problems is not None:
         raise click.BadParameter(f"{options.suite} is a single problem", param_hint="--problems")
+    if options.executor is not None and options.jobs > 1:
+        raise click.BadParameter("give --executor or --jobs, not both", param_hint="--jobs")
     sweep = options.sweep()
     if options.fresh:
         sweep.begin_anew()
-    executor = here if options.jobs == 1 else processes(options.jobs)
+    where = options.executor or (options.jobs if options.jobs > 1 else None)
     try:
-        with _watching() as on_step:
+        with opened_executor(where) as executor, _watching() as on_step:
             summary = sweep.run(executor=executor, on_step=on_step)
     except KeyboardInterrupt:
         _interrupted(sweep)

@@ -74,6 +74,14 @@ guide_option = click.option(
     "probability 0.",
 )
 
+executor_option = click.option(
+    "--executor",
+    metavar="N|dask|dask://HOST:PORT",
+    help="Where the box is queried: in N processes of this machine (also processes:N), in a Dask "
+    "cluster on this machine, or by the workers of a Dask scheduler; see docs/scaling.md.  "
+    "[default: this process]",
+)
+
 max_length_option = click.option(
     "--max-length",
     type=click.IntRange(1),

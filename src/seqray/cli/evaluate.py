@@ -17,6 +17,7 @@ from seqray.blackbox.queries.answer_cache import opened_store
 from seqray.blackbox.queries.oracle import open_oracle
 from seqray.cli.boxes import (
     against_option,
+    executor_option,
     guide_option,
     max_length_option,
     open_against,
@@ -44,6 +45,7 @@ from seqray.cli.words import EventOptions, event_options
 from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import Disagreement
 from seqray.fidelity.reference import N_DRAWN_WORDS, drawn_words
+from seqray.parallel.choice import opened_executor
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import abbreviated, counted, shortened, significant_but_one
 from seqray.util.redaction import redacted
@@ -65,6 +67,7 @@ from seqray.util.redaction import redacted
 @guide_option
 @event_options
 @store_option
+@executor_option
 @option_option
 @click.option(
     "--worst",
@@ -88,7 +91,8 @@ def command(**options: Any) -> None:
       seqray evaluate run --words test.txt --worst 5
 
     The box of a run that was extracted with --guide is guided here, too; --guide names another
-    guide, and '.*' allows everything.
+    guide, and '.*' allows everything. With --executor workers query a box without states; one
+    with states is read here.
     """
     _evaluate(EvaluateOptions(**options))
 
@@ -107,6 +111,7 @@ class EvaluateOptions:
     purpose: str | None
     guide: str | None
     store: str | None
+    executor: str | None
     options: tuple[str, ...]
     events: EventOptions
     worst: int | None
@@ -134,8 +139,12 @@ def _evaluate(options: EvaluateOptions) -> None:
         )
     target = open_box(options.target) if options.target else None
     path = store_path(spec, opened, options.store)
-    with opened_store(path) as cache, box_prints_to_stderr():
-        box = open_oracle(opened, cache=cache).reader
+    with (
+        opened_store(path) as cache,
+        opened_executor(options.executor) as executor,
+        box_prints_to_stderr(),
+    ):
+        box = open_oracle(opened, cache=cache, executor=executor).reader
         words, drawn_from = _words(options, box, shown_box)
         fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []

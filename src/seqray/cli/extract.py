@@ -16,6 +16,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
+    executor_option,
     guide_option,
     interruptible,
     name_option,
@@ -67,6 +68,8 @@ Examples:
   seqray extract wa:24.pautomac_model.txt -o run --method weighted --prefixes 400
   seqray extract wa:large.npz -o run --method paper --prefixes 9000 --suffixes 9000 --memory 2GB
   seqray extract http://localhost:8000 -o run --budget 100000 -O timeout=60
+  seqray extract python:my_model:box -o run --executor 8
+  seqray extract hf:folder -o run --executor dask://scheduler:8786
 
 Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
 interruption, run the same command again, and only the missing queries are sent. Ctrl-C once
@@ -205,6 +208,7 @@ def _bytes(context: click.Context, option: click.Parameter, text: str | None) ->
 @name_option
 @event_options
 @store_option
+@executor_option
 @option_option
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def command(**options: Any) -> None:
@@ -238,6 +242,7 @@ class ExtractOptions:
     guide: str | None
     name: str | None
     store: str | None
+    executor: str | None
     options: tuple[str, ...]
     events: EventOptions
     seed: int
@@ -341,6 +346,7 @@ def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) ->
             repeat=options.repeat,
             memory=options.memory,
             stop=stop,
+            executor=options.executor,
             seed=options.seed,
             progress=progress,
         )

@@ -44,7 +44,6 @@ from seqray.experiments.cells import (
 )
 from seqray.experiments.distillation import Distilled, measure_distilled
 from seqray.experiments.problems import HELD_OUT_SEED, RNN_SEED, Source
-from seqray.experiments.process_pool import Executor, Outcome, here
 from seqray.experiments.table import (
     AUTO,
     PAPER,
@@ -53,6 +52,7 @@ from seqray.experiments.table import (
     read_results,
     write_results,
 )
+from seqray.parallel.executor import Executor, Here, Outcome, Task
 from seqray.util.csv_table import write_rows
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import check_header, nulled, read_text, reading, writing
@@ -133,7 +133,7 @@ class Sweep:
     def run(
         self,
         *,
-        executor: Executor = here,
+        executor: Executor | None = None,
         on_step: Callable[[SweepStep], None] = lambda step: None,
     ) -> SweepSummary:
         """Do what is missing, and write the table of all there is.
@@ -141,8 +141,8 @@ class Sweep:
         Parameters
         ----------
         executor
-            Where the work is done; times of distillation are always taken in this process, when
-            the others are done.
+            Where the work is done; None: in this process. Times of distillation are always taken
+            in this process, when the others are done.
         on_step
             Called after each cell.
         """
@@ -164,8 +164,10 @@ class Sweep:
 
         work_all = sum(job.work for job in missing.values())
         alone = {name: job for name, job in missing.items() if job.kind == DISTILLED}
-        executor({name: job for name, job in missing.items() if name not in alone}, work, finish)
-        here(alone, work, finish)
+        others = {name: job for name, job in missing.items() if name not in alone}
+        for where, some in ((executor or Here(), others), (Here(), alone)):
+            for outcome in where.run(Task(work), some.items(), max_losses=0):
+                finish(outcome)
         self.merge(failed)
         n_done = len(missing) - len(failed)
         return SweepSummary(self.table, self.holes, failed, n_done, len(jobs) - len(missing))

@@ -27,6 +27,7 @@ from seqray.extraction.job import Job
 from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
+from seqray.parallel.choice import ExecutorLike, opened_executor
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.memory import byte_count, limited_memory
 from seqray.util.progress import Progress, shown_progress
@@ -68,6 +69,7 @@ def extract(
     repeat: int = 1,
     memory: int | str | None = None,
     stop: threading.Event | None = None,
+    executor: ExecutorLike = None,
     seed: Seed = 0,
     progress: Progress | bool | None = None,
     **old_names: Unpack[OldNames],
@@ -145,6 +147,11 @@ def extract(
         default all blocks are in memory: half of what is free, up to 4 GB. Not for classifiers.
     stop
         Queries end soon after this event is set, as if the time limit were over.
+    executor
+        Where the box is queried: a number of processes, ``"dask"``, ``"dask://HOST:PORT"`` or a
+        ``distributed.Client``; None: in this process. The result is the same (docs/scaling.md). The
+        box has to be one that workers can open: from `seqray.open_black_box`, or a network of
+        seqray's own.
     seed
         Random seed, a number or a generator: the same seed gives the same automaton.
     progress
@@ -184,10 +191,11 @@ def extract(
     meter = Meter(Limits(budget, renamed["time_limit"], stop))
     with (
         opened_store(store) as cache,
+        opened_executor(executor) as workers,
         shown_progress(progress) as shown,
         limited_memory(request.memory),
     ):
-        oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat)
+        oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat, executor=workers)
         job = Job(oracle, request, shown)
         try:
             extraction = _method(request)(job)

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
+from clusters import Posted
 from same_gru import native
-from seqray import Alphabet, WeightedAutomaton
+from seqray import Alphabet, WeightedAutomaton, open_black_box
 from seqray.automata.generators import random_machine, triggered_machine
+from seqray.blackbox.queries import walk_task
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.conditional.blocks import RARE_PROBABILITY
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.fill import fill_conditional
@@ -111,3 +114,19 @@ def test_odd_boxes_have_blocks_and_automata(name, sizes):
     automata = decompose_conditional(blocks, max_rank=3)
     for rank in range(1, automata.max_rank + 1):
         assert automata.automaton(rank).total == pytest.approx(1, abs=1e-4)
+
+
+def test_workers_fill_the_same_blocks_to_the_bit(monkeypatch):
+    monkeypatch.setattr(walk_task, "STEPS_PER_JOB", 500)
+    monkeypatch.setattr("seqray.extraction.conditional.fill.MAX_ROWS_AT_ONCE", 16)
+    box = open_black_box("demo")
+    reference = Reference.draw(box, 200, seed=0, max_length=20)
+    here = fill_conditional(box, reference, n_contexts=40)
+    for n_workers in (1, 3):
+        executor = Posted(n_workers)
+        oracle = open_oracle(box, executor=executor)
+        there = fill_conditional(oracle, reference, n_contexts=40)
+        assert executor.n_jobs > 3
+        assert (there.values == here.values).all()
+        assert (there.probabilities == here.probabilities).all()
+        assert there.n_steps == here.n_steps == oracle.meter.n_sent

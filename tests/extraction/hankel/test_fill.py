@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clusters import Posted
 from seqray import (
     Alphabet,
     Basis,
@@ -13,6 +14,7 @@ from seqray import (
     black_box,
     fill,
     language_model,
+    open_black_box,
     uniform_basis,
 )
 from seqray.automata import structured, tree
@@ -20,6 +22,8 @@ from seqray.automata.generators import random_automaton, random_machine, random_
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
+from seqray.blackbox.queries.answer_cache import opened_store
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import BlackBoxError, SymbolError
@@ -300,3 +304,16 @@ def test_a_structured_automaton_is_read_forwards_only(monkeypatch):
     monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
     blocks = fill(fresh, basis)
     np.testing.assert_allclose(blocks.values, expected.values, rtol=1e-9, atol=1e-15)
+
+
+def test_blocks_that_workers_read_are_cached_like_others(tmp_path):
+    box = open_black_box("demo")
+    plan = Plan.of(uniform_basis(box.alphabet, 60, 30, seed=0))
+    values = []
+    with opened_store(tmp_path / "answers.sqlite") as store:
+        for executor in (Posted(), None, Posted()):
+            oracle = open_oracle(box, cache=store, executor=executor)
+            values.append(filling.fill_planned(oracle, plan, cache=oracle.blocks).values)
+        assert executor.n_jobs == 0 or oracle.meter.n_sent < plan.n_steps
+    assert all((each == values[0]).all() for each in values)
+    assert oracle.meter.n_queries >= plan.n_steps

@@ -13,9 +13,9 @@ after the cache. An automaton in it has states.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +26,10 @@ from seqray.automata.guide import Guide
 from seqray.automata.stepper import Stepper, predicts, read_each
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Word, Words
-from seqray.blackbox.classifier_box import QueriedClassifier, queried_classifier
+from seqray.blackbox.classifier_box import QueriedClassifier
 from seqray.blackbox.guarded import guarded
 from seqray.blackbox.guided import GuidedBox
+from seqray.blackbox.parcel import BoxParcel, BoxWorkers
 from seqray.blackbox.protocol import (
     BlackBox,
     Classifier,
@@ -50,13 +51,10 @@ from seqray.blackbox.queries.answer_memory import (
 from seqray.blackbox.queries.cache_check import CacheCheck, check_cached
 from seqray.blackbox.queries.cached_queries import CachedQueries, Queried, RepeatedQueries
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.steppers import (
-    CountedClassifier,
-    QueriedPrefixes,
-    WholeWords,
-    counted,
-)
+from seqray.blackbox.queries.steppers import CountedClassifier, QueriedPrefixes, counted
+from seqray.blackbox.queries.worker_queries import as_queried, on_workers, whole_words
 from seqray.blackbox.remote.waiting import WaitingBackend
+from seqray.parallel.executor import Executor
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
 
@@ -116,6 +114,8 @@ class Oracle:
         The file of answers that later runs read; None: there is none.
     queries
         Queries a box without states; None where nothing is cached.
+    workers
+        Who steps a box with states, piece by piece of a walk; None: this process.
 
     Attributes
     ----------
@@ -131,9 +131,11 @@ class Oracle:
         meter: Meter,
         store: AnswerStore | None = None,
         queries: CachedQueries | None = None,
+        workers: BoxWorkers | None = None,
     ) -> None:
         self.box, self.meter, self.store, self.queries = box, meter, store, queries
         self.mode = query_mode(box)
+        self.workers = workers if self.mode is QueryMode.STATES else None
         self.stepper = self._stepper()
 
     def _stepper(self) -> Stepper | None:
@@ -288,8 +290,8 @@ class Oracle:
         """
         if self.automaton is None:
             return self
-        limits = dataclasses.replace(self.meter.limits, budget=None)
-        meter = dataclasses.replace(self.meter, limits=limits)
+        limits = replace(self.meter.limits, budget=None)
+        meter = replace(self.meter, limits=limits)
         oracle = Oracle(self.automaton, meter)
         oracle.stepper = counted(self.automaton, meter)
         return oracle
@@ -337,6 +339,7 @@ def open_oracle(
     cache: AnswerStore | None = None,
     repeat: int = 1,
     by_words: bool = False,
+    executor: Executor | None = None,
 ) -> Oracle:
     """Return an oracle that counts, caches and averages the answers of a box.
 
@@ -354,6 +357,8 @@ def open_oracle(
     by_words
         Query any box about words, or prefixes if it predicts: each is one query, also where the
         box has states or is an automaton. For those who query words that share few prefixes.
+    executor
+        Where the box is queried; None: in this process. An automaton is computed with here.
 
     Examples
     --------
@@ -364,23 +369,26 @@ def open_oracle(
     """
     meter = meter or Meter(Limits())
     if isinstance(box, GuidedBox):
-        inner = open_oracle(box.box, meter, cache=cache, repeat=repeat, by_words=by_words)
-        return Oracle(box.around(inner.box), meter, inner.store, inner.queries)
+        inner = open_oracle(
+            *(box.box, meter), cache=cache, repeat=repeat, by_words=by_words, executor=executor
+        )
+        workers = None if executor is None else BoxWorkers(executor, BoxParcel.of(box))
+        return Oracle(box.around(inner.box), meter, inner.store, inner.queries, workers)
     meter.repeat = repeat = whole_number("repeat", repeat, 1)
     if isinstance(box, WeightedAutomaton):
         meter.repeat = 1
-        return _cached_oracle(_by_words(box), meter, None) if by_words else Oracle(box, meter)
+        return _cached_oracle(whole_words(box), meter, None) if by_words else Oracle(box, meter)
     if cache is not None:
         fingerprint_of(box)  # before anything is sent
-    if isinstance(box, Classifier):
-        box = queried_classifier(box)
-    if isinstance(box, Queried):
-        return _cached_oracle(_stoppable(box, meter), meter, cache)
-    if by_words or repeat > 1 or not isinstance(box, Stepper):
-        return _cached_oracle(_by_words(box), meter, cache)
+    workers = None if executor is None else BoxWorkers(executor, BoxParcel.of(box))
+    has_states = isinstance(box, Stepper) and not isinstance(box, Queried | Classifier)
+    if by_words or repeat > 1 or not has_states:
+        queried = _stoppable(as_queried(box), meter)
+        return _cached_oracle(on_workers(queried, workers, meter.check), meter, cache)
+    assert isinstance(box, Stepper)
     stepper = guarded(box)
     assert isinstance(stepper, BlackBox)
-    return Oracle(stepper, meter, cache)
+    return Oracle(stepper, meter, cache, workers=workers)
 
 
 def _cached_oracle(box: Queried, meter: Meter, store: AnswerStore | None) -> Oracle:
@@ -414,12 +422,5 @@ def _stoppable(box: Queried, meter: Meter) -> Queried:
     Boxes that are computed here are never waited for.
     """
     if isinstance(box.backend, WaitingBackend):
-        return dataclasses.replace(box, backend=box.backend.with_check(meter.check))
+        return replace(box, backend=box.backend.with_check(meter.check))
     return box
-
-
-def _by_words(box: BlackBox) -> QueriedBox | QueriedModel:
-    """Return a box that is queried about words, or prefixes, though it may have states."""
-    if predicts(box):
-        return QueriedModel(WholeWords(box), box.alphabet, leaks=True)
-    return QueriedBox(WholeWords(box), box.alphabet)

@@ -22,7 +22,7 @@ from seqray.automata.span import pivoted_rows
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.extraction.conditional.blocks import ConditionalBlocks
-from seqray.extraction.conditional.fill import RowReader
+from seqray.extraction.conditional.fill import FeatureReader
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.progress import Progress
 
@@ -238,7 +238,7 @@ def _coordinates(space: StateSpace, box: PredictingStepper) -> Callable[[States]
             return np.asarray((read / blocks.max_stay) @ solver)
 
         return by_next_symbol
-    reader = RowReader.of(box, blocks)
+    reader = FeatureReader.of(box, blocks)
 
     def by_suffixes(states: States) -> FloatArray:
         return np.asarray(reader.features(states) @ space.projection)

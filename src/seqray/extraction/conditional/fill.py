@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +16,9 @@ from seqray.automata.probabilities import leak_of, with_elsewhere
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import PrefixTree, States, walk
 from seqray.automata.words import Words
-from seqray.blackbox.protocol import max_length_of
+from seqray.blackbox.protocol import PredictingBox, max_length_of
+from seqray.blackbox.queries.oracle import Oracle, direct_oracle
+from seqray.blackbox.queries.walk_task import WalkTask, read_pieces
 from seqray.extraction.basis import piece_lengths
 from seqray.extraction.conditional.blocks import (
     RARE_PROBABILITY,
@@ -29,6 +35,7 @@ from seqray.extraction.conditional.suffixes import (
 )
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.fidelity.reference import Reference
+from seqray.parallel.executor import Task
 from seqray.util.arrays import FloatArray, IntArray, read_only
 from seqray.util.memory import memory_limit
 from seqray.util.progress import Progress
@@ -43,7 +50,7 @@ MAX_ROWS_AT_ONCE = 256
 
 
 def fill_conditional(
-    box: PredictingStepper,
+    box: PredictingBox | Oracle,
     reference: Reference,
     *,
     n_contexts: int = CONDITIONAL.n_contexts,
@@ -58,7 +65,7 @@ def fill_conditional(
     Parameters
     ----------
     box
-        What to query.
+        What to query. The workers of an oracle read rows too.
     reference
         What the box predicts for words, best drawn from the box itself. The prefixes of the first
         of them become the contexts, and the most frequent parts of all of them the suffixes.
@@ -74,6 +81,8 @@ def fill_conditional(
     settings
         How much the extra words count.
     """
+    oracle = direct_oracle(box)
+    box = oracle.predictor
     max_context, max_suffix = _max_lengths(max_length_of(box))
     n_contexts = _contexts_that_fit(reference, n_contexts, n_columns)
     first = first_words(reference.words.cut(max_context), n_contexts)
@@ -92,9 +101,9 @@ def fill_conditional(
     if rare_matter(_next_symbol(contexts, reference), visits):
         rare[:] = 0  # rows that lack nothing have the rank of the box
     outcomes = Outcomes.of(reference.words, _n_outcomes(n_columns), suffixes.symbol[1:])
-    reader = _Reader.of(box, reference, outcomes)
     nodes = rows.node_of_word[: len(contexts)]
-    values, after, n_steps = _fill(reader, rows, nodes, suffixes, rare, progress)
+    reader = _RowReader(_Reader.of(box, reference, outcomes), rows, suffixes, rare)
+    values, after, n_steps = _fill(reader, nodes, oracle, progress)
     return ConditionalBlocks(
         rows,
         nodes,
@@ -103,7 +112,7 @@ def fill_conditional(
         read_only(values),
         read_only(after),
         n_steps,
-        reader.max_stay,
+        reader.states.max_stay,
         outcomes,
     )
 
@@ -122,36 +131,103 @@ def _next_symbol(contexts: PrefixTree, reference: Reference) -> FloatArray:
 
 
 def _fill(
-    reader: _Reader,
-    rows: PrefixTree,
-    contexts: IntArray,
-    suffixes: PrefixTree,
-    rare: FloatArray,
-    progress: Progress | None,
+    reader: _RowReader, contexts: IntArray, oracle: Oracle, progress: Progress | None
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return the values of all rows, what comes next after contexts, and how many steps it took.
-
-    ``rare`` holds for each suffix up to which probability it counts as rare.
-    """
-    box, outcomes = reader.box, reader.outcomes
-    values = np.zeros((len(rows), len(suffixes), outcomes.n_columns + 1 + reader.leaks))
+    """Return the values of all rows, what comes next after contexts, and how many steps it took."""
+    box, rows, n_columns = reader.states.box, reader.rows, reader.n_columns
+    values = np.zeros((len(rows), len(reader.suffixes), n_columns))
     place = np.full(len(rows), -1)
     place[contexts] = np.arange(len(contexts))
-    after = np.empty((len(contexts), len(box.alphabet) + 1 + reader.leaks))
+    after = np.empty((len(contexts), len(box.alphabet) + 1 + reader.states.leaks))
     n_steps, n_filled = len(rows) - 1, 0
-    at_once = _rows_at_once(box, suffixes)
-    for nodes, states in walk(box, rows, box.start()):
-        read, at = reader.read(states), place[nodes]
-        values[nodes, 0] = outcomes.grouped(read)
+
+    def visit(nodes: slice, read: FloatArray) -> None:
+        at = place[nodes]
         after[at[at >= 0]] = read[at >= 0]
-        for begin in range(nodes.start, nodes.stop, at_once):
-            here: IntArray = np.arange(begin, min(begin + at_once, nodes.stop))
-            lanes = here - nodes.start
-            n_steps += _read_suffixes(reader, states, lanes, here, suffixes, rare, values)
-            n_filled += len(here)
-            if progress is not None:
-                progress(n_filled, len(rows))
+
+    blocks: Iterator[tuple[_RowPiece, tuple[FloatArray, int]]]
+    pieces, workers = reader.pieces(visit), oracle.workers
+    if workers is None:
+        blocks = ((piece, reader.read(piece)) for piece in pieces)
+    else:
+        task = Task(_RowTask(workers.parcel, reader.without_box()))
+        blocks = read_pieces(workers, task, pieces, oracle.meter, reader.read)
+    for piece, (block, n) in blocks:
+        values[piece.rows] = block
+        n_steps += n
+        n_filled += len(piece.rows)
+        if progress is not None:
+            progress(n_filled, len(rows))
     return values, after, n_steps
+
+
+class _RowPiece(NamedTuple):
+    """Rows whose suffixes are read together, from some of the states that a walk left."""
+
+    number: int
+    states: States
+    lanes: IntArray
+    rows: IntArray
+    first: FloatArray  # the outcomes of the states
+    max_steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class _RowReader:
+    """Reads the values of rows; ``rare`` holds up to which probability each suffix is rare."""
+
+    states: _Reader
+    rows: PrefixTree
+    suffixes: PrefixTree
+    rare: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        return self.states.outcomes.n_columns + 1 + self.states.leaks
+
+    def without_box(self) -> _RowReader:
+        return replace(self, states=replace(self.states, box=None))
+
+    def pieces(self, visit: Callable[[slice, FloatArray], None]) -> Iterator[_RowPiece]:
+        """Walk the rows and yield all pieces; ``visit`` gets nodes and what comes next there."""
+        box, number = self.states.box, itertools.count()
+        at_once = _rows_at_once(box, self.suffixes)
+        for nodes, states in walk(box, self.rows, box.start()):
+            read = self.states.read(states)
+            first = self.states.outcomes.grouped(read)
+            visit(nodes, read)
+            for begin in range(nodes.start, nodes.stop, at_once):
+                rows: IntArray = np.arange(begin, min(begin + at_once, nodes.stop))
+                lanes = rows - nodes.start
+                n_most = len(rows) * (len(self.suffixes) - 1)
+                yield _RowPiece(next(number), states, lanes, rows, first[lanes], n_most)
+
+    def read(self, piece: _RowPiece) -> tuple[FloatArray, int]:
+        """Return the values of rows, and how many steps they took."""
+        values = np.zeros((len(piece.rows), len(self.suffixes), self.n_columns))
+        values[:, 0] = piece.first
+        n_steps = _read_suffixes(
+            *(self.states, piece.states, piece.lanes, self.suffixes, self.rare, values)
+        )
+        return values, n_steps
+
+
+@dataclass(frozen=True, eq=False)
+class _RowTask(WalkTask[_RowPiece]):
+    """Reads rows on a worker, which walks them as the caller does."""
+
+    reader: _RowReader
+
+    @cached_property
+    def _own(self) -> _RowReader:
+        states = replace(self.reader.states, box=self.oracle.predictor)
+        return replace(self.reader, states=states)
+
+    def pieces(self) -> Iterator[_RowPiece]:
+        return self._own.pieces(lambda nodes, read: None)
+
+    def read(self, piece: _RowPiece) -> tuple[FloatArray, int]:
+        return self._own.read(piece)
 
 
 def _rows_at_once(box: PredictingStepper, suffixes: PrefixTree) -> int:
@@ -174,7 +250,7 @@ def _max_lengths(limit: int | None) -> tuple[int, int]:
 class _Reader:
     """Reads states of a box, elsewhere too if it leaks; see `ConditionalBlocks.max_stay`."""
 
-    box: PredictingStepper
+    box: Any  # a PredictingStepper; None where it travels to a worker, which has its own
     outcomes: Outcomes
     max_stay: float
     leaks: bool
@@ -198,7 +274,7 @@ class _Reader:
 
 
 @dataclass(frozen=True, eq=False)
-class RowReader:
+class FeatureReader:
     """Reads rows that blocks could have, and do not: how any state of the box goes on."""
 
     reader: _Reader
@@ -206,7 +282,7 @@ class RowReader:
     column_sizes: FloatArray
 
     @classmethod
-    def of(cls, box: PredictingStepper, blocks: ConditionalBlocks) -> RowReader:
+    def of(cls, box: PredictingStepper, blocks: ConditionalBlocks) -> FeatureReader:
         """Return what reads rows like those of some blocks, from which nothing rare is missing."""
         assert blocks.outcomes is not None
         reader = _Reader(box, blocks.outcomes, blocks.max_stay, blocks.leaks)
@@ -218,7 +294,7 @@ class RowReader:
         values = np.zeros((len(first), len(self.suffixes), first.shape[1]))
         values[:, 0] = first
         lanes, rare = np.arange(len(first)), np.zeros(len(self.suffixes))
-        _read_suffixes(self.reader, states, lanes, lanes, self.suffixes, rare, values)
+        _read_suffixes(self.reader, states, lanes, self.suffixes, rare, values)
         return np.asarray(values.reshape(len(first), -1) / self.column_sizes)
 
 
@@ -276,13 +352,15 @@ def _read_suffixes(
     reader: _Reader,
     states: States,
     lanes: IntArray,
-    rows: IntArray,
     suffixes: PrefixTree,
     rare: FloatArray,
     values: FloatArray,
 ) -> int:
-    """Read all suffixes that are not rare after some rows; return how many steps that took."""
-    n_steps = 0
+    """Read all suffixes that are not rare after some rows; return how many steps that took.
+
+    ``lanes`` says which states are those of the rows of ``values``, which hold the empty suffix.
+    """
+    n_steps, rows = 0, np.arange(len(lanes))
     stay = reader.stay(values[rows, 0]) * np.ones(len(rows))
     at: IntArray = np.zeros(len(rows), np.int64)  # the suffix that each state has read
     while True:

@@ -119,7 +119,7 @@ class ConditionalLearner:
             n_before, total = self.meter.n_answers, sizes.contexts * sizes.columns // 2
             with counted_answers(self.job, self.meter, "following contexts", total) as count:
                 blocks = fill_conditional(
-                    self.box,
+                    self.oracle,
                     reference,
                     n_contexts=sizes.contexts,
                     n_columns=sizes.columns,

@@ -8,8 +8,11 @@ follows from them, see `seqray.extraction.hankel.plan`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import TypeAlias
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,9 +25,11 @@ from seqray.blackbox.protocol import WORDS_PER_QUERY, BlackBox, checked_answers,
 from seqray.blackbox.queries.answer_cache import word_keys
 from seqray.blackbox.queries.answer_memory import BlockCache
 from seqray.blackbox.queries.oracle import Oracle, direct_oracle
+from seqray.blackbox.queries.walk_task import WalkTask, read_pieces
 from seqray.extraction.basis import Basis
-from seqray.extraction.hankel.blocks import HankelBlocks
+from seqray.extraction.hankel.blocks import HankelBlocks, row_tree
 from seqray.extraction.hankel.plan import Plan
+from seqray.parallel.executor import Task
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import BlackBoxError
 from seqray.util.progress import Progress
@@ -136,32 +141,84 @@ def _fill_by_product(box: WeightedAutomaton, plan: Plan, values: Rows, answered:
     return len(plan.tree) + len(suffixes) - 2
 
 
-class _StateFiller:
-    """Fills the leaf rows, and the empty suffix of the others, from the states of a box."""
+class LeafChunk(NamedTuple):
+    """Leaf rows that are read together: children of states that a walk of the prefixes left."""
 
-    def __init__(self, oracle: Oracle, box: Stepper, plan: Plan, cache: BlockCache | None) -> None:
-        self.oracle, self.box, self.plan, self.cache = oracle, box, plan, cache
-        self.suffixes = PrefixTree.of(plan.basis.suffixes)
+    number: int
+    states: States
+    parents: IntArray
+    symbols: IntArray
+    leaves: IntArray
+    max_steps: int
 
-    def fill(self, values: Rows, answered: Answered) -> FloatArray:
-        """Fill rows of ``values``, and return the answers to the extra words."""
-        box, plan, basis, tree = self.box, self.plan, self.plan.basis, self.plan.tree
-        prefixes = PrefixTree.of(basis.prefixes)
+
+class LeafRows:
+    """Reads the leaf rows of a basis from the states of a box, chunk by chunk."""
+
+    def __init__(self, box: Stepper, basis: Basis, tree: PrefixTree) -> None:
+        self.box, self.basis, self.tree = box, basis, tree
+        self.suffixes = PrefixTree.of(basis.suffixes)
+
+    def chunks(self, visit: Callable[[IntArray, States], None]) -> Iterator[LeafChunk]:
+        """Walk the prefixes and yield all chunks; ``visit`` gets rows of prefixes and states."""
+        tree, number = self.tree, itertools.count()
+        prefixes = PrefixTree.of(self.basis.prefixes)
         row_of_node = np.empty(len(prefixes), np.int64)
         row_of_node[prefixes.node_of_word] = tree.node_of_word
-        children = np.arange(len(basis.alphabet))
-        for nodes, states in walk(box, prefixes, box.start()):
+        children = np.arange(len(self.basis.alphabet))
+        for nodes, states in walk(self.box, prefixes, self.box.start()):
             rows = row_of_node[nodes]
-            values[rows, plan.empty] = _finite(box.state_weights(states), tree, rows)
-            answered(len(rows))
+            visit(rows, states)
             below = tree.first_child[rows][:, None] + children
             parents, symbols = np.nonzero(tree.first_child[below] == tree.first_child[below + 1])
             for begin in range(0, len(parents), ROWS_PER_WALK):
                 some = slice(begin, begin + ROWS_PER_WALK)
                 leaves = below[parents[some], symbols[some]]
-                block = self._block(states, parents[some], symbols[some], leaves)
-                values[leaves] = block.reshape(len(leaves), -1)
-                answered(len(leaves) * len(basis.suffixes))
+                max_steps = len(leaves) * len(self.suffixes)
+                yield LeafChunk(
+                    next(number), states, parents[some], symbols[some], leaves, max_steps
+                )
+
+    def read(self, chunk: LeafChunk) -> FloatArray:
+        """Return the values of leaf rows."""
+        roots = self.box.step(chunk.states, chunk.parents, chunk.symbols)
+        block = _read_suffixes(self.box, roots, len(chunk.leaves), self.suffixes)
+        return _finite(block, self.tree, chunk.leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafTask(WalkTask[LeafChunk]):
+    """Reads leaf rows on a worker, which walks the prefixes as the caller does."""
+
+    basis: Basis
+
+    @cached_property
+    def _rows(self) -> LeafRows:
+        assert self.oracle.stepper is not None
+        return LeafRows(self.oracle.stepper, self.basis, row_tree(self.basis))
+
+    def pieces(self) -> Iterator[LeafChunk]:
+        """Yield all chunks, without the values of prefixes."""
+        return self._rows.chunks(lambda rows, states: None)
+
+    def read(self, piece: LeafChunk) -> FloatArray:
+        """Return the values of leaf rows."""
+        return self._rows.read(piece)
+
+
+class _StateFiller:
+    """Fills the leaf rows, and the empty suffix of the others, from the states of a box."""
+
+    def __init__(self, oracle: Oracle, box: Stepper, plan: Plan, cache: BlockCache | None) -> None:
+        self.oracle, self.box, self.plan, self.cache = oracle, box, plan, cache
+        self.rows = LeafRows(box, plan.basis, plan.tree)
+
+    def fill(self, values: Rows, answered: Answered) -> FloatArray:
+        """Fill rows of ``values``, and return the answers to the extra words."""
+        box, plan = self.box, self.plan
+        for leaves, block in self._blocks(values, answered):
+            values[leaves] = block.reshape(len(leaves), -1)
+            answered(len(leaves) * len(plan.basis.suffixes))
         if not len(plan.extra):
             return np.empty(0)
         extra = read_each(box, plan.extra, box.state_weights)
@@ -169,26 +226,39 @@ class _StateFiller:
         answered(len(extra))
         return extra
 
-    def _block(
-        self, states: States, parents: IntArray, symbols: IntArray, leaves: IntArray
-    ) -> FloatArray:
-        """Return the values of some leaf rows, from the cache or from the states."""
-        if self.cache is None:
-            return self._read(states, parents, symbols, leaves)
-        rows = self.plan.tree.words(leaves)
-        name = _block_name(rows, self.plan.basis.suffixes)
-        block = self._cached(rows, self.cache, name)
-        if block is None:
-            block = self._read(states, parents, symbols, leaves)
-            self.cache.add(name, block)
-        return block
+    def _blocks(self, values: Rows, answered: Answered) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield leaf rows and their values, as workers read them, or as they are read here.
 
-    def _read(
-        self, states: States, parents: IntArray, symbols: IntArray, leaves: IntArray
-    ) -> FloatArray:
-        roots = self.box.step(states, parents, symbols)
-        block = _read_suffixes(self.box, roots, len(leaves), self.suffixes)
-        return _finite(block, self.plan.tree, leaves)
+        What is cached is filled on the go, and so is the empty suffix of the prefixes.
+        """
+        tree, workers, names = self.plan.tree, self.oracle.workers, dict[int, bytes]()
+
+        def fill_prefixes(rows: IntArray, states: States) -> None:
+            values[rows, self.plan.empty] = _finite(self.box.state_weights(states), tree, rows)
+            answered(len(rows))
+
+        def uncached() -> Iterator[LeafChunk]:
+            for chunk in self.rows.chunks(fill_prefixes):
+                if self.cache is not None:
+                    rows = tree.words(chunk.leaves)
+                    names[chunk.number] = name = _block_name(rows, self.plan.basis.suffixes)
+                    block = self._cached(rows, self.cache, name)
+                    if block is not None:
+                        values[chunk.leaves] = block.reshape(len(rows), -1)
+                        answered(len(rows) * len(self.plan.basis.suffixes))
+                        continue
+                yield chunk
+
+        read: Iterator[tuple[LeafChunk, FloatArray]]
+        if workers is None:
+            read = ((chunk, self.rows.read(chunk)) for chunk in uncached())
+        else:
+            task = Task(LeafTask(workers.parcel, self.plan.basis))
+            read = read_pieces(workers, task, uncached(), self.oracle.meter, self.rows.read)
+        for chunk, block in read:
+            if self.cache is not None:
+                self.cache.add(names.pop(chunk.number), block)
+            yield chunk.leaves, block
 
     def _cached(self, rows: Words, cache: BlockCache, name: bytes) -> FloatArray | None:
         """Return a cached block if a sample of it is still what the box answers.
@@ -196,7 +266,7 @@ class _StateFiller:
         The sample is spread over the rows and columns.
         """
         suffixes, meter = self.plan.basis.suffixes, self.oracle.meter
-        n_steps = len(rows) * len(self.suffixes)
+        n_steps = len(rows) * len(self.rows.suffixes)
         length = 1 + rows.lengths.mean() + suffixes.lengths.mean()
         n_words = min(len(rows), int(n_steps / (CHECK_SHARE * length)))
         block = None if n_words < MIN_CHECKED_WORDS else cache.find(name)

@@ -1,0 +1,164 @@
+"""Queries about words, or prefixes, that workers send to a box without states.
+
+The caller counts and caches: answers are handed over as they come. A worker that is lost costs what
+it was doing, and another one does that again. How queries are cut does not depend on the number of
+workers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqray.automata.stepper import predicts
+from seqray.automata.words import Words
+from seqray.blackbox.classifier_box import queried_classifier
+from seqray.blackbox.native.function import FIRST_WORDS_PER_CALL, TARGET_CALL_SECONDS
+from seqray.blackbox.parcel import BoxParcel, BoxWorkers
+from seqray.blackbox.protocol import Backend, BlackBox, Classifier
+from seqray.blackbox.queried import QueriedBox, QueriedModel
+from seqray.blackbox.queries.cached_queries import Queried
+from seqray.blackbox.queries.steppers import WholeWords
+from seqray.parallel.executor import Check, Task
+from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.errors import BlackBoxError, SeqrayError
+
+MAX_WORDS_PER_JOB = 1024
+"""The most words that a worker gets at once."""
+
+DEFAULT_WORDS_PER_JOB = 32
+"""How many it gets where the box does not say how many it takes."""
+
+
+def as_queried(box: BlackBox) -> Queried:
+    """Return a box as it is queried where it is not stepped."""
+    if isinstance(box, Classifier):
+        box = queried_classifier(box)
+    return box if isinstance(box, Queried) else whole_words(box)
+
+
+def whole_words(box: BlackBox) -> QueriedBox | QueriedModel:
+    """Return a box that is queried about words, or prefixes, though it may have states."""
+    if predicts(box):
+        return QueriedModel(WholeWords(box), box.alphabet, leaks=True)
+    return QueriedBox(WholeWords(box), box.alphabet)
+
+
+class WordAnswers(NamedTuple):
+    """A worker's answers to words, and what ended them early; empty where nothing did."""
+
+    pieces: list[tuple[IntArray, FloatArray]]
+    error: str
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class WordQueries:
+    """Queries a box on a worker about words."""
+
+    parcel: BoxParcel
+
+    @cached_property
+    def _box(self) -> Queried:
+        return as_queried(self.parcel.opened())
+
+    def __call__(self, words: Words) -> WordAnswers:
+        """Return all answers there are, even if the box fails on a word."""
+        box, begin = self._box, time.monotonic()
+        pieces: list[tuple[IntArray, FloatArray]] = []
+        error = ""
+        try:
+            pieces.extend(box.answers(words))
+        except SeqrayError as failure:
+            error = str(failure)
+        return WordAnswers(pieces, error, time.monotonic() - begin)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerBackend:
+    """A backend whose queries workers send; all its other attributes are those of ``backend``.
+
+    Parameters
+    ----------
+    backend
+        The one of the box in this process.
+    workers
+        Who queries.
+    check
+        Called while workers are waited for.
+    """
+
+    backend: Backend
+    workers: BoxWorkers
+    check: Check
+    pace: list[int] = field(default_factory=lambda: [FIRST_WORDS_PER_CALL], repr=False)
+    """How many words the next job gets, where the box chooses that by its speed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "backend":  # not there yet, while a copy is made
+            raise AttributeError(name)
+        return getattr(self.backend, name)
+
+    @property
+    def who(self) -> str:
+        """Who answers."""
+        return self.backend.who
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What the answers are cached under."""
+        return self.backend.fingerprint
+
+    @cached_property
+    def _task(self) -> Task[Words, WordAnswers]:
+        return Task(WordQueries(self.workers.parcel))
+
+    def _n_words(self) -> int:
+        size = getattr(self.backend, "batch_size", DEFAULT_WORDS_PER_JOB)
+        size = min(size, MAX_WORDS_PER_JOB)
+        return min(size, self.pace[0]) if hasattr(self.backend, "pace") else size
+
+    def _adapt(self, n_words: int, seconds: float) -> None:
+        """Aim at the seconds of one call to a function."""
+        if seconds < TARGET_CALL_SECONDS / 2 and n_words == self.pace[0]:
+            self.pace[0] = min(2 * n_words, MAX_WORDS_PER_JOB)
+        elif seconds > 2 * TARGET_CALL_SECONDS:
+            self.pace[0] = max(1, n_words // 2)
+
+    def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
+        """Yield which words are answered, and their answers, as they come."""
+        sent: dict[int, IntArray] = {}
+        errors: list[str] = []
+
+        def jobs() -> Iterator[tuple[int, Words]]:
+            begin = 0
+            while begin < len(words) and not errors:
+                which = np.arange(begin, min(begin + self._n_words(), len(words)))
+                sent[begin] = which
+                yield begin, words[which]
+                begin += len(which)
+
+        for outcome in self.workers.executor.run(self._task, jobs(), check=self.check):
+            which = sent.pop(outcome.job)
+            if outcome.result is None:
+                errors.append(f"{self.who} failed on a worker: {outcome.error}")
+                continue
+            for some, answers in outcome.result.pieces:
+                yield which[some], answers
+            if outcome.result.error:
+                errors.append(outcome.result.error)
+            self._adapt(len(which), outcome.result.seconds)
+        if errors:
+            raise BlackBoxError(errors[0])
+
+
+def on_workers(box: Queried, workers: BoxWorkers | None, check: Check) -> Queried:
+    """Return a box whose queries workers send; the box itself where there are none."""
+    if workers is None:
+        return box
+    return replace(box, backend=WorkerBackend(box.backend, workers, check))

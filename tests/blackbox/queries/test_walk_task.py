@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+import seqray
+from clusters import Posted
+from seqray.blackbox.queries import walk_task
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
+from seqray.extraction.hankel.fill import fill_planned
+from seqray.extraction.hankel.plan import Plan
+from seqray.parallel.executor import Outcome
+from seqray.util.errors import BlackBoxError, Stopped, StopReason
+
+
+@pytest.fixture(autouse=True)
+def small_jobs(monkeypatch):
+    monkeypatch.setattr(walk_task, "STEPS_PER_JOB", 1000)
+
+
+@pytest.fixture(scope="module")
+def box():
+    return seqray.open_black_box("demo")
+
+
+@pytest.fixture(scope="module")
+def plan(box):
+    return Plan.of(seqray.uniform_basis(box.alphabet, 60, 30, seed=0))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+def test_values_and_counts_do_not_depend_on_the_number_of_workers(box, plan, n_workers):
+    here = open_oracle(box)
+    expected = fill_planned(here, plan)
+    executor = Posted(n_workers)
+    there = open_oracle(box, executor=executor)
+    blocks = fill_planned(there, plan)
+    assert executor.n_jobs > 1
+    assert (blocks.values == expected.values).all()
+    assert blocks.n_steps == expected.n_steps
+    assert there.meter.counts() == here.meter.counts()
+
+
+@pytest.mark.parametrize("n_missing", [0, 1, 500])
+def test_a_budget_ends_at_the_same_step_as_here(box, plan, n_missing):
+    counts = []
+    for executor in (None, Posted()):
+        meter = Meter(Limits(budget=plan.n_steps - n_missing))
+        oracle = open_oracle(box, meter, executor=executor)
+        if n_missing:
+            with pytest.raises(Stopped) as stopped:
+                fill_planned(oracle, plan)
+            assert stopped.value.reason is StopReason.BUDGET
+        else:
+            fill_planned(oracle, plan)
+        counts.append(meter.n_queries)
+    assert counts[0] == counts[1] == plan.n_steps - n_missing
+
+
+def test_a_guided_box_is_guided_on_workers_too(box, plan):
+    guided = seqray.guided(box, "(a | b c)* d?")
+    here, there = open_oracle(guided), open_oracle(guided, executor=Posted())
+    assert (fill_planned(here, plan).values == fill_planned(there, plan).values).all()
+    assert here.meter.counts() == there.meter.counts()
+
+
+class Lost(Posted):
+    def run(self, task, jobs, **options):
+        for name, _ in jobs:
+            yield Outcome(name, error="several workers died over it")
+
+
+def test_a_job_that_fails_ends_the_fill_with_its_reason(box, plan):
+    with pytest.raises(BlackBoxError, match="several workers died over it"):
+        fill_planned(open_oracle(box, executor=Lost()), plan)
+
+
+def test_progress_counts_every_answer_once(box, plan):
+    seen = []
+    oracle = open_oracle(box, executor=Posted())
+    fill_planned(oracle, plan, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (plan.n_queries, plan.n_queries)
+    assert (np.diff([done for done, _ in seen]) > 0).all()
