@@ -63,6 +63,7 @@ EXTRA_TESTS = {
     "draw/test_drawings.py": "whole drawings: nothing covers anything",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
+    "reliability/test_campaigns.py": "the campaigns of reliability/, in their short form",
     "extraction/test_limits.py": "limits of every method and kind of box",
 }
 

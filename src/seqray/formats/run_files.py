@@ -168,21 +168,29 @@ def _checksum(name: str, content: bytes) -> str:
 
 
 def _read_once(home: Path) -> RunFiles:
-    text = _content(home, CONFIG)
-    config = json.loads(text)
-    check_header(config, FORMAT, VERSION)
-    if config["version"] == 1 and "checksums" not in config:
+    config, checksums = _read_config(_content(home, CONFIG))
+    if checksums is None:
         present = [name for name in RUN_FILES if name != CONFIG and has_file(home, name)]
         return RunFiles(config, {name: _content(home, name) for name in present})
-    checksums = config.pop("checksums")
-    if not isinstance(checksums, dict) or not set(checksums) <= set(RUN_FILES):
-        raise FileError("damaged: config.json: 'checksums' do not name the files of a run")
-    own = str(checksums.pop(CONFIG))
-    _check(CONFIG, text.replace(own.encode(), b""), own)
     contents = {name: _content(home, name) for name in checksums}
     for name, content in contents.items():
         _check(name, content, checksums[name])
     return RunFiles(config, contents)
+
+
+def _read_config(text: bytes) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """Return what ``config.json`` says, and the checksums of the other files: none in version 1."""
+    with reading(CONFIG, "the description of a run"):
+        config = json.loads(text)
+        check_header(config, FORMAT, VERSION)
+        if config["version"] == 1 and "checksums" not in config:
+            return config, None
+        checksums = config.pop("checksums")
+        if not isinstance(checksums, dict) or not set(checksums) <= set(RUN_FILES):
+            raise FileError("damaged: 'checksums' do not name the files of a run")
+        own = str(checksums.pop(CONFIG))
+    _check(CONFIG, text.replace(own.encode(), b""), own)
+    return config, checksums
 
 
 def _check(name: str, content: bytes, expected: object) -> None:
