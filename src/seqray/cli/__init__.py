@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 from difflib import get_close_matches
 from typing import Any
 
@@ -93,6 +95,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
     show_anything()
+    _end_like_ctrl_c()
     try:
         code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
         sys.stdout.flush()  # while a full disk can still be reported
@@ -120,6 +123,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     if code:
         sys.exit(code)
+
+
+def _end_like_ctrl_c() -> None:
+    """Make SIGTERM, by which systems and job queues end programs, the same as Ctrl-C."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
 
 
 def _drop_output() -> None:
