@@ -37,16 +37,16 @@ WEIGHTED = ("--method", "weighted", "--prefixes", "40", "--suffixes", "40")
 
 CHILD = """
 import json, os, sys, time
-log = open({log!r}, "a", buffering=1)
+log = open("log", "a", buffering=1)
 log.write(json.dumps(os.getpid()) + "\\n")
-print(json.dumps({{"seqray": 1, "alphabet": ["a", "b"], "answers": "value",
-    "deterministic": True, "fingerprint": "1"}}), flush=True)
+print(json.dumps({"seqray": 1, "alphabet": ["a", "b"], "answers": "value",
+    "deterministic": True, "fingerprint": "1"}), flush=True)
 for line in sys.stdin:
     words = ["".join(word) for word in json.loads(line)["words"]]
     log.write(json.dumps(words) + "\\n")
     time.sleep(0.02)
     answers = [0.5 ** len(w) * (1 + w.count("ab")) / (2 + w.count("bba")) for w in words]
-    print(json.dumps({{"answers": answers}}), flush=True)
+    print(json.dumps({"answers": answers}), flush=True)
 """
 
 
@@ -82,7 +82,8 @@ def run(scale: Scale, seed: int) -> Iterator[Row]:
 
 
 def _interrupt_often(job: Job, home: Path, n: int, rng: random.Random) -> Row:
-    quiet = _folder(home / "quiet")
+    _prepare(home / "given")
+    quiet = Path(shutil.copytree(home / "given", home / "quiet"))
     begin = time.perf_counter()
     status, errors = _run(job, quiet)
     seconds = time.perf_counter() - begin
@@ -91,7 +92,7 @@ def _interrupt_often(job: Job, home: Path, n: int, rng: random.Random) -> Row:
     expected, failures, n_sent = job.result(quiet), [], dict.fromkeys(SIGNALS, 0)
     n_runs = 0
     while sum(n_sent.values()) < n:
-        folder, n_here = _folder(home / "trial"), 0
+        folder, n_here = Path(shutil.copytree(home / "given", home / "trial")), 0
         while True:
             number = rng.choice(SIGNALS) if n_here < MAX_SIGNALS else None
             moment = rng.uniform(0, seconds)
@@ -112,10 +113,10 @@ def _interrupt_often(job: Job, home: Path, n: int, rng: random.Random) -> Row:
     return Row(job.name, sum(n_sent.values()), failures, {**figures, "runs to the end": n_runs})
 
 
-def _folder(path: Path) -> Path:
+def _prepare(path: Path) -> None:
     """Make a folder with what the commands need."""
     path.mkdir()
-    (path / "child.py").write_text(CHILD.format(log=str(path / "log")))
+    (path / "child.py").write_text(CHILD)
     words = seqray.sample(seqray.open_black_box("demo"), 300, seed=1).words
     seqray.write_words(words, path / "words.txt")
     small = seqray.WeightedAutomaton(
@@ -123,7 +124,6 @@ def _folder(path: Path) -> Path:
     )
     seqray.save_run(seqray.extract(small, n_prefixes=20, n_suffixes=20), path / "given")
     shutil.copytree(path / "given", path / "saved")
-    return path
 
 
 def _run(
@@ -190,7 +190,8 @@ def _child_left(folder: Path) -> str:
 def _is_running(pid: int, folder: Path) -> bool:
     """Whether a process is there, and is the one that was started here."""
     try:
-        return str(folder / "child.py") in Path(f"/proc/{pid}/cmdline").read_text()
+        command = Path(f"/proc/{pid}/cmdline").read_text()
+        return "child.py" in command and os.readlink(f"/proc/{pid}/cwd") == str(folder)
     except OSError:
         return False
 

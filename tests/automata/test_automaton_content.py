@@ -258,7 +258,7 @@ def test_a_file_says_which_kind_of_automaton_it_holds(tmp_path):
 def test_a_structured_file_that_cannot_be_used_is_refused(tmp_path, changes, message):
     path = tmp_path / "wa.json"
     STRUCTURED.save(path)
-    whole = {**json.loads(path.read_bytes()), **changes}
+    whole = {**json.loads(path.read_bytes()), "checksum": ..., **changes}
     path.write_text(json.dumps({key: each for key, each in whole.items() if each is not ...}))
     with pytest.raises(FileError, match=rf"wa\.json: .*{message}"):
         WeightedAutomaton.load(path)

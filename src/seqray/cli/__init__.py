@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import signal
@@ -121,6 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
         if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
             click.echo(f"Error: {where}: {error.strerror or error}", err=True)
         sys.exit(1)
+    atexit.register(_ignore_signals)
     if code:
         sys.exit(code)
 
@@ -130,6 +132,12 @@ def _end_like_ctrl_c() -> None:
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+
+
+def _ignore_signals() -> None:
+    """Let no late Ctrl-C turn work that is done into a failure: leaving Python takes a while."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _drop_output() -> None:

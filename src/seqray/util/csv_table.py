@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_type_hints
 
+from seqray.util.checksums import check_beside
 from seqray.util.errors import FileError
 from seqray.util.files import read_bytes, reading, writing
 
@@ -39,6 +40,7 @@ def read_rows(path: str | os.PathLike[str], kind: type[Row]) -> list[Row]:
     ...     read_rows(Path(folder, "sizes.csv"), Size)
     [Size(problem='3', states=25.0), Size(problem='spice4', states=nan)]
     """
+    check_beside(path)
     content = read_bytes(path)
     kinds = get_type_hints(kind)
     with reading(path, "a table"):
@@ -79,7 +81,7 @@ def write_rows(
     ...     Path(folder, "sizes.csv").read_text()
     'problem,states\n3,25\n4,\n'
     """
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_bytes(csv_bytes(columns, rows))
 
 
