@@ -101,8 +101,9 @@ def check_beside(path: str | os.PathLike[str]) -> None:
     except (OSError, ValueError):  # none there; or no file, as whoever reads it will say
         return
     if actual.encode() != expected:
+        begins = expected[:8].decode(errors="replace")
         raise FileError(
             f"{path}: damaged: it is not what was saved (its checksum begins with {actual[:8]}, "
-            f"expected {expected[:8]!r}): restore it from a copy; if you changed it yourself, "
-            f"remove {path_beside(file).name}"
+            f"expected {begins!r}): restore it from a copy; if you changed it yourself, remove "
+            f"{path_beside(file).name}"
         )
