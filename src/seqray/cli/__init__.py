@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -96,9 +98,9 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
     show_anything()
-    _end_like_ctrl_c()
     try:
-        code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        with _ends_like_ctrl_c():
+            code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
         sys.stdout.flush()  # while a full disk can still be reported
     except click.ClickException as error:
         error.show()
@@ -127,11 +129,18 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(code)
 
 
-def _end_like_ctrl_c() -> None:
+@contextmanager
+def _ends_like_ctrl_c() -> Iterator[None]:
     """Make SIGTERM, by which systems and job queues end programs, the same as Ctrl-C."""
     in_main = threading.current_thread() is threading.main_thread()
-    if in_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, at: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _ignore_signals() -> None:
