@@ -42,7 +42,7 @@ MAX_DISK_BYTES = 2**21
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Try each fault."""
     rng = random.Random(seed)
-    jobs, n = (JOBS, 12) if scale == "long" else ([EXTRACT_LITTLE], 1)
+    jobs, n = (JOBS, 6) if scale == "long" else ([EXTRACT_LITTLE], 1)
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         prepare(home / "given")
