@@ -47,6 +47,7 @@ EXTRA_TESTS = {
     "test_vocabulary.py": "the words of the code",
     "test_readme.py": "what README and docs show",
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
+    "test_security.py": "what SECURITY.md claims of the source, the repository and files",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
     "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",

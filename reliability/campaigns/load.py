@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ FOUND = (
 
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Load the server."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     yield _served(*((200, 60.0) if scale == "long" else (20, 1.5)), seed)
 
 

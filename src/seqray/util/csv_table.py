@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import os
@@ -12,7 +11,8 @@ from typing import TypeVar, get_type_hints
 
 from seqray.util.checksums import check_beside
 from seqray.util.errors import FileError
-from seqray.util.files import read_bytes, reading, writing
+from seqray.util.files import reading, writing
+from seqray.util.streams import read_stream
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 
@@ -41,11 +41,9 @@ def read_rows(path: str | os.PathLike[str], kind: type[Row]) -> list[Row]:
     [Size(problem='3', states=25.0), Size(problem='spice4', states=nan)]
     """
     check_beside(path)
-    content = read_bytes(path)
+    content = read_stream(path)
     kinds = get_type_hints(kind)
     with reading(path, "a table"):
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
         lines = csv.reader(content.decode().splitlines())
         header = next(lines, [])
         if header != list(kinds):
