@@ -172,6 +172,11 @@ def _table(path: Path) -> Path:
     return path.parent
 
 
+def _model(card: Path) -> Path:
+    card.with_name("m.onnx").touch()
+    return card.with_name("m.onnx")
+
+
 def _carded(path: Path) -> Path:
     path.with_suffix(".seqray.json").write_text(
         '{"alphabet": ["a"], "answers": "next", "start": 1}'
