@@ -42,7 +42,7 @@ FOUND = (
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Open hostile files, each kind of reader in a process of its own."""
     names = list(READERS) if scale == "long" else list(READERS)[:3]
-    n_random = 300 if scale == "long" else 5
+    n_random = 100 if scale == "long" else 5
     with tempfile.TemporaryDirectory() as folder:
         for name, content in hostile_files(n_random, random.Random(seed)):
             Path(folder, name).write_bytes(content)
