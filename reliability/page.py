@@ -13,7 +13,7 @@ HEAD = """# Reliability
 
 What was done to seqray to break it, and what came of it. `make soak` runs all of this and writes
 the results, `python -m reliability --page` writes this page from them; short forms are part of
-`make test`.
+`make test`. A campaign that says "not run yet" has run in its short form only.
 [SECURITY.md](../SECURITY.md) says what seqray protects you from.
 """
 

@@ -35,8 +35,8 @@ time.time = lambda: _time() + random.uniform(-1e7, 1e7)
 """
 """Python that makes the clock jump by up to four months, to and fro."""
 
-MAX_DISK_BYTES = 2**21
-"""A full disk has at most so much room left."""
+ROOM_BITS = (12, 20)
+"""A full disk has room for 4 KB to 1 MB, all orders of magnitude alike."""
 
 
 def run(scale: Scale, seed: int) -> Iterator[Row]:
@@ -115,7 +115,7 @@ def _disk_faults(
             with _mounted(disk, "size=64m"):
                 shutil.copytree(home / "given", disk, dirs_exist_ok=True)
                 used = sum(f.stat().st_blocks * 512 for f in disk.rglob("*"))
-                limit = "ro" if rng is None else f"size={used + rng.randrange(MAX_DISK_BYTES)}"
+                limit = "ro" if rng is None else f"size={used + int(2 ** rng.uniform(*ROOM_BITS))}"
                 subprocess.run(["mount", "-o", f"remount,{limit}", disk], check=True)
                 status, errors = run_command(job, disk)
                 n_refused += status != 0
