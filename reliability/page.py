@@ -46,6 +46,7 @@ def _section(name: str, module: Any, rows: list[dict[str, Any]]) -> str:
     if rows:
         lines += ["| what | trials | failures | figures |", "| --- | --- | --- | --- |"]
         lines += [_line(row) for row in rows]
+        lines += [f"\nFailed: {row['name']}: {each}" for row in rows for each in row["failures"]]
         versions = sorted({_versions(row) for row in rows})
         lines += ["", f"`python -m reliability {name}`; " + "; ".join(versions) + "."]
     else:
