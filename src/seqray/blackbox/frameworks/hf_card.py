@@ -12,6 +12,7 @@ from seqray.automata.words import Alphabet, Symbol
 from seqray.blackbox.card import Card, card_path, read_card
 from seqray.blackbox.frameworks.extras import load_extra
 from seqray.blackbox.frameworks.hf_folder import offline, quietly
+from seqray.util.checksums import opened_json
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 from seqray.util.files import read_text, reading
 
@@ -36,7 +37,7 @@ def folder_card(folder: Path, config: Mapping[str, Any]) -> Card:
         )
     text = read_text(path)
     with reading(path, "a card of seqray"):
-        given = {key: x for key, x in json.loads(text).items() if x is not None}
+        given = {key: x for key, x in opened_json(text.encode()).items() if x is not None}
     if given.get("answers") == "next":
         if "ids" in given:
             given.setdefault("columns", given["ids"])
