@@ -97,7 +97,7 @@ def chain(stop: float, seed: int) -> WeightedAutomaton:
 
 
 def doubling(loses: bool, n_symbols: int = 9) -> WeightedAutomaton:
-    """Return an automaton with a loss of nearly infinite variance: from symbol to symbol it doubles.
+    """Return an automaton with losses of huge variance: from symbol to symbol they double.
 
     The first symbol is k with a probability like 4⁻ᵏ; then one that loses 2ᵏ / 16 bits.
     """

@@ -6,8 +6,8 @@ import pytest
 import seqray
 from automata import FIGURE_1
 from seqray.fidelity import metrics
-from seqray.fidelity.intervals import IntervalKind
 from seqray.fidelity.estimates import ratio
+from seqray.fidelity.intervals import IntervalKind
 from seqray.fidelity.metrics import METRICS, Metric
 
 WORDS = ["", "a", "ab", "b"] * 10

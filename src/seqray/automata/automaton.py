@@ -28,7 +28,12 @@ from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts, word_products
 from seqray.automata.stepper import read_each
-from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
+from seqray.automata.totals import (
+    TOTAL_TOLERANCE,
+    continuation_weights,
+    is_solution,
+    short_words_sum,
+)
 from seqray.automata.transitions import Edge, EdgeBlock, Transitions, graph_arrays, listed
 from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Symbol, Word, Words
@@ -183,9 +188,20 @@ class WeightedAutomaton(PlottedAutomaton):
 
     @cached_property
     def total(self) -> float:
-        """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
+        """The weight of all words together, 1 for a distribution; see also `prefix_final`.
+
+        Its relative error is about 1e-15 divided by what the spectral radius lacks to 1. It is nan
+        where the sum has no value: at spectral radius 1, or so near to it that float64 cannot tell.
+
+        >>> WeightedAutomaton("a", [1], [[[0.75]]], [1]).total
+        4.0
+        >>> WeightedAutomaton("a", [1], [[[1.0]]], [1]).total
+        nan
+        """
         if self.elsewhere is not None:
             return self.within.total
+        if not is_solution(self.step_sum, self.prefix_final, self.final):
+            return float("nan")
         return float(self.initial @ self.prefix_final)
 
     @property

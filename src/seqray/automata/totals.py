@@ -11,6 +11,9 @@ from seqray.util.arrays import FloatArray
 TOTAL_TOLERANCE = 0.1
 """How far the weight of all words may be from 1 where they count as a distribution."""
 
+SOLUTION_TOLERANCE = 1e-6
+"""What a solution of a linear equation may be off by, relative to what it is to give."""
+
 N_SUMMED_LENGTHS = 10
 """Words shorter than this are summed to see whether weights are a distribution."""
 
@@ -51,6 +54,18 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
     # What never stops weighs nothing; its rounding errors must not be read as weights.
     weights[np.abs(weights) <= 16 * n_states * np.finfo(float).eps * np.abs(weights).max()] = 0
     return weights
+
+
+def is_solution(step: FloatArray, weights: FloatArray, final: FloatArray) -> bool:
+    """Whether α̃∞ solves (I − M) α̃∞ = α∞; if not, the sum over all words has no value.
+
+    >>> is_solution(np.array([[0.5]]), np.array([2.0]), np.array([1.0]))
+    True
+    >>> is_solution(np.array([[1.0]]), np.array([0.0]), np.array([1.0]))
+    False
+    """
+    size = np.abs(final).max() + SOLUTION_TOLERANCE * np.abs(weights).max()
+    return bool(np.abs(weights - step @ weights - final).max() <= SOLUTION_TOLERANCE * size)
 
 
 def short_words_sum(

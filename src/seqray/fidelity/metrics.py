@@ -354,6 +354,8 @@ def intervals_of(comparison: Comparison, *, positive: bool) -> dict[str, Interva
         if estimate is not None:
             kinds[metric.name], estimates[metric.name] = metric.interval, estimate
     intervals = confidence_intervals(estimates, kinds, len(comparison.box.weights))
+    if "kl" not in intervals:  # what few words decide, they decide in both
+        intervals.pop("perplexity_ratio", None)
     return {
         metric.name: metric.interval_of(intervals[metric.name])
         for metric in METRICS
