@@ -5,6 +5,7 @@ without rounding. A weight is right if its error is at most 1e-11 of the summed 
 """
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,7 +153,10 @@ def _exact_total(automaton: WeightedAutomaton) -> float:
                 matrix[row] = [x - factor * y for x, y in zip(matrix[row], matrix[i], strict=True)]
     return float(
         sum(
-            (Fraction(float(x)) * row[-1] for x, row in zip(automaton.initial, matrix, strict=True)),
+            (
+                Fraction(float(x)) * row[-1]
+                for x, row in zip(automaton.initial, matrix, strict=True)
+            ),
             Fraction(0),
         )
     )
@@ -160,7 +164,9 @@ def _exact_total(automaton: WeightedAutomaton) -> float:
 
 def _long_words(lengths: tuple[int, ...]) -> Row:
     """Read words whose probability is a power, and compare an automaton with itself on them."""
-    automaton = WeightedAutomaton("ab", [0.5, 0.5], [np.eye(2) * 0.75, np.eye(2) * 0.125], [0.125] * 2)
+    automaton = WeightedAutomaton(
+        "ab", [0.5, 0.5], [np.eye(2) * 0.75, np.eye(2) * 0.125], [0.125] * 2
+    )
     failures = []
     for n in lengths:
         word = "ab" * (n // 2)
@@ -204,18 +210,15 @@ def _batches(n: int, seed: int) -> Row:
 
 
 PROGRAM = """
-import numpy as np, seqray
+import seqray
 box = seqray.open_black_box("demo")
 run = seqray.extract(box, method="weighted", n_prefixes=30, n_suffixes=30, seed=0)
-words = box.alphabet.words([[c % len(box.alphabet) for c in range(n)] for n in range(1, 12)], )
-print(*[float(x).hex() for x in run.best().weights(words)])
+print(*[float(x).hex() for x in run.best().weights(["abcdabcdabcd"[:n] for n in range(12)])])
 """
 
 
 def _threads() -> Row:
     """Extract with one thread, with one again, and with two."""
-    import os  # noqa: PLC0415
-
     answers = []
     for threads in ("1", "1", "2"):
         env = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)}
