@@ -137,7 +137,8 @@ def _evaluate(options: EvaluateOptions) -> None:
     with opened_store(path) as cache, box_prints_to_stderr():
         box = open_oracle(opened, cache=cache).reader
         words, drawn_from = _words(options, box, shown_box)
-        fidelity = seqray.compare(box, automaton, words, target=target)
+        with console(stderr=True).status("comparing …"):  # long words take a while
+            fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
         decides = isinstance(fidelity, DecisionFidelity)
         if options.worst and not decides:
