@@ -6,7 +6,7 @@ that hold the truth. "None" is the share of samples that have no interval, becau
 or few words make up the loss. A metric fails if more than 8 % of the samples have an interval that
 does not hold the truth, or if more than 98 % of its intervals hold it where the loss is not rare,
 beyond the error of counting (two standard errors). Rare: fewer than 20 words of a sample show it.
-Rows about what no interval can know are not judged; they show what happens there.
+Rows about what no interval can know never fail; they show what happens there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ def _coverage(
         rare = case.rare_share is not None or loss * n_words < COMMON
         if each and not unknowable and (wrong := _wrong(np.array(each), rare, n)):
             failures.append(f"{name}, {n_words} words, {key}: {wrong}, seed {seed}")
-    title = f"{name}; {n_words:,} words" + (" (not judged: too rare)" if unknowable else "")
+    title = f"{name}; {n_words:,} words" + (" (too rare to fail)" if unknowable else "")
     return Row(title, n, failures, {key: _share(each, n) for key, each in held.items()})
 
 
