@@ -75,3 +75,15 @@ def test_a_defective_eigenvalue_of_a_single_state_gives_the_least_squares_soluti
     step, final = np.array([[1.0, 0.5], [0.0, 1.0]]), np.array([0.5, 0.0])  # grows without end
     weights = continuation_weights(step, final)
     np.testing.assert_allclose((np.eye(2) - step) @ weights, final, atol=1e-12)
+
+
+@pytest.mark.parametrize("stop", [1e-15, 1e-16, 0.0])
+def test_a_sum_that_float64_cannot_tell_is_no_number(stop):
+    """It was 0."""
+    loops = WeightedAutomaton("ab", [1], [[[0.5]], [[0.5 - stop]]], [stop or 1.0])
+    assert np.isnan(loops.total)
+
+
+def test_states_that_never_stop_and_weigh_nothing_leave_the_total_a_number():
+    trap = WeightedAutomaton("a", [1, 0], [[[0.5, 0.25], [0, 1]]], [0.25, 0])
+    assert trap.total == pytest.approx(0.5)

@@ -225,3 +225,8 @@ def test_a_frame_has_one_row_per_symbol_and_one_for_the_end():
     np.testing.assert_allclose(frame["probability"], [2 / 3, 3 / 8, 5 / 24])
     np.testing.assert_allclose(frame["bits"], -np.log2(frame["probability"]))
     assert frame["adds"].isna().tolist() == [False, False, True]
+
+
+def test_a_word_too_long_to_explain_is_refused_before_memory_ends(machine):
+    with pytest.raises(ArgumentError, match="expected at most 5,000: explain a part"):
+        seqray.explain_word(machine, [machine.alphabet.symbols[0]] * 20_000)

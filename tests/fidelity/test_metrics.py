@@ -6,8 +6,8 @@ import pytest
 import seqray
 from automata import FIGURE_1
 from seqray.fidelity import metrics
-from seqray.fidelity.bootstrap import IntervalKind
 from seqray.fidelity.estimates import ratio
+from seqray.fidelity.intervals import IntervalKind
 from seqray.fidelity.metrics import METRICS, Metric
 
 WORDS = ["", "a", "ab", "b"] * 10
@@ -44,7 +44,7 @@ def test_a_metric_is_added_by_one_entry(monkeypatch, near):
 
 
 def test_a_metric_with_an_estimate_has_an_interval(monkeypatch, near):
-    kind = IntervalKind.PERCENTILE
+    kind = IntervalKind.SIGNED
     register(monkeypatch, Metric("bias", "mean difference", bias, kind, bias_estimate))
     fidelity = seqray.compare(FIGURE_1, near, WORDS)
     low, high = fidelity.intervals["bias"]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from seqray.automata import totals
 from seqray.automata.automaton_content import (
     AutomatonContent,
     from_npz,
@@ -28,7 +29,6 @@ from seqray.automata.sampling import Sample, sample
 from seqray.automata.scaling import precise_log_weight, scaled
 from seqray.automata.scoring import WordProducts, word_products
 from seqray.automata.stepper import read_each
-from seqray.automata.totals import TOTAL_TOLERANCE, continuation_weights, short_words_sum
 from seqray.automata.transitions import Edge, EdgeBlock, Transitions, graph_arrays, listed
 from seqray.automata.tree import States
 from seqray.automata.words import Alphabet, Symbol, Word, Words
@@ -179,14 +179,14 @@ class WeightedAutomaton(PlottedAutomaton):
         analytic continuation; see `continuation_weights`.
         """
         final = self.final if self.elsewhere is None else self.final + self.elsewhere
-        return read_only(continuation_weights(self.step_sum, final))
+        return read_only(totals.continuation_weights(self.step_sum, final))
 
     @cached_property
     def total(self) -> float:
-        """The weight of all words together, 1 for a distribution; see also `prefix_final`."""
+        """The weight of all words together, 1 for a distribution; see `totals.weight_of_all`."""
         if self.elsewhere is not None:
             return self.within.total
-        return float(self.initial @ self.prefix_final)
+        return totals.weight_of_all(self.initial, self.step_sum, self.prefix_final, self.final)
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -223,9 +223,9 @@ class WeightedAutomaton(PlottedAutomaton):
         >>> WeightedAutomaton("a", [1], [[[3]]], [-2]).is_distribution  # -2 / (1 - 3) is 1
         False
         """
-        if not abs(float(self.initial @ self.prefix_final) - 1) < TOTAL_TOLERANCE:
+        if not abs(float(self.initial @ self.prefix_final) - 1) < totals.TOTAL_TOLERANCE:
             return False
-        return short_words_sum(self.initial, self.advance, self.final)
+        return totals.short_words_sum(self.initial, self.advance, self.final)
 
     def advance(self, state: FloatArray) -> FloatArray:
         """Return a state multiplied by ΣMσ: the sum of the states after one more symbol."""

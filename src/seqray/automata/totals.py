@@ -11,6 +11,9 @@ from seqray.util.arrays import FloatArray
 TOTAL_TOLERANCE = 0.1
 """How far the weight of all words may be from 1 where they count as a distribution."""
 
+SOLUTION_TOLERANCE = 1e-6
+"""What a solution of a linear equation may be off by, relative to what it is to give."""
+
 N_SUMMED_LENGTHS = 10
 """Words shorter than this are summed to see whether weights are a distribution."""
 
@@ -51,6 +54,25 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
     # What never stops weighs nothing; its rounding errors must not be read as weights.
     weights[np.abs(weights) <= 16 * n_states * np.finfo(float).eps * np.abs(weights).max()] = 0
     return weights
+
+
+def weight_of_all(
+    initial: FloatArray, step: FloatArray, continuation: FloatArray, final: FloatArray
+) -> float:
+    """Return α₀ᵀ α̃∞, the weight of all words; nan where their sum has no value.
+
+    The relative error is about 1e-15 divided by what the spectral radius of M lacks to 1. There is
+    no value where α̃∞, ``continuation``, does not solve (I − M) α̃∞ = α∞: at spectral radius 1, or so
+    near to it that float64 cannot tell.
+
+    >>> weight_of_all(np.ones(1), np.array([[0.5]]), np.array([2.0]), np.ones(1))
+    2.0
+    >>> weight_of_all(np.ones(1), np.array([[1.0]]), np.array([0.0]), np.ones(1))
+    nan
+    """
+    size = np.abs(final).max() + SOLUTION_TOLERANCE * np.abs(continuation).max()
+    error = np.abs(continuation - step @ continuation - final).max()
+    return float(initial @ continuation) if error <= SOLUTION_TOLERANCE * size else float("nan")
 
 
 def short_words_sum(

@@ -27,7 +27,7 @@ from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
-from seqray.fidelity.bootstrap import MIN_WORDS
+from seqray.fidelity.intervals import MAX_ROUNDING, MIN_WORDS, seldom_seen
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity, FidelityTable, main_metrics
 from seqray.formats.automaton_file import for_purpose, open_wa
@@ -109,6 +109,12 @@ def show_fidelity(fidelity: Fidelity, title: str, source: str | None = None) -> 
         f"on {source} with {fidelity.n_prefixes:,} prefixes; ± 95 % confidence interval",
         style="dim",
     )
+    if fidelity.intervals:
+        terminal.print(
+            f"for words like these. What fewer than 1 in {seldom_seen(fidelity.n_words):,} words "
+            "show may be missing among them, and is not in the intervals.",
+            style="dim",
+        )
 
 
 def _reach(fidelity: Fidelity, name: str) -> str:
@@ -131,8 +137,19 @@ def _loss_in_words(fidelity: Fidelity) -> list[str]:
     own = significant(fidelity["entropy_per_symbol"], 3)
     lines = [f"It loses {symbol} bits per symbol of {own},", f"and {word} bits per word."]
     if "kl_per_symbol" not in fidelity.intervals and fidelity.n_words >= MIN_WORDS:
-        lines.append("(An automaton with negative weights has no confidence interval of bits.)")
+        lines.append(_why_no_interval(fidelity))
     return lines
+
+
+def _why_no_interval(fidelity: Fidelity) -> str:
+    """Say why the bits that an automaton loses have no confidence interval."""
+    if fidelity["kl_per_symbol"] <= MAX_ROUNDING:
+        rare = f"1 in {seldom_seen(fidelity.n_words):,} words"
+        return f"(No word loses anything. With 95 % confidence, fewer than {rare} do.)"
+    return (
+        "(No confidence interval of bits: the automaton has negative weights, or a few words make "
+        "up most of the loss.)"
+    )
 
 
 def titled(title: str) -> Table:

@@ -146,7 +146,8 @@ def _evaluate(options: EvaluateOptions) -> None:
     ):
         box = open_oracle(opened, cache=cache, executor=executor).reader
         words, drawn_from = _words(options, box, shown_box)
-        fidelity = seqray.compare(box, automaton, words, target=target)
+        with console(stderr=True).status("comparing …"):  # long words take a while
+            fidelity = seqray.compare(box, automaton, words, target=target)
         worst = []
         decides = isinstance(fidelity, DecisionFidelity)
         if options.worst and not decides:

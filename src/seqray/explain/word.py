@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 REPORTED_LOSS = 1e-6
 """Relative loss of the readable coordinates above which it is reported."""
 
+MAX_EXPLAINED_LENGTH = 5000
+"""Symbols of a word that is explained: time and memory grow with the square of its length."""
+
 MAX_TITLE_WIDTH = 200
 """Characters of the word that the title shows."""
 
@@ -218,6 +221,11 @@ def explain_word(
             "in the same order"
         )
     symbols = wa.alphabet.decode(wa.alphabet.encode(word).tolist())
+    if len(symbols) > MAX_EXPLAINED_LENGTH:
+        raise ArgumentError(
+            f"word: {len(symbols):,} symbols, expected at most {MAX_EXPLAINED_LENGTH:,}: explain a "
+            "part of it; seqray.surprise reads words of any length"
+        )
     prefixes = wa.alphabet.words([symbols[:n] for n in range(len(symbols) + 1)])
     following, factors = None, np.full(len(prefixes), np.nan)
     if wa.is_distribution:

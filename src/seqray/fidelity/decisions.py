@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,14 +19,11 @@ from seqray.blackbox.protocol import (
     name_of,
     threshold_of,
 )
-from seqray.fidelity.bootstrap import Interval
+from seqray.fidelity.intervals import Interval, exact_share, signed_interval
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-
-STANDARD_ERRORS = 1.959964
-"""How many standard errors a 95 % confidence interval reaches to each side."""
 
 MARGIN_EDGES = (0.0, 0.1, 0.3, 0.6, 0.9, 1.0)
 """Between which margins of the box words are counted together."""
@@ -45,36 +41,19 @@ N_LENGTH_GROUPS = 5
 """Groups of about equally many words, by length."""
 
 
-def wilson_interval(n_agreeing: int, n_words: int) -> Interval:
-    """Return the 95 % confidence interval of a share (Wilson's score interval).
-
-    >>> [round(end, 4) for end in wilson_interval(10, 10)]
-    [0.7225, 1.0]
-    """
-    if not n_words:
-        return 0.0, 1.0
-    share, z2 = n_agreeing / n_words, STANDARD_ERRORS**2 / n_words
-    middle = (share + z2 / 2) / (1 + z2)
-    spread = share * (1 - share) / n_words + z2 / (4 * n_words)
-    reach = STANDARD_ERRORS * math.sqrt(spread) / (1 + z2)
-    low = 0.0 if n_agreeing == 0 else middle - reach
-    return low, 1.0 if n_agreeing == n_words else middle + reach
-
-
 def paired_interval(n_more: int, n_less: int, n_words: int) -> Interval:
     """Return the 95 % interval of a difference of two shares of the same words.
 
     Only words on which both differ count, as in McNemar's test: ``n_more`` that count in the first
-    share alone, ``n_less`` in the second alone. Half a word is added to both, so that no
-    interval is empty (Agresti and Min 2005).
+    share alone, ``n_less`` in the second alone. The interval allows for one word more of each, so
+    that none is empty.
 
     >>> [round(end, 3) for end in paired_interval(9, 1, 98)]
-    [0.017, 0.143]
+    [0.007, 0.156]
     """
-    more, less, n = n_more + 0.5, n_less + 0.5, n_words + 2
-    difference = (more - less) / n
-    reach = STANDARD_ERRORS * math.sqrt(max(0.0, more + less - (more - less) ** 2 / n)) / n
-    return difference - reach, difference + reach
+    difference = (n_more - n_less) / n_words
+    variance = ((n_more + n_less) / n_words - difference**2) / n_words
+    return signed_interval(difference, max(0.0, variance), 1 / n_words, 1 / n_words)
 
 
 class DecisionGroup(NamedTuple):
@@ -92,7 +71,7 @@ class DecisionGroup(NamedTuple):
     @property
     def interval(self) -> Interval:
         """Its 95 % confidence interval."""
-        return wilson_interval(self.n_agreeing, self.n_words)
+        return exact_share(self.n_agreeing, self.n_words)
 
 
 class ClassShare(NamedTuple):
@@ -225,10 +204,10 @@ class DecisionReference:
         alike, k = box == other, len(self.classes)
         values, ends = self._metrics(scores, alike), {}
         if intervals:
-            ends["agreement"] = wilson_interval(int(alike.sum()), n)
+            ends["agreement"] = exact_share(int(alike.sum()), n)
             if "boundary_agreement" in values:
                 near = _near(margins(self.scores, self.threshold))
-                ends["boundary_agreement"] = wilson_interval(int(alike[near].sum()), len(near))
+                ends["boundary_agreement"] = exact_share(int(alike[near].sum()), len(near))
         confusion = np.zeros((k, k), np.int64)
         np.add.at(confusion, (box, other), 1)
         n_prefixes = int(self.words.lengths.sum()) + n

@@ -1,7 +1,6 @@
-"""How each metric is measured again on drawn words, for its confidence interval.
+"""Each metric as a function of sums over words, for its confidence interval.
 
-An estimate takes how often each word was drawn and returns the metric of every sample; see
-`seqray.fidelity.bootstrap`.
+See `seqray.fidelity.intervals`.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ import numpy as np
 from seqray.automata.probabilities import leak_of
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import next_symbol_metrics as next_metrics
-from seqray.fidelity.bootstrap import Estimate
+from seqray.fidelity.intervals import Estimate
 from seqray.fidelity.word_metrics import log_distribution
 from seqray.util.arrays import FloatArray
 
 
 def ratio(above: FloatArray, below: FloatArray) -> Estimate:
     """Return the estimate of a sum over words divided by another sum."""
-    return lambda drawn: (drawn @ above) / (drawn @ below)
+    return Estimate((above, below), np.divide)
 
 
-def _not_negative(estimate: Estimate) -> Estimate:
-    """Return an estimate of what is at least 0, but for rounding."""
-    return lambda drawn: np.maximum(0.0, estimate(drawn))
+def _loss(above: FloatArray, below: FloatArray) -> Estimate:
+    """Return the estimate of a ratio that is at least 0, but for rounding."""
+    return Estimate((above, below), lambda loss, size: np.maximum(0.0, loss / size))
 
 
 def along_words(tree: PrefixTree, values: FloatArray) -> FloatArray:
@@ -62,8 +61,8 @@ def next_estimates(
     n_prefixes = along_words(tree, np.ones(len(tree)))
     estimates = {name: ratio(along_words(tree, v), n_prefixes) for name, v in by_node.items()}
     bits = along_words(tree, next_metrics.divergences(probabilities.T, predicted.T))
-    estimates["kl_per_symbol"] = _not_negative(ratio(bits, n_prefixes))
-    estimates["kl_per_word"] = _not_negative(ratio(bits, np.ones(len(bits))))
+    estimates["kl_per_symbol"] = _loss(bits, n_prefixes)
+    estimates["kl_per_word"] = _loss(bits, np.ones(len(bits)))
     # A wrong guess belongs to the node that comes next, and at the end of a word to the word.
     wrong = np.zeros(len(tree))
     wrong[1:] = first[tree.parent[1:]] != tree.symbol[1:]
@@ -87,25 +86,20 @@ def word_estimates(
     """
     largest = float(max(np.abs(box).max(), np.abs(automaton).max())) or 1.0
     error, size = (box / largest - automaton / largest) ** 2, (box / largest) ** 2
-
-    def relative_error(drawn: FloatArray) -> FloatArray:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.sqrt((drawn @ error) / (drawn @ size)))
-
-    estimates: dict[str, Estimate] = {"relative_error": relative_error}
+    estimates = {"relative_error": ratio(error, size)}  # its square
     if distribution is not None:
         estimates["zeros"] = ratio((~(automaton > 0)).astype(float), np.ones(len(automaton)))
         p, q, b = (log_distribution(each) for each in (distribution, automaton, box))
-        estimates["perplexity_ratio"] = lambda drawn: np.exp2(
-            _bits(drawn, p, b) - _bits(drawn, p, q)
-        )
-        estimates["kl"] = lambda drawn: _bits(drawn, p, q) - _bits(drawn, p, p)
+        estimates["kl"] = _bits_more(p, p, q)
+        estimates["perplexity_ratio"] = _bits_more(p, b, q)
     return estimates
 
 
-def _bits(drawn: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return −Σ p log₂ q over each sample, both of them normalised there."""
-    mass = drawn @ np.exp2(p)
-    total = np.log2(drawn @ np.exp2(q))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return total - (drawn @ (np.exp2(p) * q)) / mass
+def _bits_more(p: FloatArray, near: FloatArray, far: FloatArray) -> Estimate:
+    """Return by how many bits per word the perplexity of ``far`` is larger than that of ``near``.
+
+    All are logarithms of weights; over the words that count, they are normalised.
+    """
+    mass = np.exp2(p)
+    columns = (mass, np.exp2(near), np.exp2(far), mass * (near - far))
+    return Estimate(columns, lambda m, n, f, bits: np.log2(f / n) + bits / m)

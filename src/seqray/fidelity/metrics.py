@@ -9,6 +9,7 @@ The functions behind the metrics are in `seqray.fidelity.word_metrics` and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,8 @@ from functools import cached_property
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import next_symbol_metrics, word_metrics
 from seqray.fidelity.answers import Answers
-from seqray.fidelity.bootstrap import Estimate, Interval, IntervalKind, confidence_intervals
 from seqray.fidelity.estimates import next_estimates, word_estimates
+from seqray.fidelity.intervals import Estimate, Interval, IntervalKind, confidence_intervals
 from seqray.fidelity.next_symbol_metrics import NextSymbolReference
 from seqray.util.arrays import FloatArray
 
@@ -68,7 +69,7 @@ class Comparison:
 
     @cached_property
     def estimates(self) -> Mapping[str, Estimate]:
-        """How the metrics that come with the package are measured on drawn words."""
+        """The metrics that come with the package as functions of sums over words."""
         box, automaton = self.box, self.automaton
         estimates = word_estimates(box.weights, automaton.weights, self.distribution)
         if box.next_symbol is not None and automaton.next_symbol is not None:
@@ -92,7 +93,7 @@ class Metric:
     interval
         Which kind of confidence interval it has; None: it has none.
     estimate
-        How to measure it on drawn words, for the interval; by default what
+        It as a function of sums over words, for the interval; by default what
         `Comparison.estimates` has under its name.
     needs_positive
         Whether it has no interval for an automaton with negative weights. Such an automaton may
@@ -121,7 +122,7 @@ class Metric:
     from_estimate: Callable[[float], float] | None = None
 
     def estimate_of(self, comparison: Comparison) -> Estimate | None:
-        """Return how to measure it on drawn words; None where it makes no sense for a box."""
+        """Return it as a function of sums; None where it makes no sense for a box."""
         if self.estimate is not None:
             return self.estimate(comparison)
         return comparison.estimates.get(self.name)
@@ -189,21 +190,21 @@ METRICS = (
         "kl_per_symbol",
         "divergence from the box's next symbols: bits lost per symbol",
         _of_next("kl_per_symbol"),
-        IntervalKind.SKEWED,
+        IntervalKind.LOSS,
         needs_positive=True,
     ),
     Metric(
         "kl_per_word",
         "the same summed over a word and its end: bits lost per word",
         _of_next("kl_per_word"),
-        IntervalKind.SKEWED,
+        IntervalKind.LOSS,
         needs_positive=True,
     ),
     Metric(
         "ratio_per_symbol",
         "2 to the power of minus kl_per_symbol; 1 is a perfect copy",
         _of_next("ratio_per_symbol"),
-        IntervalKind.SKEWED,
+        IntervalKind.LOSS,
         lambda both: both.estimates.get("kl_per_symbol"),
         needs_positive=True,
         from_estimate=lambda bits: 2.0**-bits,
@@ -217,25 +218,25 @@ METRICS = (
         "ndcg1",
         "how good the automaton's first next symbol is by the box's probabilities",
         _of_next("ndcg1"),
-        IntervalKind.SKEWED_BELOW_1,
+        IntervalKind.SHARE,
     ),
     Metric(
         "ndcg5",
         "the same for its first five; 1 is the box's own order",
         _of_next("ndcg5"),
-        IntervalKind.SKEWED_BELOW_1,
+        IntervalKind.SHARE,
     ),
     Metric(
         "disagreement",
         "share of prefixes after which the two first choices differ",
         _of_next("disagreement"),
-        IntervalKind.PERCENTILE,
+        IntervalKind.SHARE,
     ),
     Metric(
         "wer",
         "share of next symbols that are not the automaton's first choice",
         _of_next("wer"),
-        IntervalKind.PERCENTILE,
+        IntervalKind.SHARE,
     ),
     Metric(
         "wer_box",
@@ -246,7 +247,7 @@ METRICS = (
         "elsewhere",
         "difference of the probabilities to leave the alphabet, mean over prefixes",
         _of_next_symbols(next_symbol_metrics.elsewhere),
-        IntervalKind.PERCENTILE,
+        IntervalKind.SHARE,
     ),
     # Of classifiers, measured by `seqray.fidelity.decisions`.
     Metric("agreement", "share of words that both give the same class"),
@@ -270,7 +271,8 @@ METRICS = (
         "relative_error",
         "size of the difference over all words, relative to the box",
         _of_weights(word_metrics.relative_error),
-        IntervalKind.SKEWED,
+        IntervalKind.LOSS,
+        from_estimate=math.sqrt,
     ),
     Metric(
         "max_error",
@@ -315,14 +317,15 @@ METRICS = (
         "perplexity_ratio",
         "perplexity_box / perplexity; a few heavy words decide it",
         _perplexity_ratio,
-        IntervalKind.SKEWED,
+        IntervalKind.SIGNED,
         needs_positive=True,
+        from_estimate=lambda bits: 2.0**-bits,
     ),
     Metric(
         "kl",
         "the paper's divergence: both normalised over these words, bits per word",
         _if_distribution(lambda both, p: word_metrics.kl_divergence(p, both.automaton.weights)),
-        IntervalKind.SKEWED,
+        IntervalKind.LOSS,
         needs_positive=True,
     ),
 )
@@ -351,6 +354,8 @@ def intervals_of(comparison: Comparison, *, positive: bool) -> dict[str, Interva
         if estimate is not None:
             kinds[metric.name], estimates[metric.name] = metric.interval, estimate
     intervals = confidence_intervals(estimates, kinds, len(comparison.box.weights))
+    if "kl" not in intervals:  # what few words decide, they decide in both
+        intervals.pop("perplexity_ratio", None)
     return {
         metric.name: metric.interval_of(intervals[metric.name])
         for metric in METRICS

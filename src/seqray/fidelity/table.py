@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from seqray.fidelity.bootstrap import Interval
+from seqray.fidelity.intervals import Interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.objective import Objective
 from seqray.util.arrays import FloatArray
@@ -62,7 +62,7 @@ class Fidelity(Displayed, Mapping[str, float]):
     n_words, n_prefixes
         How many words, and how many prefixes of them, it is based on; equal ones counted each.
     intervals
-        95 % confidence intervals of the metrics that have one; see `seqray.fidelity.bootstrap`.
+        95 % confidence intervals of the metrics that have one; see `seqray.fidelity.intervals`.
         Empty where they were not computed.
     objective
         What the score is made of. None: next symbols where they were compared, else the ratio of

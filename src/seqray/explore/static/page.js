@@ -220,7 +220,7 @@ function isExtracted({ queries }) {
 function measuredOn({ source, words, intervals }) {
   const many = /\d/.test(source) ? "" : ` (${count(words)})`;
   const sure = Object.keys(intervals).length
-    ? "; ± 95 % confidence interval"
+    ? "; ± 95 % confidence interval, for words like these"
     : "";
   return `Measured on ${source}${many}${sure}.`;
 }
