@@ -1,0 +1,234 @@
+"""Seqray beside other tools: the same boxes, the same words, the same number of queries.
+
+    python benchmarks/peers/run.py [--boxes NAME …] [--peers NAME …] [--budgets N …]
+
+Each fit runs in a process of its own, in the environment of its peer. The environments are made on
+the first run, in the folder that --environments names. A row is saved as soon as it is measured,
+and rows that are there are not made again: it can be interrupted, and goes on where it was.
+`python benchmarks/peers/report.py` makes the table and the figure of the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from boxes import BENCHMARKS, BOXES, PDFA, drawn_words, opened, test_words
+from deciders import LANGUAGES, decider_rows
+from environments import OWN, default_folder, python_of
+from job import MODEL_FILE, OUTCOME_FILE, Drawn
+from models import measured, models_of
+from rows import RESULTS, SavedRows
+
+from seqray.fidelity.reference import Reference
+
+BUDGETS = (20_000,)
+LIMIT_SECONDS = 20
+"""The most processor time of one fit."""
+
+SEQRAY = "seqray"
+EQUAL_SHARE = 0.97
+"""A peer that used a smaller share of its budget than this is compared at what it used."""
+
+
+class Fit(NamedTuple):
+    """A peer with one setting: the environment and the module of `fits/` that it runs in."""
+
+    peer: str
+    setting: str
+    environment: str
+    module: str
+    settings: dict[str, Any]
+    is_active: bool = False
+
+
+PASSIVE = [
+    *(Fit("Kneser-Ney", f"order {n}", OWN, "kneser_ney", {"order": n}) for n in (2, 3, 4, 5)),
+    *(
+        Fit("hmmlearn", f"{n} states", "hmmlearn", "hmm_hmmlearn", {"states": n})
+        for n in (10, 40)
+    ),
+    *(
+        Fit("pomegranate", f"{n} states", "pomegranate", "hmm_pomegranate", {"states": n})
+        for n in (10, 40)
+    ),
+    *(
+        Fit("AALpy Alergia", f"eps {eps}", "aalpy", "alergia_aalpy", {"eps": eps})
+        for eps in ("auto", 0.05, 0.5)
+    ),
+    *(
+        Fit(
+            "scikit-splearn",
+            version,
+            "splearn",
+            "splearn_spectral",
+            {"version": version, "ranks": [2, 5, 10, 20, 40], "length": 4},
+        )
+        for version in ("classic", "prefix", "factor")
+    ),
+    *(Fit("GRU", f"{n} units", OWN, "distilled_gru", {"units": n}) for n in (32, 128)),
+]
+ACTIVE = [
+    *(
+        Fit("weighted L*", f"tolerance {t}", OWN, "weighted_lstar", {"tolerance": t}, True)
+        for t in (0.1, 0.02)
+    ),
+    *(
+        Fit(
+            "pymodelextractor",
+            f"tolerance {t}",
+            "pymodelextractor",
+            "wlstar_pymodelextractor",
+            {"tolerance": t},
+            True,
+        )
+        for t in (0.1,)
+    ),
+    Fit("the paper's method", "uniform basis", OWN, "seqray_extract", {"method": "paper"}, True),
+]
+OWN_FITS = {
+    "extract": Fit(SEQRAY, "extract", OWN, "seqray_extract", {"method": "auto"}, True),
+    "learn_pdfa": Fit(SEQRAY, "learn_pdfa", OWN, "seqray_extract", {"method": "learn_pdfa"}, True),
+}
+PEERS = [*dict.fromkeys(fit.peer for fit in (*PASSIVE, *ACTIVE))]
+
+
+@cache
+def words_of(box: str, budget: int) -> tuple[Drawn, Reference]:
+    return drawn_words(opened(box), budget)
+
+
+@cache
+def test_of(box: str) -> Reference:
+    return test_words(opened(box))
+
+
+class Runner:
+    """Makes the rows that are not there yet."""
+
+    def __init__(self, saved: SavedRows, environments: Path) -> None:
+        self.saved, self.environments = saved, environments
+
+    def row(self, fit: Fit, box: str, budget: int, limit: float = LIMIT_SECONDS) -> dict[str, str]:
+        """Return the row of a fit to a box with a budget, made if it is not there."""
+        key = {"box": box, "peer": fit.peer, "setting": fit.setting, "budget": budget}
+        return self.saved.made(key, lambda: self.measured(fit, box, budget, limit))
+
+    def measured(self, fit: Fit, box: str, budget: int, limit: float) -> dict[str, Any]:
+        """Fit in a process of its own, and measure what it left."""
+        drawn, validation = words_of(box, budget)
+        settings = fit.settings | ({"box": box, "budget": budget} if fit.is_active else {})
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            drawn.save(place)
+            job = {"module": fit.module, "settings": settings, "limit": limit}
+            (place / "job.json").write_text(json.dumps(job))
+            remark = self.child(fit, place)
+            if remark:
+                return {"limit": f"{limit:.0f}", "remark": remark}
+            outcome = json.loads((place / OUTCOME_FILE).read_text())
+            with np.load(place / MODEL_FILE) as arrays:
+                model = dict(arrays)
+        row = {
+            "queries": outcome.get("queries", len(drawn.rows)),
+            "words": "" if fit.is_active else len(drawn.words),
+            "seconds": f"{outcome['seconds']:.1f}",
+            "megabytes": f"{outcome['megabytes']:.0f}",
+            "limit": f"{limit:.0f}",
+            "is_limited": int(outcome["limited"]),
+            "remark": outcome.get("remark", ""),
+        }
+        return row | (fidelity(fit, model, outcome, test_of(box), validation) if model else {})
+
+    def child(self, fit: Fit, folder: Path) -> str:
+        """Run a fit; return what went wrong, if anything did."""
+        here = Path(__file__).resolve().parent
+        paths = [here, BENCHMARKS.parent / "src"]
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        }
+        command = [python_of(fit.environment, self.environments), str(here / "child.py"), folder]
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False)
+        if done.returncode < 0 or b"LimitReachedError" in done.stderr:
+            return "no result within the limit"
+        if done.returncode:
+            last = done.stderr.decode().strip().splitlines()[-1]
+            print(done.stderr.decode(), file=sys.stderr)
+            return last.replace(str(folder), "")[:200]
+        return ""
+
+
+def fidelity(
+    fit: Fit, model: dict[str, Any], outcome: dict[str, Any], test: Reference, held: Reference
+) -> dict[str, Any]:
+    """Return the columns of a row that say how near a model is, and how large."""
+    models = models_of(model, test.tree.alphabet)
+    result = measured(models, test, held, as_it_is=fit.peer == SEQRAY)
+    return {
+        "bits_per_symbol": f"{result.bits:.3g}",
+        "ndcg5": f"{result.ndcg5:.5f}",
+        "uniform_share": f"{result.uniform_share:g}",
+        "states": result.model.n_states,
+        "numbers": outcome.get("numbers", result.model.n_numbers),
+    }
+
+
+def own_fits(box: str) -> list[Fit]:
+    return [*OWN_FITS.values()] if box == PDFA else [OWN_FITS["extract"]]
+
+
+def make_rows(runner: Runner, box: str, budget: int, peers: list[str]) -> None:
+    """Make all rows of a box and a budget, seqray's at the queries of each peer among them."""
+    for fit in own_fits(box):
+        own = runner.row(fit, box, budget)
+    own = runner.row(OWN_FITS["extract"], box, budget)
+    for fit in chosen(peers):
+        limit = float(own["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
+        row = runner.row(fit, box, budget, limit)
+        used = row.get("queries") or ""
+        if fit.is_active and used and int(used) < EQUAL_SHARE * budget:
+            for each in own_fits(box):
+                runner.row(each, box, int(used))
+
+
+def chosen(peers: list[str]) -> Iterator[Fit]:
+    return (fit for fit in (*PASSIVE, *ACTIVE) if fit.peer in peers)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [*BOXES, *LANGUAGES]
+    parser.add_argument("--boxes", nargs="+", choices=names, default=names, metavar="NAME")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, metavar="NAME")
+    parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS), metavar="N")
+    parser.add_argument(
+        *("--environments", "--environment-folder"),
+        type=Path,
+        default=default_folder(),
+        help="folder for the peers' environments (default: %(default)s)",
+    )
+    parser.add_argument("--save", type=Path, default=RESULTS, help="the table (default: %(default)s)")
+    options = parser.parse_args()
+    runner = Runner(SavedRows(options.save), options.environments)
+    for budget in options.budgets:
+        for box in options.boxes:
+            if box in BOXES:
+                make_rows(runner, box, budget, options.peers)
+    for box in options.boxes:
+        if box in LANGUAGES:
+            decider_rows(runner, box)
+
+
+if __name__ == "__main__":
+    main()
