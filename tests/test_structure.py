@@ -49,6 +49,7 @@ EXTRA_TESTS = {
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
+    "benchmarks/test_peers.py": "what is written in benchmarks/peers itself",
     "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",
     "examples/test_classifier.py": "examples/classifier.py",
     "examples/test_export.py": "examples/export.py, which newcomers copy",

@@ -22,10 +22,12 @@ class CountedBox:
 
     @classmethod
     def open(cls, name: str, budget: int, clock: Clock) -> CountedBox:
+        """Open the box of a name."""
         return cls(opened(name), budget, clock)
 
     @property
     def n_queries(self) -> int:
+        """Distinct prefixes that were read, the empty one included."""
         return len(self._known)
 
     def row(self, prefix: Word) -> np.ndarray:

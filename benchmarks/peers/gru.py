@@ -27,12 +27,15 @@ class Gru:
 
     @property
     def n_units(self) -> int:
+        """The size of the hidden state."""
         return len(self.recurrent)
 
     def start(self) -> Hidden:
+        """Return the state before the first symbol."""
         return self._moved(np.zeros((1, self.n_units)), self.inputs[-1:])
 
     def step(self, states: Hidden, parents: np.ndarray, symbols: np.ndarray) -> Hidden:
+        """Return the states after reading ``symbols[i]`` in state ``states[parents[i]]``."""
         return self._moved(states.values[parents], self.inputs[symbols])
 
     def _moved(self, hidden: np.ndarray, read: np.ndarray) -> Hidden:
@@ -43,6 +46,7 @@ class Gru:
         return Hidden((1 - update) * new + update * hidden)
 
     def logits(self, states: Hidden) -> np.ndarray:
+        """Return what the linear layer makes of states."""
         return states.values @ self.out + self.out_bias
 
     def state_next_symbol(self, states: Hidden) -> np.ndarray:
@@ -50,12 +54,33 @@ class Gru:
         powers = np.exp((logits := self.logits(states)) - logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 
+
+class Decider:
+    """A network with one output, the logit of yes; what was read of a prefix is remembered."""
+
+    def __init__(self, network: Gru) -> None:
+        self.network = network
+        self._known = {(): network.start()}
+
+    @classmethod
+    def load(cls, path: str) -> Decider:
+        """Open a network's file."""
+        with np.load(path) as arrays:
+            return cls(Gru(dict(arrays)))
+
     def probability(self, word: tuple[int, ...]) -> float:
-        """Return the probability of yes after a word, of a network with one output."""
-        states = self.start()
-        for code in word:
-            states = self.step(states, np.array([0]), np.array([code]))
-        return float(sigmoid(self.logits(states))[0, 0])
+        """Return the probability of yes after a word."""
+        return float(sigmoid(self.network.logits(self._state(word)))[0, 0])
+
+    def _state(self, word: tuple[int, ...]) -> Hidden:
+        length = len(word)
+        while word[:length] not in self._known:
+            length -= 1
+        for end in range(length, len(word)):
+            states = self._known[word[:end]]
+            moved = self.network.step(states, np.array([0]), np.array([word[end]]))
+            self._known[word[: end + 1]] = moved
+        return self._known[word]
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import resource
 import time
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Drawn:
 
     @classmethod
     def load(cls, folder: Path) -> Drawn:
+        """Read what `save` wrote into a folder."""
         with np.load(folder / WORDS_FILE) as arrays:
             values = {name: arrays[name] for name in arrays.files}
         for name in ("n_symbols", "n_training"):
@@ -54,21 +56,25 @@ class Drawn:
         return cls(**values)
 
     def save(self, folder: Path) -> None:
+        """Write the arrays into a folder."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         np.savez(folder / WORDS_FILE, **values)
 
     @cached_property
     def words(self) -> list[Word]:
+        """All words, as tuples of codes."""
         bounds = self.offsets.tolist()
         codes = self.codes.tolist()
-        return [tuple(codes[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [tuple(codes[a:b]) for a, b in pairwise(bounds)]
 
     @property
     def training(self) -> list[Word]:
+        """The words to fit to."""
         return self.words[: self.n_training]
 
     @property
     def validation(self) -> list[Word]:
+        """The words to choose settings by."""
         return self.words[self.n_training :]
 
     def path(self, i: int) -> list[int]:
@@ -91,15 +97,24 @@ class Clock:
 
     @property
     def seconds(self) -> float:
+        """Processor seconds so far."""
         return time.process_time() - self.begin
 
     @property
     def is_over(self) -> bool:
+        """Whether the limit is over."""
         return self.seconds > self.limit
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that this process had, with all that it imported."""
+    """Return the most memory that this process had, with all that it imported.
+
+    Linux counts it anew for every program; what `getrusage` says includes the parent's.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

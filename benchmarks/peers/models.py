@@ -13,7 +13,6 @@ from job import Arrays
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import deterministic_pfa
 from seqray.automata.stepper import collect
-from seqray.experiments.cells import n_bytes
 from seqray.fidelity import next_symbol_metrics
 from seqray.fidelity.reference import Reference
 from seqray.formats.automaton_file import open_wa
@@ -50,7 +49,9 @@ def models_of(arrays: Arrays, alphabet: Any) -> list[Model]:
             path = Path(folder, "automaton.npz")
             path.write_bytes(arrays["seqray"].tobytes())
             automaton = open_wa(str(path))
-        return [Model(automaton, automaton.n_states, n_bytes(automaton)[1])]
+            with np.load(path) as saved:
+                n_numbers = sum(saved[name].size for name in saved.files)
+        return [Model(automaton, automaton.n_states, n_numbers)]
     if "table" in arrays:
         table, rows = arrays["table"], arrays["rows"]
         rows = np.maximum(rows, 0)

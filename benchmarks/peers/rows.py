@@ -38,6 +38,7 @@ class SavedRows:
         return row
 
     def save(self) -> None:
+        """Write the table, beside its place first."""
         fresh = self.path.with_suffix(".part")
         with fresh.open("w", encoding="utf-8", newline="") as lines:
             writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")

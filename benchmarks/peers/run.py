@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from boxes import BENCHMARKS, BOXES, PDFA, drawn_words, opened, test_words
 from deciders import LANGUAGES, decider_rows
 from environments import OWN, default_folder, python_of
@@ -54,10 +53,7 @@ class Fit(NamedTuple):
 
 PASSIVE = [
     *(Fit("Kneser-Ney", f"order {n}", OWN, "kneser_ney", {"order": n}) for n in (2, 3, 4, 5)),
-    *(
-        Fit("hmmlearn", f"{n} states", "hmmlearn", "hmm_hmmlearn", {"states": n})
-        for n in (10, 40)
-    ),
+    *(Fit("hmmlearn", f"{n} states", "hmmlearn", "hmm_hmmlearn", {"states": n}) for n in (10, 40)),
     *(
         Fit("pomegranate", f"{n} states", "pomegranate", "hmm_pomegranate", {"states": n})
         for n in (10, 40)
@@ -125,47 +121,57 @@ class Runner:
         return self.saved.made(key, lambda: self.measured(fit, box, budget, limit))
 
     def measured(self, fit: Fit, box: str, budget: int, limit: float) -> dict[str, Any]:
-        """Fit in a process of its own, and measure what it left."""
+        """Fit, and measure what came of it."""
         drawn, validation = words_of(box, budget)
         settings = fit.settings | ({"box": box, "budget": budget} if fit.is_active else {})
+        row, model, outcome = self.fitted(fit.environment, fit.module, settings, drawn, limit)
+        if not fit.is_active:
+            row |= {"queries": len(drawn.rows), "words": len(drawn.words)}
+        return row | (fidelity(fit, model, outcome, test_of(box), validation) if model else {})
+
+    def fitted(
+        self,
+        environment: str,
+        module: str,
+        settings: dict[str, Any],
+        drawn: Drawn,
+        limit: float = LIMIT_SECONDS,
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Fit in a process of its own; return columns of a row, the model, and what was said."""
+        row: dict[str, Any] = {"limit": f"{limit:.0f}"}
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             drawn.save(place)
-            job = {"module": fit.module, "settings": settings, "limit": limit}
+            job = {"module": module, "settings": settings, "limit": limit}
             (place / "job.json").write_text(json.dumps(job))
-            remark = self.child(fit, place)
-            if remark:
-                return {"limit": f"{limit:.0f}", "remark": remark}
+            if remark := self.failure(environment, place):
+                return row | {"remark": remark}, {}, {}
             outcome = json.loads((place / OUTCOME_FILE).read_text())
             with np.load(place / MODEL_FILE) as arrays:
                 model = dict(arrays)
-        row = {
-            "queries": outcome.get("queries", len(drawn.rows)),
-            "words": "" if fit.is_active else len(drawn.words),
-            "seconds": f"{outcome['seconds']:.1f}",
+        row |= {
+            "queries": outcome.get("queries", ""),
+            "seconds": f"{outcome['seconds']:.2f}",
             "megabytes": f"{outcome['megabytes']:.0f}",
-            "limit": f"{limit:.0f}",
             "is_limited": int(outcome["limited"]),
             "remark": outcome.get("remark", ""),
         }
-        return row | (fidelity(fit, model, outcome, test_of(box), validation) if model else {})
+        return row, model, outcome
 
-    def child(self, fit: Fit, folder: Path) -> str:
+    def failure(self, environment: str, folder: Path) -> str:
         """Run a fit; return what went wrong, if anything did."""
         here = Path(__file__).resolve().parent
-        paths = [here, BENCHMARKS.parent / "src"]
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, paths)),
-            **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-        }
-        command = [python_of(fit.environment, self.environments), str(here / "child.py"), folder]
-        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False)
-        if done.returncode < 0 or b"LimitReachedError" in done.stderr:
+        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        variables = os.environ | dict.fromkeys(threads, "1")
+        variables["PYTHONPATH"] = os.pathsep.join([str(here), str(BENCHMARKS.parent / "src")])
+        command = [python_of(environment, self.environments), str(here / "child.py"), str(folder)]
+        done = subprocess.run(command, env=variables, stderr=subprocess.PIPE, check=False)
+        message = done.stderr.decode()
+        if done.returncode < 0 or "LimitReachedError" in message:
             return "no result within the limit"
         if done.returncode:
-            last = done.stderr.decode().strip().splitlines()[-1]
-            print(done.stderr.decode(), file=sys.stderr)
-            return last.replace(str(folder), "")[:200]
+            print(message, file=sys.stderr)
+            return message.strip().splitlines()[-1][:200]
         return ""
 
 
@@ -190,11 +196,9 @@ def own_fits(box: str) -> list[Fit]:
 
 def make_rows(runner: Runner, box: str, budget: int, peers: list[str]) -> None:
     """Make all rows of a box and a budget, seqray's at the queries of each peer among them."""
-    for fit in own_fits(box):
-        own = runner.row(fit, box, budget)
-    own = runner.row(OWN_FITS["extract"], box, budget)
+    own = [runner.row(fit, box, budget) for fit in own_fits(box)]
     for fit in chosen(peers):
-        limit = float(own["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
+        limit = float(own[0]["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
         row = runner.row(fit, box, budget, limit)
         used = row.get("queries") or ""
         if fit.is_active and used and int(used) < EQUAL_SHARE * budget:
@@ -218,7 +222,9 @@ def main() -> None:
         default=default_folder(),
         help="folder for the peers' environments (default: %(default)s)",
     )
-    parser.add_argument("--save", type=Path, default=RESULTS, help="the table (default: %(default)s)")
+    parser.add_argument(
+        "--save", type=Path, default=RESULTS, help="the table (default: %(default)s)"
+    )
     options = parser.parse_args()
     runner = Runner(SavedRows(options.save), options.environments)
     for budget in options.budgets:

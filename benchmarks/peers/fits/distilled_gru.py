@@ -27,6 +27,7 @@ class Network(nn.Module):
         self.head = nn.Linear(units, n_symbols + 1)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return logarithms of next-symbol probabilities."""
         return torch.log_softmax(self.head(self.gru(self.embedding(ids))[0]), dim=-1)
 
 

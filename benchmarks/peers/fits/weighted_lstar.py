@@ -218,7 +218,7 @@ def numbered(keys: np.ndarray) -> np.ndarray:
 
 
 def search(table: Table, rng: np.random.Generator) -> Word | None:
-    """Return a word after which box and PDFA predict unequal rows, and which is not in the table."""
+    """Return a word outside the table after which box and PDFA predict unequal rows."""
     next_state, rows = table.hypothesis()
     for at in range(2 * N_SAMPLES):
         word: list[int] = []

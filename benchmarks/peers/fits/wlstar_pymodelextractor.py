@@ -36,14 +36,17 @@ class Model:
         self.alphabet = Alphabet(frozenset(self.symbols))
 
     def sequence_weight(self, sequence: Sequence) -> float:
+        """Return the probability of a prefix."""
         return math.exp(self.log_sequence_weight(sequence))
 
     def log_sequence_weight(self, sequence: Sequence) -> float:
+        """Return its logarithm."""
         word = tuple(self.codes[symbol] for symbol in sequence.value)
         rows = [self.box.row(word[:end])[code] for end, code in enumerate(word)]
         return float(np.log(np.maximum(rows, 1e-300)).sum())
 
     def get_last_token_weights(self, sequence: Sequence, suffixes: list[Any]) -> list[float]:
+        """Return the probability of each suffix's last symbol."""
         word = tuple(self.codes[symbol] for symbol in sequence.value)
         answers = []
         for suffix in suffixes:
@@ -59,6 +62,7 @@ class Teacher(SampleProbabilisticTeacher):
     hypothesis: Any = None
 
     def equivalence_query(self, aut: Any) -> Any:
+        """Search for a counterexample."""
         self.hypothesis = aut
         return super().equivalence_query(aut)
 
