@@ -52,8 +52,13 @@ class Model:
         for suffix in suffixes:
             signs = suffix.value if isinstance(suffix, Sequence) else [suffix]
             *stem, last = (self.codes[symbol] for symbol in signs)
-            answers.append(float(self.box.row((*word, *stem))[last]))
+            read = (*word, *stem)
+            answers.append(float(self.box.row(read)[last]) if self._is_possible(read) else 0.0)
         return answers
+
+    def _is_possible(self, word: tuple[int, ...]) -> bool:
+        """Whether a prefix has a probability; what follows one that has none weighs 0, as there."""
+        return all(self.box.row(word[:end])[code] > 0 for end, code in enumerate(word))
 
 
 class Teacher(SampleProbabilisticTeacher):
