@@ -1,4 +1,4 @@
-"""WL* of pymodelextractor, with its teacher that searches counterexamples in random words.
+"""WL* of pymodelextractor, with its teacher that searches counterexamples in given words.
 
 The learner has no limits of its own, so the box ends it: the last hypothesis is what it came to.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from counted_box import CountedBox
-from job import Arrays, Clock, Drawn, LimitReachedError
+from job import Arrays, Clock, Drawn, LimitReachedError, Word
 from pymodelextractor.learners.observation_table_learners.pdfa_lstar_learner import (
     PDFALStarLearner,
 )
@@ -20,8 +20,8 @@ from pythautomata.base_types.alphabet import Alphabet
 from pythautomata.base_types.sequence import Sequence
 from pythautomata.base_types.symbol import SymbolStr
 
-N_SAMPLES, MAX_LENGTH = 500, 30
-"""Random words of one search for counterexamples, and their greatest length."""
+N_SAMPLES = 500
+"""Words of one search for counterexamples."""
 
 
 class Model:
@@ -52,13 +52,27 @@ class Model:
         for suffix in suffixes:
             signs = suffix.value if isinstance(suffix, Sequence) else [suffix]
             *stem, last = (self.codes[symbol] for symbol in signs)
-            read = (*word, *stem)
-            answers.append(float(self.box.row(read)[last]) if self._is_possible(read) else 0.0)
+            answers.append(float(self.box.row((*word, *stem))[last]))
         return answers
 
-    def _is_possible(self, word: tuple[int, ...]) -> bool:
-        """Whether a prefix has a probability; what follows one that has none weighs 0, as there."""
-        return all(self.box.row(word[:end])[code] > 0 for end, code in enumerate(word))
+    def sequence(self, word: Word) -> Sequence:
+        """Return a word as pymodelextractor writes it."""
+        return Sequence([self.symbols[code] for code in word])
+
+
+class DrawnWords:
+    """Words of the box to search counterexamples in.
+
+    Uniform words, the default, are mostly impossible in a box that gives some symbols probability
+    0; pymodelextractor's automata have no transition for them, and it would not end.
+    """
+
+    def __init__(self, model: Model, words: list[Word]) -> None:
+        self.words = [model.sequence(word) for word in words]
+
+    def generate_words(self, number_of_words: int) -> list[Sequence]:
+        """Return so many words."""
+        return self.words[:number_of_words]
 
 
 class Teacher(SampleProbabilisticTeacher):
@@ -78,7 +92,7 @@ def fit(
     sys.setrecursionlimit(100_000)
     counted = CountedBox.open(box, budget, clock)
     model = Model(counted, drawn.n_symbols)
-    teacher = Teacher(model, tolerance, N_SAMPLES, max_seq_length=MAX_LENGTH)
+    teacher = Teacher(model, tolerance, N_SAMPLES, DrawnWords(model, drawn.training))
     is_complete = True
     try:
         PDFALStarLearner().learn(teacher)
