@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -167,8 +168,11 @@ class Runner:
         command = [python_of(environment, self.environments), str(here / "child.py"), str(folder)]
         done = subprocess.run(command, env=variables, stderr=subprocess.PIPE, check=False)
         message = done.stderr.decode()
-        if done.returncode < 0 or "LimitReachedError" in message:
+        at_limit = (-signal.SIGKILL, -signal.SIGXCPU)
+        if done.returncode in at_limit or "LimitReachedError" in message:
             return "no result within the limit"
+        if done.returncode < 0:
+            raise SystemExit("Interrupted. All rows so far are saved; run the command again.")
         if done.returncode:
             print(message, file=sys.stderr)
             return message.strip().splitlines()[-1][:200]
