@@ -11,13 +11,13 @@ and rows that are there are not made again: it can be interrupted, and goes on w
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,52 +52,40 @@ class Fit(NamedTuple):
     is_active: bool = False
 
 
-PASSIVE = [
+def spectral(version: str) -> Fit:
+    settings = {"version": version, "ranks": [2, 5, 10, 20, 40], "length": 4}
+    return Fit("scikit-splearn", version, "splearn", "splearn_spectral", settings)
+
+
+def hidden_markov(package: str, states: int) -> Fit:
+    return Fit(package, f"{states} states", package, f"hmm_{package}", {"states": states})
+
+
+def lstar(peer: str, environment: str, module: str, tolerance: float) -> Fit:
+    settings = {"tolerance": tolerance}
+    return Fit(peer, f"tolerance {tolerance}", environment, module, settings, True)
+
+
+FITS = [
     *(Fit("Kneser-Ney", f"order {n}", OWN, "kneser_ney", {"order": n}) for n in (2, 3, 4, 5)),
-    *(Fit("hmmlearn", f"{n} states", "hmmlearn", "hmm_hmmlearn", {"states": n}) for n in (10, 40)),
-    *(
-        Fit("pomegranate", f"{n} states", "pomegranate", "hmm_pomegranate", {"states": n})
-        for n in (10, 40)
-    ),
+    *(Fit("GRU", f"{n} units", OWN, "distilled_gru", {"units": n}) for n in (32, 128)),
+    *(lstar("weighted L*", OWN, "weighted_lstar", tolerance) for tolerance in (0.1, 0.02)),
+    Fit("the paper's method", "uniform basis", OWN, "seqray_extract", {"method": "paper"}, True),
     *(
         Fit("AALpy Alergia", f"eps {eps}", "aalpy", "alergia_aalpy", {"eps": eps})
         for eps in ("auto", 0.05, 0.5)
     ),
-    *(
-        Fit(
-            "scikit-splearn",
-            version,
-            "splearn",
-            "splearn_spectral",
-            {"version": version, "ranks": [2, 5, 10, 20, 40], "length": 4},
-        )
-        for version in ("classic", "prefix", "factor")
-    ),
-    *(Fit("GRU", f"{n} units", OWN, "distilled_gru", {"units": n}) for n in (32, 128)),
+    *(spectral(version) for version in ("classic", "prefix", "factor")),
+    lstar("pymodelextractor", "pymodelextractor", "wlstar_pymodelextractor", 0.1),
+    *(hidden_markov(package, n) for package in ("hmmlearn", "pomegranate") for n in (10, 40)),
 ]
-ACTIVE = [
-    *(
-        Fit("weighted L*", f"tolerance {t}", OWN, "weighted_lstar", {"tolerance": t}, True)
-        for t in (0.1, 0.02)
-    ),
-    *(
-        Fit(
-            "pymodelextractor",
-            f"tolerance {t}",
-            "pymodelextractor",
-            "wlstar_pymodelextractor",
-            {"tolerance": t},
-            True,
-        )
-        for t in (0.1,)
-    ),
-    Fit("the paper's method", "uniform basis", OWN, "seqray_extract", {"method": "paper"}, True),
-]
+"""All peers with their settings, quick ones first."""
+
 OWN_FITS = {
     "extract": Fit(SEQRAY, "extract", OWN, "seqray_extract", {"method": "auto"}, True),
     "learn_pdfa": Fit(SEQRAY, "learn_pdfa", OWN, "seqray_extract", {"method": "learn_pdfa"}, True),
 }
-PEERS = [*dict.fromkeys(fit.peer for fit in (*PASSIVE, *ACTIVE))]
+PEERS = [*dict.fromkeys(fit.peer for fit in FITS)]
 
 
 @cache
@@ -198,20 +186,14 @@ def own_fits(box: str) -> list[Fit]:
     return [*OWN_FITS.values()] if box == PDFA else [OWN_FITS["extract"]]
 
 
-def make_rows(runner: Runner, box: str, budget: int, peers: list[str]) -> None:
-    """Make all rows of a box and a budget, seqray's at the queries of each peer among them."""
-    own = [runner.row(fit, box, budget) for fit in own_fits(box)]
-    for fit in chosen(peers):
-        limit = float(own[0]["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
-        row = runner.row(fit, box, budget, limit)
-        used = row.get("queries") or ""
-        if fit.is_active and used and int(used) < EQUAL_SHARE * budget:
-            for each in own_fits(box):
-                runner.row(each, box, int(used))
-
-
-def chosen(peers: list[str]) -> Iterator[Fit]:
-    return (fit for fit in (*PASSIVE, *ACTIVE) if fit.peer in peers)
+def make_row(runner: Runner, fit: Fit, box: str, budget: int) -> None:
+    """Make the row of a peer, and seqray's with as many queries."""
+    own = [runner.row(each, box, budget) for each in own_fits(box)]
+    limit = float(own[0]["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
+    used = runner.row(fit, box, budget, limit)["queries"]
+    if fit.is_active and used and int(used) < EQUAL_SHARE * budget:
+        for each in own_fits(box):
+            runner.row(each, box, int(used))
 
 
 def main() -> None:
@@ -231,13 +213,13 @@ def main() -> None:
     )
     options = parser.parse_args()
     runner = Runner(SavedRows(options.save), options.environments)
-    for budget in options.budgets:
-        for box in options.boxes:
-            if box in BOXES:
-                make_rows(runner, box, budget, options.peers)
     for box in options.boxes:
         if box in LANGUAGES:
             decider_rows(runner, box)
+    fits = [fit for fit in FITS if fit.peer in options.peers]
+    boxes = [box for box in options.boxes if box in BOXES]
+    for budget, fit, box in itertools.product(options.budgets, fits, boxes):
+        make_row(runner, fit, box, budget)
 
 
 if __name__ == "__main__":
