@@ -32,6 +32,10 @@ VALIDATION_SHARE = 0.1
 """So many of the drawn words are left out of fits, to choose settings and smoothing by."""
 
 
+MAX_WORDS_PER_QUERY = 3
+"""No more words than this times the budget are drawn."""
+
+
 class Predictions:
     """A box with states that predicts: an automaton itself would have no budget."""
 
@@ -59,9 +63,11 @@ test_words.__test__ = False  # type: ignore[attr-defined]
 def drawn_words(box: PredictingStepper, budget: int) -> tuple[Drawn, Reference]:
     """Draw as many words as a budget of queries allows; return them, and those for validation.
 
-    A word takes one query for each of its prefixes that no earlier word has.
+    A word takes one query for each of its prefixes that no earlier word has. A word that was drawn
+    before takes none, so that a box with few words may not use up a budget.
     """
-    every = Reference.draw(box, budget, seed=DRAWING_SEED, max_length=MAX_LENGTH)
+    n_words = MAX_WORDS_PER_QUERY * budget
+    every = Reference.draw(box, n_words, seed=DRAWING_SEED, max_length=MAX_LENGTH)
     low, high = 1, len(every.words)
     while low < high:
         middle = (low + high + 1) // 2

@@ -93,8 +93,8 @@ def pairs_of(rows: list[Row], box: str) -> list[Pair]:
 
 
 def equal_queries(own: Iterable[Row], peer: Row) -> Row | None:
-    """Return seqray's best row that used no more queries than a peer's budget or its use of it."""
-    allowed = int(peer["queries"] or peer["budget"] or 0)
+    """Return seqray's best row with the budget of a peer that takes words, or what another used."""
+    allowed = int(peer["budget"] if peer["words"] else peer["queries"] or peer["budget"])
     fitting = [row for row in own if has_fidelity(row) and int(row["budget"]) <= allowed * 1.03]
     largest = max((int(row["budget"]) for row in fitting), default=0)
     return min((row for row in fitting if int(row["budget"]) == largest), key=loss, default=None)

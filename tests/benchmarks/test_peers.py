@@ -126,8 +126,8 @@ def row(peer, setting, bits, **others):
 MADE_UP = [
     row("seqray", "extract", 0.02),
     row("seqray", "extract", 0.5, budget=900, queries=880),
-    row("hmmlearn", "10 states", 0.3),
-    row("hmmlearn", "40 states", 0.2),
+    row("hmmlearn", "10 states", 0.3, words=1000, queries=15000),
+    row("hmmlearn", "40 states", 0.2, words=1000, queries=15000),
     row("GRU", "32 units", 0.01),
     row("weighted L*", "tolerance 0.1", 0.4, queries=900),
     row("AALpy Alergia", "eps 0.05", "", ndcg5="", seconds="", remark="no result within the limit"),
