@@ -8,11 +8,11 @@ import numpy as np
 from hmmlearn.hmm import CategoricalHMM
 from job import Arrays, Clock, Drawn, Word
 
-from fits.restarts import best_of_restarts
+from fits.restarts import best_of_restarts, words_for_em
 
 
 def fit(drawn: Drawn, clock: Clock, states: int) -> tuple[Arrays, dict[str, Any]]:
-    training, validation = (stacked(words, drawn) for words in (drawn.training, drawn.validation))
+    training, validation = (stacked(words, drawn) for words in words_for_em(drawn))
 
     def begin(seed: int) -> CategoricalHMM:
         return CategoricalHMM(

@@ -13,7 +13,7 @@ from job import Arrays, Clock, Drawn, Word
 from pomegranate.distributions import Categorical
 from pomegranate.hmm import DenseHMM
 
-from fits.restarts import best_of_restarts
+from fits.restarts import best_of_restarts, words_for_em
 
 SMALLEST = 1e-6
 """Emissions start at, and stay above, this: pomegranate's logarithms of 0 become NaN."""
@@ -21,9 +21,7 @@ SMALLEST = 1e-6
 
 def fit(drawn: Drawn, clock: Clock, states: int) -> tuple[Arrays, dict[str, Any]]:
     torch.set_num_threads(1)
-    training, validation = (
-        by_length(words, drawn.n_symbols) for words in (drawn.training, drawn.validation)
-    )
+    training, validation = (by_length(words, drawn.n_symbols) for words in words_for_em(drawn))
 
     def begin(seed: int) -> DenseHMM:
         rng = np.random.default_rng(seed)

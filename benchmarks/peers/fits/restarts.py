@@ -6,15 +6,23 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from job import Clock
+from job import Clock, Drawn, Word
 
 Model = TypeVar("Model")
 
 N_STARTS, FIRST_ITERATIONS, ITERATIONS, PATIENCE = 2, 5, 200, 3
 """Starts; iterations of each; the most iterations of the best; checks without a better score."""
 
+MAX_WORDS = 6000
+"""More words would leave too few iterations within the limit of time."""
+
 CHECK_EVERY = 5
 """Iterations between two looks at the validation words."""
+
+
+def words_for_em(drawn: Drawn) -> tuple[list[Word], list[Word]]:
+    """Return words to fit to and to validate on."""
+    return drawn.training[:MAX_WORDS], drawn.validation[: MAX_WORDS // 10]
 
 
 def best_of_restarts(
