@@ -30,12 +30,8 @@ EXACT_BITS, AS_GOOD = 1e-6, 1.02
 """Fewer bits lost than the first count as none; up to this ratio two models are as near."""
 
 REASONS = {
-    "GRU": "a recurrent network is the kind of model that the box is",
-    "weighted L*": "the box is deterministic, and so is what it learns",
-    "Kneser-Ney": "few symbols decide what comes next here",
-    "hmmlearn": "the box is near to a hidden Markov model",
-    "pomegranate": "the box is near to a hidden Markov model",
-    "pymodelextractor": "the box is deterministic, and so is what it learns",
+    "GRU": "a network like the box needs fewer answers to come near",
+    "weighted L*": "its states are the most probable prefixes, and few others come up",
 }
 """Why a peer is nearer to a box, where it is."""
 
@@ -122,19 +118,38 @@ def table_row(name: str, pair: Pair) -> str:
         f"{peer['peer']}, {peer['setting']}",
         grouped(peer["queries"] or peer["budget"]),
         fidelity_text(peer),
-        "" if own is None else f"{fidelity_text(own)} ({own_name(own)})",
+        "" if own is None else fidelity_text(own),
         f"{seconds_text(peer)}; {'' if own is None else seconds_text(own)}",
         f"{peer['megabytes']} MB" if peer["megabytes"] else "",
-        f"{grouped(peer['states'])} states, {grouped(peer['numbers'])} numbers"
-        if peer["states"]
-        else "",
+        size_text(peer),
         pair.verdict,
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def own_name(own: Row) -> str:
-    return f"`{own['setting']}`, {grouped(own['states'])} states, {grouped(own['numbers'])} numbers"
+def own_table(rows: list[Row], boxes: dict[str, str]) -> str:
+    """Return a table of seqray's own rows with the largest budget, in Markdown."""
+    lines = [
+        "| box | function | queries | bits lost, NDCG₅ | processor time | memory | size |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    own = [row for row in rows if row["peer"] == SEQRAY and has_fidelity(row)]
+    for box, name in boxes.items():
+        here = [row for row in own if row["box"] == box]
+        largest = max((int(row["budget"]) for row in here), default=0)
+        lines += [
+            f"| {name} | `{row['setting']}` | {grouped(row['queries'])} | {fidelity_text(row)} "
+            f"| {seconds_text(row)} | {row['megabytes']} MB | {size_text(row)} |"
+            for row in here
+            if int(row["budget"]) == largest
+        ]
+    return "\n".join(lines)
+
+
+def size_text(row: Row) -> str:
+    if not row["states"]:
+        return ""
+    return f"{grouped(row['states'])} states, {grouped(row['numbers'])} numbers"
 
 
 def fidelity_text(row: Row) -> str:
@@ -220,6 +235,7 @@ def write(rows: list[Row], docs: Path) -> None:
     text = page.format(
         counts=counts(pairs),
         table=table(rows, BOXES),
+        own=own_table(rows, BOXES),
         decided=table(rows, LANGUAGES),
         n_words=f"{N_TEST_WORDS:,}",
         minutes=f"{sum(float(row['seconds'] or row['limit']) for row in rows) / 60:.0f}",
