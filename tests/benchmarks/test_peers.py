@@ -154,7 +154,7 @@ def test_the_page_has_a_line_per_peer_and_a_figure(tmp_path):
     pytest.importorskip("matplotlib")
     write(MADE_UP, tmp_path)
     page = (tmp_path / "peers.md").read_text("utf-8")
-    assert page.count("| PAutomaC 4 |") == 4
+    assert page.count("| PAutomaC 4 |") == 5  # four peers, and seqray
     assert "no result within the limit" in page
     assert (tmp_path / "images" / "peers.svg").exists()
 

@@ -34,11 +34,10 @@ def best_of_restarts(
     """Return the best model that EM came to, by its score on validation words."""
     tried = []
     for seed in range(N_STARTS):
-        model = begin(seed)
-        for _ in range(FIRST_ITERATIONS):
-            model = improve(model)
-            if clock.is_over:
-                break
+        model = improve(begin(seed))
+        for _ in range(FIRST_ITERATIONS - 1):
+            if not clock.is_over:
+                model = improve(model)
         tried.append((score(model), seed, model))
         if clock.is_over:
             break
@@ -46,8 +45,8 @@ def best_of_restarts(
     best, worse, n = copy.deepcopy(model), 0, FIRST_ITERATIONS
     while n < ITERATIONS and worse < PATIENCE and not clock.is_over:
         for _ in range(CHECK_EVERY):
-            model = improve(model)
-            n += 1
+            if not clock.is_over:
+                model, n = improve(model), n + 1
         if (now := score(model)) > best_score:
             best_score, best, worse = now, copy.deepcopy(model), 0
         else:
