@@ -234,6 +234,7 @@ def write(rows: list[Row], docs: Path) -> None:
     page = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     text = page.format(
         counts=counts(pairs),
+        boxes=", ".join(name for box, name in BOXES.items() if pairs_of(rows, box)),
         table=table(rows, BOXES),
         own=own_table(rows, BOXES),
         decided=table(rows, LANGUAGES),
