@@ -32,6 +32,9 @@ EXACT_BITS, AS_GOOD = 1e-6, 1.02
 REASONS = {
     "GRU": "a network like the box needs fewer answers to come near",
     "weighted L*": "its states are the most probable prefixes, and few others come up",
+    **dict.fromkeys(
+        ("AALpy KV", "AALpy L*"), "an answer after every prefix of a word is one query for it here"
+    ),
 }
 """Why a peer is nearer to a box, where it is."""
 

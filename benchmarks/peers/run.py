@@ -33,8 +33,8 @@ from rows import RESULTS, SavedRows
 from seqray.fidelity.reference import Reference
 
 BUDGETS = (20_000,)
-LIMIT_SECONDS = 20
-"""The most processor time of one fit."""
+LIMIT_SECONDS, OWN_LIMIT_SECONDS = 20, 3600
+"""The most processor time of one fit of a peer, and of seqray."""
 
 SEQRAY = "seqray"
 EQUAL_SHARE = 0.97
@@ -81,10 +81,8 @@ FITS = [
 ]
 """All peers with their settings, quick ones first."""
 
-OWN_FITS = {
-    "extract": Fit(SEQRAY, "extract", OWN, "seqray_extract", {"method": "auto"}, True),
-    "learn_pdfa": Fit(SEQRAY, "learn_pdfa", OWN, "seqray_extract", {"method": "learn_pdfa"}, True),
-}
+EXTRACT = Fit(SEQRAY, "extract", OWN, "seqray_extract", {"method": "auto"}, True)
+LEARN_PDFA = Fit(SEQRAY, "learn_pdfa", OWN, "seqray_extract", {"method": "learn_pdfa"}, True)
 PEERS = [*dict.fromkeys(fit.peer for fit in FITS)]
 
 
@@ -182,18 +180,19 @@ def fidelity(
     }
 
 
-def own_fits(box: str) -> list[Fit]:
-    return [*OWN_FITS.values()] if box == PDFA else [OWN_FITS["extract"]]
+def own_rows(runner: Runner, box: str, budget: int) -> list[dict[str, str]]:
+    """Return seqray's rows, which have a limit of queries alone."""
+    fits = [EXTRACT, LEARN_PDFA] if box == PDFA else [EXTRACT]
+    return [runner.row(fit, box, budget, OWN_LIMIT_SECONDS) for fit in fits]
 
 
 def make_row(runner: Runner, fit: Fit, box: str, budget: int) -> None:
     """Make the row of a peer, and seqray's with as many queries."""
-    own = [runner.row(each, box, budget) for each in own_fits(box)]
+    own = own_rows(runner, box, budget)
     limit = float(own[0]["seconds"]) if fit.peer == "GRU" else LIMIT_SECONDS
     used = runner.row(fit, box, budget, limit)["queries"]
     if fit.is_active and used and int(used) < EQUAL_SHARE * budget:
-        for each in own_fits(box):
-            runner.row(each, box, int(used))
+        own_rows(runner, box, int(used))
 
 
 def main() -> None:
@@ -203,7 +202,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, metavar="NAME")
     parser.add_argument("--budgets", nargs="+", type=int, default=list(BUDGETS), metavar="N")
     parser.add_argument(
-        *("--environments", "--environment-folder"),
+        "--environments",
         type=Path,
         default=default_folder(),
         help="folder for the peers' environments (default: %(default)s)",
