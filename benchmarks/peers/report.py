@@ -204,7 +204,7 @@ def figure(rows: list[Row]) -> Figure:
     made, axes = panels(-(-len(shown) // n_columns), n_columns, width=11, height=6, sharey=True)
     flat = [ax for line in axes for ax in line]
     for ax, box in zip(flat, shown, strict=False):
-        for name in reversed(names):
+        for name in names:
             here = [row for row in rows if (row["box"], row["peer"]) == (box, name)]
             here = [row for row in here if row["bits_per_symbol"]]
             if name == SEQRAY:
@@ -215,7 +215,7 @@ def figure(rows: list[Row]) -> Figure:
             best = min(here, key=loss)
             place = max(float(best["seconds"]), 0.05), max(loss(best), LEAST_DRAWN)
             marker, colour = looks[name]
-            ax.plot(*place, marker, color=colour, ms=9 if name == SEQRAY else 6)
+            ax.plot(*place, marker, color=colour, ms=10 if name == SEQRAY else 6)
         ax.set(xscale="log", yscale="log", title=BOXES[box], xlim=(0.03, 60))
         ax.set_xlabel("processor seconds")
     for line in axes:
