@@ -41,6 +41,7 @@ REASONS = {
 LEAST_DRAWN = 1e-5
 """Fewer bits are drawn as this."""
 
+NO_MODEL = "seqray: the peer has no model"
 MARKS = "osD^v<>PX*"
 
 
@@ -54,7 +55,7 @@ class Pair(NamedTuple):
     def verdict(self) -> str:
         """Who is nearer to the box, and why if it is the peer."""
         if not has_fidelity(self.peer):
-            return "seqray: no model"
+            return NO_MODEL
         if self.own is None:
             return "seqray was not run"
         mine, theirs = loss(self.own), loss(self.peer)
@@ -64,7 +65,12 @@ class Pair(NamedTuple):
             return "equal"
         if mine < theirs:
             return "seqray"
-        return f"**{self.peer['peer']}**: {REASONS.get(self.peer['peer'], 'see the text')}"
+        return f"**{starred(self.peer['peer'])}**: {REASONS.get(self.peer['peer'], 'see the text')}"
+
+
+def starred(name: str) -> str:
+    """Return a name as Markdown shows it unchanged."""
+    return name.replace("*", r"\*")
 
 
 def has_fidelity(row: Row) -> bool:
@@ -118,7 +124,7 @@ def table_row(name: str, pair: Pair) -> str:
     peer, own = pair.peer, pair.own
     cells = [
         name,
-        f"{peer['peer']}, {peer['setting']}",
+        f"{starred(peer['peer'])}, {peer['setting']}",
         grouped(peer["queries"] or peer["budget"]),
         fidelity_text(peer),
         "" if own is None else fidelity_text(own),
@@ -184,8 +190,9 @@ def counts(pairs: list[Pair]) -> str:
     n_equal = sum(each in ("equal", "both exact") for each in wins)
     n_peer = len(wins) - n_own - n_equal
     return (
-        f"Of {len(wins)} comparisons seqray is nearer to the box in {n_own}, "
-        f"both are as near in {n_equal}, and the peer is nearer in {n_peer}."
+        f"Of {len(wins)} comparisons seqray is nearer to the box in {n_own} (in "
+        f"{wins.count(NO_MODEL)} of them the peer had no model within its limit), both are as near "
+        f"in {n_equal}, and the peer is nearer in {n_peer}."
     )
 
 

@@ -145,8 +145,8 @@ def test_the_verdict_names_the_peer_where_it_is_nearer():
     verdicts = {pair.peer["peer"]: pair.verdict for pair in pairs_of(MADE_UP, "4")}
     assert verdicts["hmmlearn"] == "seqray"
     assert verdicts["GRU"].startswith("**GRU**: ")
-    assert verdicts["weighted L*"].startswith("**weighted L*")
-    assert verdicts["AALpy Alergia"] == "seqray: no model"
+    assert verdicts["weighted L*"].startswith(r"**weighted L\*")
+    assert verdicts["AALpy Alergia"] == "seqray: the peer has no model"
     assert counts(pairs_of(MADE_UP, "4")).endswith("and the peer is nearer in 2.")
 
 
