@@ -30,7 +30,7 @@ EXACT_BITS, AS_GOOD = 1e-6, 1.02
 """Fewer bits lost than the first count as none; up to this ratio two models are as near."""
 
 REASONS = {
-    "GRU": "a network like the box needs fewer answers to come near",
+    "GRU": "it is a recurrent network, as the box is",
     "weighted L*": "its states are the most probable prefixes, and few others come up",
     **dict.fromkeys(
         ("AALpy KV", "AALpy L*"), "an answer after every prefix of a word is one query for it here"
