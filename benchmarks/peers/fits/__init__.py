@@ -1,0 +1,1 @@
+"""One module per peer: `fit(drawn, clock, **settings)` returns a model's arrays and what to say."""
