@@ -48,3 +48,10 @@ def test_state_vectors_are_the_states_after_each_word():
     states = wa.step(wa.start(), np.array([0, 0, 0]), np.array([1, 0, 1]))
     expected = [wa.state_after([symbol]) for symbol in (1, 0, 1)]
     np.testing.assert_allclose(wa.state_vectors(states), expected)
+
+
+def test_weights_at_both_ends_of_what_a_number_can_hold_are_stepped_without_overflow():
+    wa = WeightedAutomaton("ab", [1], [[[1e-300]], [[1e300]]], [1])
+    states = wa.step(wa.start(), np.zeros(2, int), np.arange(2))
+    assert wa.state_weights(states).tolist() == pytest.approx([1e-300, 1e300])
+    assert wa.weight("ab" * 50) == pytest.approx(1)

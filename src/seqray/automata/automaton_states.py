@@ -39,7 +39,7 @@ def max_age(transitions: FloatArray) -> int:
     sizes = np.abs(transitions)
     smallest = sizes.min(where=sizes > 0, initial=1)
     largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
-    return int(np.clip(150 / (1e-9 + np.log10(largest / smallest)), 1, 16))
+    return int(np.clip(150 / (1e-9 + np.log10(largest) - np.log10(smallest)), 1, 16))
 
 
 def step_states(
