@@ -6,7 +6,8 @@
 Figures go to benchmarks/results/scale_out.json, part by part. Times are wall times on two cores, so
 nothing else may run meanwhile.
 
-- gru: a fill of a GRU with 50 units and 11 symbols: this process, two processes, two Dask workers.
+- gru: a fill of a GRU of two layers of 50 units, over 11 symbols: this process, two processes, two
+  Dask workers.
 - sleep: a fill of a box that sleeps 50 ms per batch: one worker, and eight.
 - kill: four Dask workers, one of which is killed (SIGKILL) half-way: the GRU, and a box that logs
   every word that it is queried on. Which words were queried twice?
@@ -47,7 +48,7 @@ from seqray.parallel.executor import JOBS_PER_WORKER, Executor, Task
 
 RESULTS = Path(__file__).parent / "results" / "scale_out.json"
 N_UNITS, N_SYMBOLS = 50, 11
-N_GRU_WORDS = 1500
+N_GRU_WORDS = 1000
 """Prefixes, and suffixes, of the fill of the GRU."""
 
 
@@ -58,13 +59,14 @@ def gru() -> RecurrentLanguageModel:
     def random(*shape: int) -> Any:
         return rng.normal(0, 0.3, shape)
 
-    n_gates = 3 * N_UNITS
-    layer = RecurrentLayer(
-        "gru",
-        *(random(n_gates, N_SYMBOLS), random(n_gates, N_UNITS), random(n_gates), random(n_gates)),
-    )
+    def layer(n_inputs: int) -> RecurrentLayer:
+        n_gates = 3 * N_UNITS
+        matrices = random(n_gates, n_inputs), random(n_gates, N_UNITS)
+        return RecurrentLayer("gru", *matrices, random(n_gates), random(n_gates))
+
+    layers = [layer(N_SYMBOLS), layer(N_UNITS)]
     dense = DenseLayer(random(N_SYMBOLS + 1, N_UNITS), random(N_SYMBOLS + 1))
-    return RecurrentLanguageModel(Alphabet(range(N_SYMBOLS)), [layer], [dense])
+    return RecurrentLanguageModel(Alphabet(range(N_SYMBOLS)), layers, [dense])
 
 
 @contextmanager
