@@ -239,17 +239,23 @@ def drawn_words(box: BlackBox, *, seed: Seed, max_length: int | None = None) -> 
         longest = allowed_length(box, max_length, MAX_DRAWN_LENGTH)
         most = MAX_DRAWN_NUMBERS // (LIKELY_PREFIXES * (len(box.alphabet) + 1))
         n_words = max(1, min(N_DRAWN_WORDS, most))
-        words = _words_that_fit(sample(box, n_words, seed=seed, max_length=longest)[0])
+        drawn = sample(box, n_words, seed=seed, max_length=longest)[0]
+        words = words_that_fit(drawn, MAX_DRAWN_NUMBERS)
         return words, f"{len(words):,} words drawn from the box"
     longest = allowed_length(box, max_length, MAX_RANDOM_LENGTH)
     words = uniform_words(box.alphabet, N_DRAWN_WORDS, seed=seed, max_length=max(1, longest))
     return words.cut(longest), f"{len(words):,} random words"
 
 
-def _words_that_fit(words: Words) -> Words:
-    """Return the first words, as many as have predictions that fit into memory."""
+def words_that_fit(words: Words, max_numbers: int) -> Words:
+    """Return the first words, as many as have at most so many probabilities of next symbols.
+
+    >>> from seqray.automata.words import Alphabet
+    >>> words_that_fit(Alphabet("ab").words(["a", "ab", "b"]), 15)
+    Words(2 words over 2 symbols: a, ab)
+    """
     n_numbers = np.cumsum(words.lengths + 1) * (len(words.alphabet) + 1)
-    return words[: max(1, int((n_numbers <= MAX_DRAWN_NUMBERS).sum()))]
+    return words[: max(1, int((n_numbers <= max_numbers).sum()))]
 
 
 class _Recorder:
