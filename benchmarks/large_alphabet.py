@@ -11,16 +11,19 @@ Every case runs in a process of its own. ``benchmarks/results/large_alphabet.jso
 results as they come: processor time, peak memory, queries, bits per symbol and NDCG₅ on words of
 the box that the extraction did not see, and the largest relative error of their weights. A case
 that is there is not run again, unless it is named: ``--case function-10000``. ``--figure`` draws
-``docs/images/large-alphabet.svg`` from these results.
+``docs/images/large-alphabet.svg`` from these results. ``--commands`` measures commands that read an
+automaton of 5 states over 10,000 symbols instead: processor time and peak memory of each.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,15 @@ RESULTS = Path(__file__).parent / "results" / "large_alphabet.json"
 FIGURE = Path(__file__).parent.parent / "docs" / "images" / "large-alphabet.svg"
 N_STATES, MEAN_LENGTH, N_PREFIXES = 20, 20, 20_000
 N_HIDDEN, N_FOLLOWERS = 3, 30
+COMMANDS = {
+    "draw": "draw wa.json -o drawing.svg",
+    "explain": "explain wa.json",
+    "explain a word": "explain wa.json 3 14",
+    "explore": "explore wa.json -o page.html",
+    "evaluate": "evaluate wa.json --against wa.json",
+    "evaluate --worst": "evaluate wa.json --against wa.json --worst 3",
+    "extract": "extract wa.json -o run",
+}
 
 
 def zipf(n_symbols: int) -> np.ndarray:
@@ -49,12 +61,14 @@ def zipf(n_symbols: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def twenty_states(n_symbols: int, rng: np.random.Generator) -> WeightedAutomaton:
+def some_states(
+    n_symbols: int, rng: np.random.Generator, n_states: int = N_STATES
+) -> WeightedAutomaton:
     """Return a probabilistic automaton whose states have different next symbols."""
-    emission = zipf(n_symbols) * rng.gamma(0.5, 2, (N_STATES, n_symbols))
+    emission = zipf(n_symbols) * rng.gamma(0.5, 2, (n_states, n_symbols))
     emission *= (1 - 1 / MEAN_LENGTH) / emission.sum(axis=1, keepdims=True)
-    moves = rng.dirichlet(np.full(N_STATES, 0.1), (n_symbols, N_STATES))
-    initial, final = rng.dirichlet(np.ones(N_STATES)), np.full(N_STATES, 1 / MEAN_LENGTH)
+    moves = rng.dirichlet(np.full(n_states, 0.1), (n_symbols, n_states))
+    initial, final = rng.dirichlet(np.ones(n_states)), np.full(n_states, 1 / MEAN_LENGTH)
     return WeightedAutomaton(range(n_symbols), initial, emission.T[:, :, None] * moves, final)
 
 
@@ -85,7 +99,7 @@ def measure(case: str) -> dict[str, Any]:
     """Extract in one case, and return its figures."""
     kind, _, size = case.partition("-")
     n_symbols = int(size)
-    make = hidden_states if kind == "hidden" else twenty_states
+    make = hidden_states if kind == "hidden" else some_states
     machine = make(n_symbols, np.random.default_rng(0))
     box: Any = machine
     if kind == "function":
@@ -124,6 +138,25 @@ def run(case: str) -> dict[str, Any]:
     return figures
 
 
+def measure_commands() -> list[dict[str, Any]]:
+    """Run commands on an automaton of 5 states over 10,000 symbols; return what each takes."""
+    figures = []
+    with tempfile.TemporaryDirectory() as folder, one_thread():
+        some_states(SIZES[-1], np.random.default_rng(0), 5).save(Path(folder) / "wa.json")
+        for name, arguments in COMMANDS.items():
+            command = [sys.executable, "-m", "seqray", *arguments.split()]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen(command, cwd=folder, **quiet)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+            seconds, gigabytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6
+            figures.append({"command": name, "seconds": seconds, "gigabytes": gigabytes})
+            print(f"{name:16}  {seconds:.1f} s, {gigabytes:.2f} GB")
+    return figures
+
+
 def draw(figures: list[dict[str, Any]]) -> None:
     """Draw time, memory and queries over the number of symbols."""
     import matplotlib as mpl  # noqa: PLC0415 - only here
@@ -151,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", choices=CASES, action="append", help="run this case again")
     parser.add_argument("--figure", action="store_true", help="only draw the figure")
+    parser.add_argument("--commands", action="store_true", help="only measure commands")
     parser.add_argument("--measure", choices=CASES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
@@ -158,6 +192,10 @@ def main() -> None:
             print(json.dumps(measure(arguments.measure)))
         return
     saved = json.loads(RESULTS.read_text())  # with figures of an earlier version, which stay
+    if arguments.commands:
+        saved["commands"] = measure_commands()
+        RESULTS.write_text(json.dumps(saved, indent=1) + "\n")
+        return
     known = {row["case"]: row for row in saved["cases"]}
     if not arguments.figure:
         for case in arguments.case or [case for case in CASES if case not in known]:

@@ -373,6 +373,7 @@ def test_a_box_of_numbers_has_one_estimate(folder, run_both, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(folder))
     said = run_both("extract", "python:number_box:box", "-o", "run", "--store", "none").err
-    assert "Estimate: up to about 2,560,000 words are queried (2 symbols)" in said
+    assert "Estimate: the first round queries about 3" in said
+    assert "rounds end where nothing is left to learn, after at most 2,560,000 words" in said
     assert said.count("Estimate:") == 1
     assert open_run("run").settings["questions"] < 10_000

@@ -6,6 +6,8 @@ import pytest
 
 from automata import FIGURE_1
 from classifier_boxes import remainder_automaton
+from large_alphabets import N_SYMBOLS, zipf_machine
+from memory import peak_bytes
 from seqray import WeightedAutomaton, facts, name_states
 from seqray.automata.algebra import change_basis, scale
 from seqray.automata.generators import random_automaton, random_machine
@@ -173,5 +175,21 @@ def test_facts_about_a_classifier_are_elsewhere():
 def test_of_many_symbols_the_rare_ones_are_counted_together():
     weights = 0.9 / 100 * np.ones((100, 1, 1))
     text = str(facts(WeightedAutomaton(range(100), [1], weights, [0.1])))
-    others = next(line for line in text.splitlines() if "60 others" in line)
-    assert "5.4" in others.split()  # 60 symbols of 100, in words of 9 symbols
+    others = next(line for line in text.splitlines() if "61 others" in line)
+    assert "5.49" in others.split()  # 61 symbols of 100, in words of 9 symbols
+
+
+def test_facts_of_thousands_of_symbols_hold_no_table_of_pairs():
+    machine = zipf_machine()
+    assert peak_bytes(lambda: str(facts(machine))) < 150e6  # a table of pairs alone has 72 MB
+    document = facts(machine).as_dict()
+    assert document["after"] is None
+    assert len(document["influence"]) == N_SYMBOLS
+
+
+def test_the_influence_of_symbols_read_in_parts_is_that_of_all_pairs(monkeypatch):
+    whole = facts(zipf_machine(50))
+    monkeypatch.setattr("seqray.explain.facts.MAX_NUMBERS_AT_ONCE", 200)
+    assert np.array_equal(facts(zipf_machine(50)).influence, whole.influence)
+    average = whole.successors.rows([-1])
+    np.testing.assert_allclose(whole.influence, np.abs(whole.after - average).sum(axis=1) / 2)

@@ -1,5 +1,7 @@
 import math
 
+from large_alphabets import zipf_machine
+from memory import peak_bytes
 from seqray import WeightedAutomaton
 from seqray.explain.neighbours import N_QUERIED, OneEditWords
 from seqray.fidelity.reference import Reference
@@ -39,3 +41,20 @@ def test_the_box_is_queried_on_the_word_and_on_some_of_its_edits():
 def test_no_edit_is_longer_than_the_box_allows():
     near = OneEditWords.of(PREDICTING, tuple("ab"), 4, 2)
     assert near.words.lengths.max() == 2
+
+
+def test_next_symbols_are_read_after_the_heaviest_of_very_many_words(monkeypatch):
+    machine = zipf_machine(300)
+    every = OneEditWords.of(machine, (3, 14), 5, None)
+    monkeypatch.setattr("seqray.explain.neighbours.MAX_NUMBERS_AT_ONCE", 5000)
+    assert OneEditWords.of(machine, (3, 14), 5, None).neighbours(None) == every.neighbours(None)
+    monkeypatch.setattr("seqray.explain.neighbours.MAX_NUMBERS", 301 * 100)
+    some = OneEditWords.of(machine, (3, 14), 5, None).neighbours(None)
+    weights = sorted(every.weights, reverse=True)
+    assert all(each.weight >= weights[99] for each in some if each.why == "next")
+    assert all(each.next_symbol for each in some)
+
+
+def test_words_with_one_edit_over_thousands_of_symbols_take_little_memory():
+    machine = zipf_machine()
+    assert peak_bytes(lambda: OneEditWords.of(machine, (3, 14, 1), 5, None)) < 200e6

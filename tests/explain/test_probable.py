@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automata import FIGURE_1
+from large_alphabets import zipf_machine
+from memory import peak_bytes
 from seqray import WeightedAutomaton
 from seqray.automata.algebra import change_basis, scale
 from seqray.automata.generators import random_automaton, random_machine
@@ -156,3 +158,42 @@ def test_spanning_prefixes_span_what_all_words_reach(n_states, n_symbols, seed):
 
 def test_nothing_spans_nothing():
     assert len(spanning_prefixes(WeightedAutomaton("a", [0], [[[1]]], [1]))) == 0
+
+
+def test_searches_over_thousands_of_symbols_store_only_what_can_matter():
+    machine = zipf_machine()
+    assert peak_bytes(lambda: grown_prefixes(machine, 600)) < 20e6
+    assert peak_bytes(lambda: heaviest_words(machine, 30)) < 250e6
+
+
+def test_the_most_probable_prefixes_of_thousands_of_symbols_are_found():
+    machine = zipf_machine()
+    prefixes = grown_prefixes(machine, 600)
+    short = machine.alphabet.words(
+        [(), *product(range(40), repeat=1), *product(range(40), repeat=2)]
+    )
+    totals = WeightedAutomaton(
+        machine.alphabet, machine.initial, machine.transitions, machine.prefix_final
+    )
+    found = set(prefixes)
+    least = totals.weights(prefixes).min()
+    assert all(
+        word in found
+        for word, total in zip(short, totals.weights(short), strict=True)
+        if total > least
+    )
+
+
+def test_a_search_with_little_effort_over_thousands_of_symbols_is_not_exact(monkeypatch):
+    machine = zipf_machine(500)
+    exact = heaviest_words(machine, 30)
+    assert exact.exact
+    monkeypatch.setattr("seqray.explain.probable.MAX_SEARCHED_NUMBERS", 3000)
+    rough = heaviest_words(machine, 30)
+    assert not rough.exact
+    assert (rough.weights <= exact.weights).all()
+
+
+def test_short_words_over_thousands_of_symbols_are_not_all_listed():
+    growing = WeightedAutomaton(range(3000), [1], np.full((3000, 1, 1), 2.0), [1])
+    assert len(grown_prefixes(growing, N_SHORT_WORDS)) == N_SHORT_WORDS

@@ -67,8 +67,8 @@ def test_an_extraction_has_one_estimate_that_agrees_with_the_check(caplog):
     caplog.set_level(logging.INFO)
     extract(black_box(Count(), "ab"))
     (record,) = estimates(caplog)
-    assert f"up to about {default_cost(2).n_words:,} words" in record.getMessage()
-    assert "in rounds" in record.getMessage()
+    assert f"after at most {default_cost(2).n_words:,} words" in record.getMessage()
+    assert "rounds end where nothing is left to learn" in record.getMessage()
     (speed,) = (each for each in check(black_box(Count(), "ab")) if each.name == "speed")
     assert f"at most {default_cost(2).n_words:,} words" in speed.advice
 
@@ -88,3 +88,16 @@ def test_a_box_of_ten_thousand_symbols_is_queried_in_small_rounds(caplog):
     assert "10,000 symbols: at most 70 × 70 prefixes and suffixes are queried" in caplog.text
     with pytest.raises(ArgumentError, match="10,000 symbols"):
         extract(black_box(count, range(10_000)), n_prefixes=800, n_suffixes=800)
+
+
+def test_what_the_first_round_takes_decides_whether_it_is_a_warning(caplog):
+    caplog.set_level(logging.INFO)
+    box = job(black_box(Count(), "ab"))
+    log_estimate(box, 98_000_000, "words", 0.001, n_first=160_000)
+    log_estimate(box, 98_000_000, "words", 0.1, n_first=160_000)
+    short, long = estimates(caplog)
+    assert [short.levelname, long.levelname] == ["INFO", "WARNING"]
+    assert short.getMessage() == (
+        "the first round queries about 160,000 words (2 symbols), which takes about 3 min; "
+        "rounds end where nothing is left to learn, after at most 98,000,000 words and 27.2 h"
+    )

@@ -5,6 +5,8 @@ import pytest
 
 import seqray
 from automata import FIGURE_1
+from large_alphabets import zipf_machine
+from memory import peak_bytes
 from seqray.automata.generators import random_machine
 from seqray.fidelity.disagreements import disagreements
 from seqray.util.errors import ArgumentError
@@ -101,3 +103,10 @@ def test_the_search_keeps_to_words_that_the_box_can_read():
     assert max(len(each.word) for each in disagreements(box, off)) == 3
     with pytest.raises(ArgumentError, match="reads words of at most 3 symbols, got 4"):
         disagreements(box, off, max_length=4)
+
+
+def test_the_search_over_thousands_of_symbols_takes_little_memory():
+    machine, other = zipf_machine(), zipf_machine(n_states=2)
+    found = []
+    assert peak_bytes(lambda: found.extend(disagreements(machine, other, n_rounds=2))) < 500e6
+    assert found[0].distance > 0.01

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from large_alphabets import zipf_machine
+from memory import peak_bytes
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.sampling import sample
 from seqray.blackbox.native.function import black_box
+from seqray.fidelity.compare import compare
 from seqray.fidelity.reference import Reference, drawn_words
 from seqray.util.errors import BlackBoxError
 
@@ -104,3 +107,9 @@ def test_of_a_box_with_thousands_of_symbols_fewer_words_are_drawn():
     words, source = drawn_words(box, seed=0)
     assert 100 < len(words) < 1000
     assert source == f"{len(words):,} words drawn from the box"
+
+
+def test_a_comparison_over_thousands_of_symbols_takes_less_than_a_gigabyte():
+    box = zipf_machine()
+    words, _ = drawn_words(box, seed=0)
+    assert peak_bytes(lambda: compare(box, box, words)) < 900e6

@@ -9,9 +9,12 @@ import numpy as np
 from seqray.automata.stepper import PredictingStepper
 from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Alphabet, Words
-from seqray.util.arrays import IntArray, whole_number
+from seqray.util.arrays import FloatArray, IntArray, whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.random import Seed, random_generator
+
+MAX_NUMBERS_AT_ONCE = 2**20
+"""Probabilities that are searched for drawn symbols at once."""
 
 
 class Sample(NamedTuple):
@@ -42,10 +45,10 @@ def sample(
     states = stepper.start()
     drawn: list[tuple[IntArray, IntArray]] = []
     while len(alive) and len(drawn) < max_length:
-        probabilities = np.clip(stepper.state_next_symbol(states), 0, None).cumsum(axis=1)
-        n_nodes = len(probabilities)
-        at = rng.random(len(alive)) * probabilities[node, -1]
-        symbol = (probabilities[node] <= at[:, None]).sum(axis=1)
+        sums = np.clip(stepper.state_next_symbol(states), 0, None)
+        np.cumsum(sums, axis=1, out=sums)
+        n_nodes = len(sums)
+        symbol = _places(sums, node, rng.random(len(alive)) * sums[node, -1])
         goes_on = symbol < n_symbols
         alive, node, symbol = alive[goes_on], node[goes_on], symbol[goes_on]
         drawn.append((alive, symbol))
@@ -58,6 +61,16 @@ def sample(
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=n_words))])
     words = Words(stepper.alphabet, letters[sort_codes(owners)], offsets)
     return Sample(words, len(alive))
+
+
+def _places(sums: FloatArray, rows: IntArray, values: FloatArray) -> IntArray:
+    """Return where values stand among the rising sums of some rows, a few rows at a time."""
+    size = max(1, MAX_NUMBERS_AT_ONCE // sums.shape[1])
+    places = np.empty(len(rows), np.int64)
+    for begin in range(0, len(rows), size):
+        here = slice(begin, begin + size)
+        places[here] = (sums[rows[here]] <= values[here, None]).sum(axis=1)
+    return places
 
 
 def uniform_words(

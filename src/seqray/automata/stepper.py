@@ -105,4 +105,16 @@ def read_each(stepper: Stepper, words: Words, read: Callable[[States], FloatArra
     array([0.03125, 0.25   , 0.03125])
     """
     tree = PrefixTree.of(words)
-    return collect(stepper, tree, read)[tree.node_of_word]
+    order = np.argsort(tree.node_of_word, kind="stable")
+    nodes_of_words = tree.node_of_word[order]
+    result: FloatArray | None = None
+    for nodes, states in walk(stepper, tree, stepper.start()):
+        begin, end = np.searchsorted(nodes_of_words, [nodes.start, nodes.stop])
+        if begin == end and result is not None:
+            continue  # only longer words pass here
+        values = read(states)
+        if result is None:
+            result = np.empty((len(words), *values.shape[1:]), values.dtype)
+        result[order[begin:end]] = values[nodes_of_words[begin:end] - nodes.start]
+    assert result is not None
+    return result

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +25,14 @@ from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError
 from seqray.util.formatting import abbreviated, shortened, significant
 
-MAX_LISTED_SYMBOLS = 40
+MAX_LISTED_SYMBOLS = 39
 """The most frequent symbols are listed, one by one; the others are counted together."""
+
+MAX_SYMBOLS_IN_PAIRS = 1000
+"""Over more symbols, `Facts.as_dict` does not hold what follows each symbol."""
+
+MAX_NUMBERS_AT_ONCE = 2**22
+"""Probabilities of next symbols that are computed at once."""
 
 MIN_EDGE_WEIGHT = 1e-9
 """Transitions below it do not count as paths from state to state."""
@@ -42,6 +50,54 @@ class Rhythm(NamedTuple):
 
     period: float
     strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class Successors:
+    """What comes next after each symbol, averaged over all places where it stands.
+
+    There is a row for each symbol, and the last one is the average after any prefix. Rows are
+    computed when they are wanted: over 10,000 symbols all of them together take a gigabyte.
+
+    Parameters
+    ----------
+    states
+        The expected state at each row's places, shape ``(n_symbols + 1, n_states)``.
+    readers
+        What reads next symbols from a state, the end last, ``(n_symbols + 1, n_states)``.
+
+    Examples
+    --------
+    >>> wa = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    >>> Successors.of(wa).rows([0])
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    states: FloatArray
+    readers: FloatArray
+
+    @classmethod
+    def of(cls, a: WeightedAutomaton) -> Successors:
+        """Return what an automaton expects; its weights sum."""
+        visits = expected_visits(a)
+        states = np.concatenate([visits @ a.transitions, visits[None, :]])
+        return cls(states, np.concatenate([a.transitions @ a.prefix_final, [a.final]]))
+
+    def rows(self, numbers: Sequence[int] | slice) -> FloatArray:
+        """Return the probabilities of next symbols in some rows, the end last."""
+        read = self.states[numbers] @ self.readers.T
+        total = read.sum(axis=1, keepdims=True)
+        uniform = np.full_like(read, 1 / read.shape[1])
+        return as_probabilities(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
+
+    def influence(self) -> FloatArray:
+        """Return how far each symbol's row is from the average, as total variation distance."""
+        n_rows = len(self.states)
+        average = self.rows([-1])[0]
+        size = max(1, MAX_NUMBERS_AT_ONCE // n_rows)
+        cuts = [*range(0, n_rows - 1, size), n_rows - 1]
+        parts = [total_variation(self.rows(slice(*ends)), average) for ends in pairwise(cuts)]
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,12 +121,11 @@ class Facts(Displayed):
         Of the length of words: what is expected, and the standard deviation.
     counts
         How often each symbol is expected in a word, shape ``(n_symbols,)``.
-    after
-        Probabilities of the next symbol after each symbol, the end last, averaged over all places
-        where it stands, shape ``(n_symbols, n_symbols + 1)``.
+    successors
+        What comes next after each symbol.
     influence
-        How much a symbol says about the next one: the total variation distance between ``after``
-        and the next symbols on average, shape ``(n_symbols,)``.
+        How much a symbol says about the next one: the total variation distance between what comes
+        after it and the next symbols on average, shape ``(n_symbols,)``.
     rhythms
         Waves in the weights by length, the strongest first.
     parts
@@ -88,12 +143,20 @@ class Facts(Displayed):
     mean_length: float
     deviation: float
     counts: FloatArray | None
-    after: FloatArray | None
+    successors: Successors | None
     influence: FloatArray | None
     rhythms: tuple[Rhythm, ...]
     parts: tuple[Part, ...] | None
     unreached: tuple[int, ...]
     endless: tuple[int, ...]
+
+    @property
+    def after(self) -> FloatArray | None:
+        """The probabilities of the next symbol after each symbol, the end last.
+
+        Averaged over all places where it stands, shape ``(n_symbols, n_symbols + 1)``.
+        """
+        return None if self.successors is None else self.successors.rows(slice(-1))
 
     @property
     def periodic(self) -> tuple[Part, ...]:
@@ -115,8 +178,13 @@ class Facts(Displayed):
         return tuple(table for table in tables if table is not None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers, as JSON can hold them."""
-        listed = {"counts": self.counts, "after": self.after, "influence": self.influence}
+        """Return all numbers, as JSON can hold them.
+
+        ``after`` is None over more than `MAX_SYMBOLS_IN_PAIRS` symbols.
+        """
+        n_symbols = len(self.named.automaton.alphabet)
+        after = self.after if n_symbols <= MAX_SYMBOLS_IN_PAIRS else None
+        listed = {"counts": self.counts, "after": after, "influence": self.influence}
         return {
             "total": self.total,
             "mean_length": self.mean_length,
@@ -171,7 +239,7 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
     )
     summing = sums(original)
     mean, deviation = _lengths(a) if summing else (np.nan, np.nan)
-    after = _after(a) if summing else None
+    successors = Successors.of(a) if summing else None
     unreached, endless = _dead(original) if summing and not has_negative(original) else ((), ())
     return Facts(
         named=named,
@@ -181,8 +249,8 @@ def facts(automaton: AutomatonLike, *, n_words: int = 10) -> Facts:
         mean_length=mean,
         deviation=deviation,
         counts=read_only(expected_counts(a) / a.total) if summing else None,
-        after=None if after is None else read_only(after[:-1]),
-        influence=None if after is None else read_only(total_variation(after[:-1], after[-1])),
+        successors=successors,
+        influence=None if successors is None else read_only(successors.influence()),
         rhythms=_rhythms(a),
         parts=None if has_negative(a) else parts(leads(a, threshold=MIN_EDGE_WEIGHT)),
         unreached=unreached,
@@ -201,17 +269,6 @@ def _lengths(a: WeightedAutomaton) -> tuple[float, float]:
     twice = WeightedAutomaton(a.alphabet, a.initial, a.transitions, a.prefix_final).prefix_final
     square = 2 * (visits @ step @ twice) / a.total - mean
     return float(mean), float(np.sqrt(max(square - mean**2, 0.0)))
-
-
-def _after(a: WeightedAutomaton) -> FloatArray:
-    """Return the next symbols after each symbol; in the last row after any prefix, on average."""
-    visits = expected_visits(a)
-    states = np.concatenate([visits @ a.transitions, visits[None, :]])
-    readers = np.concatenate([a.transitions @ a.prefix_final, [a.final]])
-    read = states @ readers.T
-    total = read.sum(axis=1, keepdims=True)
-    uniform = np.full_like(read, 1 / read.shape[1])
-    return as_probabilities(np.divide(read, total, out=uniform, where=np.abs(total) > 1e-300))
 
 
 def _dead(a: WeightedAutomaton) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -312,14 +369,15 @@ def _states(f: Facts) -> Section:
 
 def _symbols(f: Facts) -> Section | None:
     """Show the symbols by how often they come."""
-    if f.counts is None or f.after is None or f.influence is None:
+    if f.counts is None or f.successors is None or f.influence is None:
         return None
     alphabet, rows = f.named.automaton.alphabet, []
     order = np.argsort(-f.counts, kind="stable")
-    for i in order[:MAX_LISTED_SYMBOLS].tolist():
+    listed = order[:MAX_LISTED_SYMBOLS].tolist()
+    for i, after in zip(listed, f.successors.rows(listed), strict=True):
         name = abbreviated(str(alphabet.symbols[i]), 16)
         cells = (significant(f.counts[i], 3), f"{f.influence[i]:.2f}")
-        rows.append((name, *cells, likeliest(alphabet, f.after[i])))
+        rows.append((name, *cells, likeliest(alphabet, after)))
     if len(others := order[MAX_LISTED_SYMBOLS:]):
         rest = significant(f.counts[others].sum(), 3)
         rows.append((f"{len(others):,} others", rest, "", ""))

@@ -15,6 +15,12 @@ from seqray.explain.text import next_name
 from seqray.fidelity.reference import Reference
 from seqray.util.arrays import FloatArray, IntArray
 
+MAX_NUMBERS = 2**25
+"""Next symbols are read after as many words with one edit as have so many, the heaviest first."""
+
+MAX_NUMBERS_AT_ONCE = 2**22
+"""Probabilities of next symbols that are read at once."""
+
 N_QUERIED = 40
 """How many words with one edit are sent to the box, to measure the fidelity near a word."""
 
@@ -37,6 +43,32 @@ class Neighbour(NamedTuple):
     box_next_symbol: str
 
 
+class _Following:
+    """What comes next after words with one edit, as far as it was read."""
+
+    def __init__(self, wa: WeightedAutomaton, word: Words, edited: Words) -> None:
+        self.wa, self.edited = wa, edited
+        self._own = as_probabilities(wa.next_symbol(word))[0]
+        self.best = np.full(len(edited), -1)  # the likeliest next symbol; -1: not read
+        self.distance = np.zeros(len(edited))  # of the next symbols, to those of the word itself
+
+    def read(self, numbers: IntArray) -> None:
+        """Read what comes next after some of the words."""
+        size = max(1, MAX_NUMBERS_AT_ONCE // len(self._own))
+        unread = numbers[self.best[numbers] < 0]
+        for begin in range(0, len(unread), size):
+            some = unread[begin : begin + size]
+            rows = as_probabilities(self.wa.next_symbol(self.edited[some]))
+            self.best[some] = rows.argmax(axis=1)
+            self.distance[some] = total_variation(rows, self._own)
+
+    def read_heaviest(self, logs: FloatArray) -> FloatArray:
+        """Read the heaviest words; return their distances where another symbol is likeliest."""
+        n_read = max(1, MAX_NUMBERS // len(self._own))
+        self.read(np.sort(np.argsort(-logs, kind="stable")[:n_read]))
+        return np.where(self.best != self._own.argmax(), self.distance, 0)
+
+
 @dataclass(frozen=True, eq=False)
 class OneEditWords:
     """All words with one edit; which of them are shown, and why.
@@ -47,9 +79,8 @@ class OneEditWords:
         The word itself, alone.
     edits, words, weights
         The edits, the edited words, and the automaton's weights of them, shape ``(n_words,)``.
-    probabilities
-        The automaton's next symbols after the word itself (first) and after each edited word,
-        shape ``(n_words + 1, n_symbols + 1)``; None where it does not predict.
+    following
+        What comes next after each edited word; None where the automaton does not predict.
     shown, why
         Which of the edited words are shown, and why each.
     """
@@ -58,7 +89,7 @@ class OneEditWords:
     edits: list[Edit]
     words: Words
     weights: FloatArray
-    probabilities: FloatArray | None
+    following: _Following | None
     shown: IntArray
     why: list[str]
 
@@ -69,15 +100,14 @@ class OneEditWords:
         """Weigh all words with one edit, and choose those where the answer changes most."""
         edits, words = one_edit(word, wa.alphabet, max_length=max_length)
         own = wa.alphabet.words([word])
-        weights, probabilities = wa.weights(words), None
+        weights, following = wa.weights(words), None
         shown: dict[int, str] = {}
         if wa.is_distribution:
             sign, logs = wa.log_weights(Words.concatenate([own, words]))
             logs = np.where(sign > 0, logs, -1e9)
             change = logs[1:] - logs[0]
-            probabilities = as_probabilities(wa.next_symbol(Words.concatenate([own, words])))
-            other = probabilities[1:].argmax(axis=1) != probabilities[0].argmax()
-            moved = np.where(other, total_variation(probabilities[1:], probabilities[0]), 0)
+            following = _Following(wa, own, words)
+            moved = following.read_heaviest(logs[1:])
             for i in np.argsort(-moved, kind="stable")[:n].tolist():
                 if moved[i] > 0:
                     shown[i] = "next"
@@ -91,9 +121,10 @@ class OneEditWords:
             for i in np.argsort(-gain, kind="stable")[:most].tolist():
                 if gain[i] > 0:
                     shown.setdefault(i, why)
-        return cls(
-            own, edits, words, weights, probabilities, np.array([*shown], int), [*shown.values()]
-        )
+        chosen = np.array([*shown], int)
+        if following is not None:
+            following.read(chosen)
+        return cls(own, edits, words, weights, following, chosen, [*shown.values()])
 
     def queries(self) -> Words:
         """Return the words to query: the word, those to be shown, and others at random."""
@@ -113,9 +144,9 @@ class OneEditWords:
     def _neighbour(self, place: int, i: int, why: str, reference: Reference | None) -> Neighbour:
         alphabet = self.words.alphabet
         distance, following = np.nan, ""
-        if self.probabilities is not None:
-            distance = float(total_variation(self.probabilities[i + 1], self.probabilities[0]))
-            following = next_name(alphabet, int(self.probabilities[i + 1].argmax()))
+        if self.following is not None:
+            distance = float(self.following.distance[i])
+            following = next_name(alphabet, int(self.following.best[i]))
         box_weight, box_following = np.nan, ""
         if reference is not None:
             box_weight = float(reference.weights[place + 1])

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
+from itertools import count, islice, product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,13 @@ MAX_GROWN_LENGTH = 400
 
 PREFIXES_PER_BATCH = 512
 """How many prefixes a search extends at once."""
+
+MAX_NUMBERS_PER_BATCH = 2**22
+"""Coordinates of states that are computed at once: over thousands of symbols, of few prefixes."""
+
+MAX_SEARCHED_NUMBERS = 2**28
+"""Coordinates of states that a search computes at most: over thousands of symbols it looks beyond
+fewer prefixes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,34 +168,45 @@ def _search(
     ``bound`` returns how heavy a word may be that goes on from each state; if ``signed``, in size.
     """
     size = np.abs if signed else np.asarray
+    n_symbols, n_numbers = len(a.alphabet), len(a.alphabet) * a.n_states
+    n_batch = max(1, min(PREFIXES_PER_BATCH, MAX_NUMBERS_PER_BATCH // n_numbers))
+    effort = max(1, min(effort, MAX_SEARCHED_NUMBERS // n_numbers))
     parents, symbols = [np.zeros(1, np.int64)], [np.full(1, -1)]  # of each prefix, by number
-    n_prefixes, looked = 1, 0
+    n_prefixes, looked, dropped = 1, 0, 0.0
     nodes, states = np.zeros(1, np.int64), start[None, :]
     bounds = bound(states)
     best_nodes, best = nodes, states @ a.final
+    least = 0.0
     while len(nodes) and looked < effort:
         order = np.argsort(-bounds, kind="stable")
-        here, rest = order[:PREFIXES_PER_BATCH], order[PREFIXES_PER_BATCH:]
+        here, rest = order[:n_batch], order[n_batch:]
         looked += len(here)
+        left = max(0, effort - looked)
+        dropped = max(dropped, *bounds[rest[left : left + 1]].tolist(), 0.0)  # never reached
+        rest = rest[:left]
         # After each symbol, then in the order of the prefixes: (n_symbols · n_here, n_states).
         after = (states[here] @ a.transitions).reshape(-1, a.n_states)
-        numbers = n_prefixes + np.arange(len(after))
-        n_prefixes += len(after)
-        parents.append(np.tile(nodes[here], len(a.alphabet)))
-        symbols.append(np.repeat(np.arange(len(a.alphabet)), len(here)))
-        best_nodes = np.concatenate([best_nodes, numbers])
-        best = np.concatenate([best, after @ a.final])
-        top = np.argsort(-size(best), kind="stable")[:n_words]
-        best_nodes, best = best_nodes[top], best[top]
-        least = size(best)[-1] if len(best) == n_words else 0.0
-        nodes = np.concatenate([nodes[rest], numbers])
-        states = np.concatenate([states[rest], after])
-        bounds = np.concatenate([bounds[rest], bound(after)])
-        kept = bounds > max(float(least), 0.0)
-        nodes, states, bounds = nodes[kept], states[kept], bounds[kept]
+        weights, new_bounds = after @ a.final, bound(after)
+        all_best = np.concatenate([best, weights])
+        top = np.argsort(-size(all_best), kind="stable")[:n_words]
+        least = max(0.0, float(size(all_best[top])[-1])) if len(top) == n_words else 0.0
+        goes_on = new_bounds > least
+        # Only what goes on, or is among the best, gets a number.
+        known = goes_on.copy()
+        known[top[top >= len(best)] - len(best)] = True
+        numbers = np.where(known, n_prefixes - 1 + np.cumsum(known), -1)
+        n_prefixes += int(known.sum())
+        parents.append(np.tile(nodes[here], n_symbols)[known])
+        symbols.append(np.repeat(np.arange(n_symbols), len(here))[known])
+        best_nodes, best = np.concatenate([best_nodes, numbers])[top], all_best[top]
+        rest = rest[bounds[rest] > least]
+        nodes = np.concatenate([nodes[rest], numbers[goes_on]])
+        states = np.concatenate([states[rest], after[goes_on]])
+        bounds = np.concatenate([bounds[rest], new_bounds[goes_on]])
     some = size(best) > 0
     words = _spelt(a.alphabet, best_nodes[some], np.concatenate(parents), np.concatenate(symbols))
-    return HeaviestWords(words, read_only(best[some]), exact=True), not len(nodes)
+    done = not len(nodes) and dropped <= least
+    return HeaviestWords(words, read_only(best[some]), exact=True), done
 
 
 def _spelt(alphabet: Alphabet, nodes: IntArray, parents: IntArray, symbols: IntArray) -> Words:
@@ -240,9 +258,10 @@ def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
     codes: list[tuple[int, ...]] = [()]
     level = codes
     while len(codes) < room and len(level[0]) < MAX_GROWN_LENGTH:
-        level = [(*word, code) for word in level[:room] for code in range(n_symbols)]
-        if likely and len(codes) + len(level) > room:
+        if likely and len(codes) + len(level) * n_symbols > room:
             break
+        longer = ((*word, code) for word, code in product(level, range(n_symbols)))
+        level = list(islice(longer, room - len(codes)))
         codes = codes + level
     if likely:
         codes = list(dict.fromkeys(codes + _most_probable(automaton, n_words)))
@@ -250,8 +269,12 @@ def grown_prefixes(automaton: WeightedAutomaton, n_words: int) -> Words:
 
 
 def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
-    """Return the prefixes of largest weight, the heaviest first."""
+    """Return the prefixes of largest weight, the heaviest first.
+
+    Only those that can be among the first ``n_words`` are stored.
+    """
     number = count()
+    smallest = np.empty(0)  # of all keys so far, as many as there may be words
     heap: list[tuple[float, int, tuple[int, ...], FloatArray]] = [(-1.0, -1, (), a.initial)]
     prefixes: list[tuple[int, ...]] = []
     while heap and len(prefixes) < n_words:
@@ -261,10 +284,15 @@ def _most_probable(a: WeightedAutomaton, n_words: int) -> list[tuple[int, ...]]:
             continue
         after = state @ a.transitions
         weights = after @ a.prefix_final
-        for code in np.flatnonzero(weights > 0).tolist():
-            # Where weights are not probabilities a longer prefix may weigh more than a shorter one.
-            key = max(below, -float(weights[code]))
-            heapq.heappush(heap, (key, next(number), (*word, code), after[code]))
+        codes = np.flatnonzero(weights > 0)
+        # Where weights are not probabilities a longer prefix may weigh more than a shorter one.
+        keys = np.maximum(below, -weights[codes])
+        first = np.sort(np.argsort(keys, kind="stable")[:n_words])
+        smallest = np.sort(np.concatenate([smallest, keys[first]]))[:n_words]
+        if len(smallest) == n_words:
+            first = first[keys[first] <= smallest[-1]]
+        for code, key in zip(codes[first].tolist(), keys[first].tolist(), strict=True):
+            heapq.heappush(heap, (key, next(number), (*word, code), after[code].copy()))
     return prefixes
 
 

@@ -25,9 +25,17 @@ MANY_QUERIES = 10_000_000
 
 
 def log_estimate(
-    job: Job, n_queries: int, unit: str, seconds_per_query: float | None, note: str = ""
+    job: Job,
+    n_queries: int,
+    unit: str,
+    seconds_per_query: float | None,
+    note: str = "",
+    n_first: int | None = None,
 ) -> None:
     """Log how many queries there are at most, and about how long they take; nothing if free.
+
+    Where rounds of queries end when nothing is left to learn, the most is far from what is usual:
+    what the first round takes is said first, and decides whether it is a warning.
 
     Parameters
     ----------
@@ -41,16 +49,24 @@ def log_estimate(
         None: not known.
     note
         What else is good to know.
+    n_first
+        About how many queries the first round has; None: there are no rounds.
     """
     if job.oracle.is_free:
         return
     most = n_queries if job.meter.budget is None else min(n_queries, job.meter.budget)
-    text = f"up to about {most:,} {unit} are queried ({len(job.oracle.alphabet):,} symbols)"
-    is_long = most > MANY_QUERIES
-    if seconds_per_query is not None:
-        seconds = most * job.repeat * seconds_per_query
-        text += f", which takes up to about {duration(seconds)}"
-        is_long = seconds > MANY_SECONDS
+    n_likely = most if n_first is None else min(n_first, most)
+    seconds = None if seconds_per_query is None else job.repeat * seconds_per_query
+    symbols = f"({len(job.oracle.alphabet):,} symbols)"
+    if n_first is None:
+        text = f"up to about {most:,} {unit} are queried {symbols}"
+        text += "" if seconds is None else f", which takes up to about {duration(most * seconds)}"
+    else:
+        text = f"the first round queries about {n_likely:,} {unit} {symbols}"
+        text += "" if seconds is None else f", which takes about {duration(n_likely * seconds)}"
+        text += f"; rounds end where nothing is left to learn, after at most {most:,} {unit}"
+        text += "" if seconds is None else f" and {duration(most * seconds)}"
+    is_long = n_likely > MANY_QUERIES if seconds is None else n_likely * seconds > MANY_SECONDS
     level = logging.WARNING if is_long else logging.INFO
     logger.log(level, "%s%s", text, f"; {note}" if note else "")
 

@@ -22,7 +22,7 @@ from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guided import guide_of
 from seqray.blackbox.native.clipped import clipped
 from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
-from seqray.fidelity.reference import Reference
+from seqray.fidelity.reference import Reference, words_that_fit
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
@@ -35,6 +35,12 @@ SOURCES: tuple[Source, ...] = ("box", "automaton", "random", "search")
 
 N_VARIED = 64
 """How many of the worst words are varied in each round."""
+
+MAX_NUMBERS_AT_ONCE = 2**23
+"""Probabilities of next symbols that are compared at once.
+
+Over hundreds of symbols fewer words are looked at, and they are continued by some symbols only.
+"""
 
 DEFAULT_MAX_LENGTH = 30
 """The longest word of the search in symbols, where none is given."""
@@ -117,7 +123,8 @@ def disagreements(
     sides = _Sides(box, automaton)
     seen: dict[tuple[Symbol, ...], Disagreement] = {}
     for source, words in _draw_words(sides, n_drawn, max_length, rng).items():
-        prefixes = PrefixTree.of(words).words()
+        fitting = words_that_fit(words, MAX_NUMBERS_AT_ONCE) if sides.by_next else words
+        prefixes = PrefixTree.of(fitting).words()
         for each in sides.worst(prefixes, n_words + N_VARIED, source):
             seen.setdefault(each.word, each)
     for _ in range(n_rounds):
@@ -261,12 +268,20 @@ def _next(side: object, words: Words) -> FloatArray:
 def _variations(
     words: list[tuple[Symbol, ...]], box: BlackBox, max_length: int, rng: np.random.Generator
 ) -> Words:
-    """Return words that differ in one place: every symbol appended, some changed or left out."""
+    """Return words that differ in one place: every symbol appended, some changed or left out.
+
+    Of very many symbols, as many are appended as fit, at random.
+    """
     symbols = box.alphabet.symbols
+    n_appended = max(1, MAX_NUMBERS_AT_ONCE // (N_VARIED * (len(symbols) + 1)))
     varied: dict[tuple[Symbol, ...], None] = {}
     for word in words:
         if len(word) < max_length:
-            varied |= dict.fromkeys((*word, symbol) for symbol in symbols)
+            appended = symbols
+            if n_appended < len(symbols):
+                chosen = rng.choice(len(symbols), n_appended, replace=False)
+                appended = tuple(symbols[code] for code in chosen.tolist())
+            varied |= dict.fromkeys((*word, symbol) for symbol in appended)
         for at in rng.permutation(len(word))[:4].tolist():
             varied[(*word[:at], *word[at + 1 :])] = None
             other = symbols[int(rng.integers(len(symbols)))]

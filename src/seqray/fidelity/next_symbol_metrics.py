@@ -7,6 +7,7 @@ run over every prefix of every word. Logarithms have base 2: divergences are in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -207,6 +208,26 @@ def divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatA
     array([0.5])
     """
     check_shapes(reference_next, probabilities)
+    parts = [
+        _divergences(reference_next[here], probabilities[here])
+        for here in chunks(*reference_next.shape)
+    ]
+    return np.concatenate(parts)
+
+
+def chunks(n_nodes: int, n_symbols: int) -> Iterator[slice]:
+    """Yield parts of the nodes, few enough that their probabilities take little memory.
+
+    >>> [here.stop - here.start for here in chunks(40_000, 3)]
+    [32768, 7232]
+    """
+    size = max(1, min(NODES_PER_CHUNK, MAX_NUMBERS_PER_CHUNK // n_symbols))
+    for begin in range(0, n_nodes, size):
+        yield slice(begin, min(n_nodes, begin + size))
+
+
+def _divergences(reference_next: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """Return the divergence of the next symbols at some nodes."""
     p = np.maximum(reference_next, 0)
     q = np.maximum(probabilities, SMALLEST_WEIGHT)
     bits = np.log2(np.maximum(p, SMALLEST_WEIGHT)) - np.log2(q)
@@ -298,7 +319,8 @@ class NextSymbolReference(NamedTuple):
             for n, gain in ideal.items()
         }
         per_bit = np.maximum(probabilities, 0) * visits
-        own_bits = np.vdot(per_bit, np.log2(np.maximum(probabilities, SMALLEST_WEIGHT)))
+        bits = np.maximum(probabilities, SMALLEST_WEIGHT)
+        own_bits = np.vdot(per_bit, np.log2(bits, out=bits))
         leak = leak_of(probabilities.T)
         leak_bits = (visits * leak) @ np.log2(np.maximum(leak, SMALLEST_WEIGHT))
         return cls(
@@ -320,9 +342,7 @@ class NextSymbolReference(NamedTuple):
     def measure(self, predicted: FloatArray) -> dict[str, float]:
         """Return the metrics that every extraction needs often, by name."""
         n_symbols, n_nodes = predicted.shape
-        size = max(1, min(NODES_PER_CHUNK, MAX_NUMBERS_PER_CHUNK // n_symbols))
-        cuts = range(0, n_nodes, size)
-        sums = sum(self._sums(predicted, slice(cut, cut + size)) for cut in cuts)
+        sums = sum(self._sums(predicted, here) for here in chunks(n_nodes, n_symbols))
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
         leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T)) if self.leaks else 0.0
         kl_per_symbol = max(0.0, self.own_bits - bits + leaked)  # it is, but for rounding

@@ -39,8 +39,14 @@ N_DRAWN_WORDS = 2000
 MAX_DRAWN_LENGTH = 100
 """The longest word that `drawn_words` draws from a box, in symbols."""
 
-MAX_DRAWN_NUMBERS = 2**26
-"""The most next-symbol probabilities of drawn words: with thousands of symbols they are fewer."""
+MAX_DRAWN_NUMBERS = 2**24
+"""The most next-symbol probabilities of drawn words, so that a comparison takes less than 1 GB.
+
+Over thousands of symbols words are fewer.
+"""
+
+LIKELY_PREFIXES = 4
+"""How many prefixes a word has at least, where not more words are drawn than can fit."""
 
 MAX_RANDOM_LENGTH = 12
 """The longest word that `drawn_words` draws at random, for a box that cannot be sampled."""
@@ -231,17 +237,25 @@ def drawn_words(box: BlackBox, *, seed: Seed, max_length: int | None = None) -> 
     """
     if predicts(box):
         longest = allowed_length(box, max_length, MAX_DRAWN_LENGTH)
-        words = _words_that_fit(sample(box, N_DRAWN_WORDS, seed=seed, max_length=longest)[0])
+        most = MAX_DRAWN_NUMBERS // (LIKELY_PREFIXES * (len(box.alphabet) + 1))
+        n_words = max(1, min(N_DRAWN_WORDS, most))
+        drawn = sample(box, n_words, seed=seed, max_length=longest)[0]
+        words = words_that_fit(drawn, MAX_DRAWN_NUMBERS)
         return words, f"{len(words):,} words drawn from the box"
     longest = allowed_length(box, max_length, MAX_RANDOM_LENGTH)
     words = uniform_words(box.alphabet, N_DRAWN_WORDS, seed=seed, max_length=max(1, longest))
     return words.cut(longest), f"{len(words):,} random words"
 
 
-def _words_that_fit(words: Words) -> Words:
-    """Return the first words, as many as have predictions that fit into memory."""
+def words_that_fit(words: Words, max_numbers: int) -> Words:
+    """Return the first words, as many as have at most so many probabilities of next symbols.
+
+    >>> from seqray.automata.words import Alphabet
+    >>> words_that_fit(Alphabet("ab").words(["a", "ab", "b"]), 15)
+    Words(2 words over 2 symbols: a, ab)
+    """
     n_numbers = np.cumsum(words.lengths + 1) * (len(words.alphabet) + 1)
-    return words[: max(1, int((n_numbers <= MAX_DRAWN_NUMBERS).sum()))]
+    return words[: max(1, int((n_numbers <= max_numbers).sum()))]
 
 
 class _Recorder:

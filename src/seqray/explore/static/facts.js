@@ -69,11 +69,9 @@ function factLength(content) {
 function factSymbols(content) {
   const { counts, influence } = content.facts;
   if (!counts) return null;
-  const order = counts
-    .map((_, code) => code)
-    .sort((a, b) => counts[b] - counts[a])
-    .slice(0, 12);
-  const rows = order.map((code) =>
+  const order = counts.map((_, code) => code).sort((a, b) => counts[b] - counts[a]);
+  const others = order.slice(12);
+  const rows = order.slice(0, 12).map((code) =>
     element(
       "tr",
       {},
@@ -82,6 +80,18 @@ function factSymbols(content) {
       element("td", { className: "right" }, percent(influence[code])),
     ),
   );
+  if (others.length) {
+    const together = others.reduce((sum, code) => sum + counts[code], 0);
+    rows.push(
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, counted(others.length, "other")),
+        element("td", { className: "right" }, show(together, 3)),
+        element("td", {}),
+      ),
+    );
+  }
   return factCard(
     "The symbols",
     compactTable(

@@ -53,8 +53,6 @@ from seqray.util.errors import ArgumentError, Stopped, StopReason
 
 logger = logging.getLogger(__name__)
 
-ROUNDS_NOTE = "they come in rounds, which end where nothing is left to learn"
-
 BATCH_IN_TIME = 25
 """Words to compare on that are queried between two looks at the time limit."""
 
@@ -106,13 +104,15 @@ def hankel_method(job: Job) -> Extraction:
 
 def _estimate(job: Job, n_words: int, basis: Basis) -> None:
     """Log how many words there are at most, or steps of a box with states."""
-    unit, n_queries = "words", n_words
+    unit, n_steps = "words", 1
     if job.oracle.mode is not QueryMode.WORDS:
         unit = "steps" if job.oracle.mode is QueryMode.STATES else "prefixes"
-        n_queries *= MAX_STEPS_PER_WORD
-    grows = job.request.grows_basis(box_predicts=job.oracle.predicts)
-    note = ROUNDS_NOTE if grows and ends_where_learnt(job) else ""
-    log_estimate(job, n_queries, unit, measured_speed(job, basis), note)
+        n_steps = MAX_STEPS_PER_WORD
+    n_first = None
+    if job.request.grows_basis(box_predicts=job.oracle.predicts) and ends_where_learnt(job):
+        n_first = n_steps * max_words(size_of(basis), len(job.oracle.alphabet), grows=False)
+    speed = measured_speed(job, basis)
+    log_estimate(job, n_steps * n_words, unit, speed, n_first=n_first)
 
 
 def _warn_of_small_basis(job: Job) -> None:
