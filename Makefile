@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fast test lint browser clean help
+.PHONY: demo fast test soak lint browser clean help
 
 demo: $(VENV)/installed  ## extract an automaton from a trained network, and make its page
 	$(BIN)/seqray demo -o demo
@@ -17,6 +17,10 @@ fast: $(VENV)/tested  ## the fast tests, in under a minute
 
 test: browser lint  ## every check and test, with coverage
 	$(BIN)/python -m pytest -n 2 -q --cov --cov-report=term
+
+# The long forms of all campaigns: faults, hostile input, load (docs/reliability.md). Hours.
+soak: $(VENV)/tested  ## all reliability campaigns in their long form; writes docs/reliability.md
+	$(BIN)/python -m reliability; status=$$?; $(BIN)/python -m reliability --page; exit $$status
 
 # Pages are tested in a real browser: Debian's Chromium, never one that playwright downloads.
 browser:  ## install Chromium, if this is Debian and you are root

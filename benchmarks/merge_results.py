@@ -11,10 +11,10 @@ the paper's method, the networks themselves, the times of what was distilled.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from seqray.experiments.table import read_results, write_results
+from seqray.util.checksums import opened_json, sealed_json
 
 RESULTS = Path(__file__).resolve().parent / "results"
 OWN_METHODS = "auto", "copy"
@@ -34,7 +34,7 @@ def main() -> None:
     kept = [each for each in old if each.method not in OWN_METHODS or each.problem not in problems]
     write_results([*kept, *new], RESULTS / name)
     about, fresh = (
-        json.loads((folder / f"{given.table}.json").read_text())
+        opened_json((folder / f"{given.table}.json").read_bytes())
         for folder in (RESULTS, given.folder)
     )
     for key in OF_PROBLEMS:
@@ -42,9 +42,7 @@ def main() -> None:
     for each in problems & fresh["seconds"].keys():
         own = {phase: s for phase, s in fresh["seconds"][each].items() if phase.startswith("auto_")}
         about["seconds"][each] |= own
-    (RESULTS / f"{given.table}.json").write_text(
-        json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-    )
+    (RESULTS / f"{given.table}.json").write_bytes(sealed_json(about, indent=1))
     print(f"{len(problems)} problems:", *sorted(problems, key=lambda each: (len(each), each)))
 
 

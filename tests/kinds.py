@@ -103,6 +103,7 @@ SLOW = {
     "extraction/test_plots.py": "draws with matplotlib",
     "fidelity/test_leaking.py": "whole extractions from boxes that leak",
     "notebook/test_shown.py": "shows values of every kind",
+    "reliability/test_campaigns.py": "runs each campaign for some seconds",
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
     "util/test_plots.py": "draws with matplotlib",
 }

@@ -2,4 +2,5 @@
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    """Return the names of all files but checksums."""
+    return sorted(path.name for path in folder.iterdir() if path.suffix != ".sha256")

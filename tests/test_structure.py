@@ -47,6 +47,7 @@ EXTRA_TESTS = {
     "test_vocabulary.py": "the words of the code",
     "test_readme.py": "what README and docs show",
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
+    "test_security.py": "what SECURITY.md claims of the source, the repository and files",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
     "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",
@@ -63,6 +64,7 @@ EXTRA_TESTS = {
     "draw/test_drawings.py": "whole drawings: nothing covers anything",
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
+    "reliability/test_campaigns.py": "the campaigns of reliability/, in their short form",
     "extraction/test_limits.py": "limits of every method and kind of box",
 }
 

@@ -229,6 +229,34 @@ def test_a_file_says_which_kind_of_automaton_it_holds(tmp_path):
     assert "kind" not in headers[1]
 
 
+def test_an_array_that_lost_its_name_is_missed(tmp_path):
+    path = tmp_path / "wa.npz"
+    WeightedAutomaton("a", [1], [[[0.5]]], [0.25], elsewhere=[0.25]).save(path)
+    path.write_bytes(path.read_bytes().replace(b"elsewhere.npy", b"elsewherf.npy"))
+    with pytest.raises(FileError, match=r"wa\.npz: damaged: it is not what was saved"):
+        WeightedAutomaton.load(path)
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz"])
+def test_files_of_earlier_versions_have_no_checksum_and_open(tmp_path, ending):
+    path = tmp_path / f"wa{ending}"
+    document = {"format": "seqray.automaton", "version": 1, "alphabet": ["a"]}
+    arrays = {"initial": [1.0], "transitions": [[[0.5]]], "final": [0.25]}
+    if ending == ".json":
+        path.write_text(json.dumps({**document, **arrays}))
+    else:
+        np.savez(path, header=json.dumps(document), **arrays)
+    assert WeightedAutomaton.load(path).final.tolist() == [0.25]
+
+
+def test_a_digit_that_was_changed_is_noticed(tmp_path):
+    path = tmp_path / "wa.json"
+    WeightedAutomaton("a", [1], [[[0.5]]], [0.25]).save(path)
+    path.write_text(path.read_text().replace("0.25", "0.27"))
+    with pytest.raises(FileError, match=r"wa\.json: damaged: .*if you changed it yourself, remove"):
+        WeightedAutomaton.load(path)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -258,7 +286,7 @@ def test_a_file_says_which_kind_of_automaton_it_holds(tmp_path):
 def test_a_structured_file_that_cannot_be_used_is_refused(tmp_path, changes, message):
     path = tmp_path / "wa.json"
     STRUCTURED.save(path)
-    whole = {**json.loads(path.read_bytes()), **changes}
+    whole = {**json.loads(path.read_bytes()), "checksum": ..., **changes}
     path.write_text(json.dumps({key: each for key, each in whole.items() if each is not ...}))
     with pytest.raises(FileError, match=rf"wa\.json: .*{message}"):
         WeightedAutomaton.load(path)

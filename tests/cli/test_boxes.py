@@ -66,7 +66,7 @@ def test_time_is_kept_and_said(folder, run_both, module):
     assert "the time of 3 s is over" in error
 
 
-def interrupt_when_querying(folder, arguments, n_times):
+def interrupt_when_querying(folder, arguments, n_times, number=signal.SIGINT):
     """Run seqray, and press Ctrl-C when it has asked something."""
     process = subprocess.Popen(
         [sys.executable, "-m", "seqray", *arguments],
@@ -80,9 +80,17 @@ def interrupt_when_querying(folder, arguments, n_times):
         while not (folder / "queried.txt").exists() or len(queried(folder)) < 1200 * n:
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     output, error = process.communicate(timeout=60)
     return process.returncode, output, " ".join(error.split())
+
+
+def test_sigterm_is_like_ctrl_c(folder, module):
+    arguments = ["extract", module(pause=0.001), "-o", "run", *SMALL]
+    code, _, error = interrupt_when_querying(folder, arguments, 1, signal.SIGTERM)
+    assert (code, "Finishing this batch" in error) == (130, True)
+    assert open_run(folder / "run").settings["stopped"] == "interrupted"
+    assert list(folder.glob(".seqray.*")) == []
 
 
 def test_ctrl_c_once_saves_what_there_is(folder, module, run):

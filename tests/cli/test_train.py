@@ -256,6 +256,7 @@ def test_misuse_is_refused_before_training(folder, fails, arguments, message):
 
 
 def test_a_validation_file_with_other_symbols_is_refused(folder, fails):
+    (folder / "other.txt.sha256").unlink()
     (folder / "other.txt").write_text("0 1 7 1\n0 1\n")
     said = fails(2, "words.txt", "-o", "m.safetensors", "--validation", "other.txt")
     assert "other.txt" in said

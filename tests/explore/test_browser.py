@@ -20,6 +20,7 @@ from explore.subjects import (
     signed,
 )
 from seqray.explain.background import Background
+from seqray.explore.classes_page import classes_html
 from seqray.explore.page import to_html
 
 WORDS = ["", "a", "abcd", "dddd", "abba" * 5, "cab" * 60]
@@ -493,6 +494,27 @@ def test_a_large_automaton_opens_and_stays_responsive(visit):
         "document.getElementById('graph-status').textContent.includes('heaviest of 10,000')"
     )
     assert n_of(opened, "#graph .arrow:not(.start)") == 400
+
+
+def test_a_page_whose_content_is_damaged_shows_no_number(visit, page_of_probabilities):
+    before, content = page_of_probabilities.split('id="content">')
+    digit = re.search(r"0\.\d*([1-8])", content)
+    at = digit.start(1)
+    damaged = content[:at] + str(int(digit[1]) + 1) + content[at + 1 :]
+    opened = visit(f'{before}id="content">{damaged}', settle=False)
+    opened.page.wait_for_selector("#failure:not([hidden])")
+    assert "its content is damaged" in opened.text("#failure")
+    assert n_of(opened, ".tile") == 0
+    opened.complaints.clear()
+
+
+def test_a_page_of_classes_whose_content_is_damaged_shows_nothing_else(visit):
+    page = classes_html(
+        seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0]).to_classifier()
+    )
+    opened = visit(page.replace('data-checksum="', 'data-checksum="1'), settle=False)
+    opened.page.wait_for_selector("p[role=alert]")
+    assert "not to be trusted: its content is damaged" in opened.text("body")
 
 
 def test_a_browser_that_is_too_old_is_told_so(visit, page_of_probabilities):

@@ -1,4 +1,5 @@
 import json
+import zlib
 
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
 
@@ -24,4 +25,5 @@ def test_json_cannot_leave_its_element():
 def test_a_frame_is_filled_once():
     names = static_text("classes.html").split("%%")[1::2]
     page = filled_frame("classes.html", dict.fromkeys(names, "%%TITLE%%"))
-    assert page.count("%%TITLE%%") == len(names)
+    assert page.count("%%TITLE%%") == len(names) - 1  # the checksum is no part that is given
+    assert f'data-checksum="{zlib.crc32(b"%%TITLE%%")}"' in page

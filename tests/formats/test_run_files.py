@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -37,6 +38,25 @@ def test_a_run_is_replaced_and_other_files_stay(run):
     assert read_run(run).contents == {"basis.json": b"[]"}
     assert not has_file(run, "fidelity.csv")
     assert (run / "notes.txt").read_text() == "mine"
+
+
+def test_several_may_save_at_once(run):
+    def save(rank):
+        for _ in range(15):
+            write_run(run, {"rank": rank}, CONTENTS)
+
+    with ThreadPoolExecutor(4) as threads:
+        for each in [threads.submit(save, rank) for rank in range(4)]:
+            each.result()
+    assert read_run(run).config["rank"] in range(4)
+    assert sorted(each.name for each in run.iterdir()) == sorted([*CONTENTS, CONFIG])
+
+
+@pytest.mark.parametrize("change", [lambda t: t[:90], lambda t: t.replace(b"rank", b"r\xffnk")])
+def test_a_damaged_description_is_named(run, change):
+    (run / CONFIG).write_bytes(change((run / CONFIG).read_bytes()))
+    with pytest.raises(FileError, match=r"run: config\.json: "), opened_run(run):
+        pass
 
 
 def test_a_folder_is_a_run_by_its_format(run, tmp_path):

@@ -21,6 +21,19 @@ def path(tmp_path):
     return tmp_path / "sizes.csv"
 
 
+def test_a_compressed_table_that_grows_far_too_much_is_refused(path):
+    path.write_bytes(gzip.compress(bytes(2**27)))
+    with pytest.raises(FileError, match=r"sizes\.csv: .* compressed bytes grow to"):
+        read_rows(path, Size)
+
+
+def test_a_table_that_was_changed_is_refused(path):
+    write_rows(path, Size._fields, [Size("3", 25, 0.5)])
+    path.write_text(path.read_text().replace("25", "26"))
+    with pytest.raises(FileError, match=r"sizes\.csv: damaged: it is not what was saved"):
+        read_rows(path, Size)
+
+
 def test_rows_come_back_with_their_types(path):
     rows = [Size("3", 25, 0.5), Size("a, b", -1, math.inf)]
     write_rows(path, Size._fields, rows)

@@ -1,9 +1,11 @@
 import gzip
+import zipfile
+from contextlib import nullcontext
 
 import pytest
 
 from seqray.util.errors import FileError, MissingFileError
-from seqray.util.streams import FREE_BYTES, check_growth, open_stream, read_stream
+from seqray.util.streams import FREE_BYTES, check_growth, check_zip, open_stream, read_stream
 
 
 @pytest.mark.parametrize("content", [b"", b"a", b"abc\n" * 100_000])
@@ -22,6 +24,17 @@ def test_content_that_grows_far_too_much_is_refused(tmp_path):
     path.write_bytes(gzip.compress(b"\0" * (FREE_BYTES + 2**20)))
     with pytest.raises(FileError, match=r"bomb.gz: .* compressed bytes grow to .* decompress it"):
         read_stream(path)
+
+
+@pytest.mark.parametrize("size", [2**20, 2**27])
+def test_an_archive_that_grows_far_too_much_is_refused(tmp_path, size):
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", bytes(size))
+    with pytest.raises(FileError, match="grow to") if size > 2**26 else nullcontext():
+        check_zip(path)
+    path.write_bytes(b"no archive")
+    check_zip(path)
 
 
 def test_a_small_file_may_grow_a_lot():

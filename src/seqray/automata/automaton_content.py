@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqray.automata.words import Alphabet
+from seqray.util.checksums import CHECKSUM, compare, of_arrays, opened_json, sealed_json
 from seqray.util.errors import ArgumentError, FileError
 from seqray.util.files import check_header, read_bytes, reading, writing
 from seqray.util.npz import NpzArrays, npz_bytes
@@ -72,24 +73,33 @@ def read_automaton(path: str | os.PathLike[str]) -> AutomatonContent:
     with reading(path, "a seqray automaton"):
         if suffix == ".npz":
             return from_npz(data)
-        document = json.loads(data)
+        document = opened_json(data)
         return _read(document, document)
 
 
 def to_npz(content: AutomatonContent) -> bytes:
     """Return what a ``.npz`` file holds."""
-    return npz_bytes({"header": np.array(json.dumps(_header(content))), **content.arrays})
+    header = _header(content)
+    checksum = of_arrays(content.arrays, json.dumps(header))
+    text = json.dumps({**header, CHECKSUM: checksum})
+    return npz_bytes({"header": np.array(text), **content.arrays})
 
 
 def from_npz(data: bytes) -> AutomatonContent:
     """Return what `to_npz` wrote."""
     arrays = NpzArrays(data)
-    return _read(json.loads(str(arrays["header"])), arrays)
+    header = json.loads(str(arrays["header"]))
+    expected = header.pop(CHECKSUM, None) if isinstance(header, dict) else None
+    content = _read(header, arrays)
+    if expected is not None:  # an array whose name is damaged would pass for one that is not there
+        present = {name: each for name, each in content.arrays.items() if each is not None}
+        compare(of_arrays(present, json.dumps(header)), expected)
+    return content
 
 
 def _to_json(content: AutomatonContent) -> bytes:
     lists = {name: array.tolist() for name, array in content.arrays.items()}
-    return json.dumps({**_header(content), **lists}, ensure_ascii=False).encode()
+    return sealed_json({**_header(content), **lists})
 
 
 def _header(content: AutomatonContent) -> dict[str, object]:

@@ -6,7 +6,6 @@ beside ``model.onnx`` and ``seqray.json`` in a model's folder. docs/cards.md exp
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -29,6 +28,7 @@ from seqray.blackbox.card_fields import (
 )
 from seqray.blackbox.token_tree import longest_word
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.checksums import opened_json, sealed_json
 from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
 from seqray.util.files import read_text, reading, writing
 
@@ -377,9 +377,8 @@ class Card:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the card to a file."""
-        text = json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         with writing(path) as fresh:
-            fresh.write_text(text + "\n", "utf-8")
+            fresh.write_bytes(sealed_json(self.to_json(), indent=1))
 
 
 def card_path(model: str | os.PathLike[str]) -> Path:
@@ -416,7 +415,7 @@ def load_card(model: str | os.PathLike[str]) -> Card:
 def read_card(text: str, where: str | os.PathLike[str]) -> Card:
     """Read a card from JSON text; errors name ``where`` the text comes from."""
     with reading(where, "a card of seqray"):
-        document = json.loads(text)
+        document = opened_json(text.encode())
         if not isinstance(document, dict):
             raise ValueError(f"expected an object, got {type(document).__name__}")
     try:

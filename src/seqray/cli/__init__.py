@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -94,7 +99,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
     show_anything()
     try:
-        code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
+        with _ends_like_ctrl_c():
+            code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
         sys.stdout.flush()  # while a full disk can still be reported
     except click.ClickException as error:
         error.show()
@@ -118,8 +124,29 @@ def main(arguments: list[str] | None = None) -> None:
         if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
             click.echo(f"Error: {where}: {error.strerror or error}", err=True)
         sys.exit(1)
+    atexit.register(_ignore_signals)
     if code:
         sys.exit(code)
+
+
+@contextmanager
+def _ends_like_ctrl_c() -> Iterator[None]:
+    """Make SIGTERM, by which systems and job queues end programs, the same as Ctrl-C."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, at: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _ignore_signals() -> None:
+    """Let no late Ctrl-C turn work that is done into a failure: leaving Python takes a while."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _drop_output() -> None:

@@ -6,7 +6,6 @@ networks with a table ``trained.csv``, which says how each was trained.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +25,10 @@ from seqray.experiments.table import (
     read_results,
 )
 from seqray.formats.words_file import PathLike
+from seqray.util.checksums import opened_json
 from seqray.util.csv_table import read_rows
 from seqray.util.errors import MissingFileError
-from seqray.util.files import check_header, read_text, reading
+from seqray.util.files import check_header, read_bytes, reading
 
 SUITES = {
     "pautomac": tuple(str(number) for number in range(1, 49)),
@@ -209,6 +209,6 @@ def _read_about(path: Path) -> Mapping[str, Any]:
     if not path.exists():
         return {}
     with reading(path, "a description of results"):
-        document: dict[str, Any] = json.loads(read_text(path))
+        document: dict[str, Any] = opened_json(read_bytes(path))
         check_header(document, "seqray.results", 1)
         return document

@@ -19,7 +19,6 @@ whose network or words have changed since is done anew.
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import shutil
@@ -53,9 +52,10 @@ from seqray.experiments.table import (
     read_results,
     write_results,
 )
+from seqray.util.checksums import opened_json, sealed_json
 from seqray.util.csv_table import write_rows
 from seqray.util.errors import ArgumentError, FileError
-from seqray.util.files import check_header, nulled, read_text, reading, writing
+from seqray.util.files import check_header, nulled, read_bytes, reading, writing
 from seqray.util.version import __version__
 
 FORMAT, VERSION, SETTINGS = "seqray.sweep", 1, "settings.json"
@@ -176,7 +176,7 @@ class Sweep:
         path = self.parts / SETTINGS
         if path.exists():
             with reading(path, "settings of a sweep"):
-                saved = json.loads(read_text(path))
+                saved = opened_json(read_bytes(path))
                 check_header(saved, FORMAT, VERSION)
             changed = [
                 f"{name} was {saved.get(name)!r}, is {value!r}"
@@ -285,7 +285,7 @@ class Sweep:
         for path in self.parts.glob("*.json"):
             if path.name != SETTINGS:
                 with reading(path, "a part of a sweep (remove it to have it done again)"):
-                    parts[path.stem] = json.loads(read_text(path))
+                    parts[path.stem] = opened_json(read_bytes(path))
                     _part_order(parts[path.stem])
         return dict(sorted(parts.items(), key=lambda item: _part_order(item[1])))
 
@@ -395,5 +395,4 @@ def _read_part(path: Path) -> list[Result]:
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:
     with writing(path) as fresh:
-        text = json.dumps(nulled(document, math.isnan), indent=1, ensure_ascii=False)
-        fresh.write_text(text + "\n", "utf-8")
+        fresh.write_bytes(sealed_json(nulled(document, math.isnan), indent=1))

@@ -112,12 +112,16 @@ def classes_html(
     parts = {
         "TITLE": escape(f"{called} in {counted(automaton.n_states, 'state')} · seqray"),
         "STYLE": _style(),
-        "POLICY": policy([static_text("classes.js")], [_style()], False),
+        "POLICY": policy([_script()], [_style()], False),
         "BODY": "\n".join(_sections(about, box)),
         "CONTENT": script_json(_content(about)),
-        "SCRIPT": static_text("classes.js"),
+        "SCRIPT": _script(),
     }
     return filled_frame("classes.html", parts)
+
+
+def _script() -> str:
+    return f'"use strict";\n{static_text("checksum.js")}{static_text("classes.js")}'
 
 
 def _chosen(subject: Extraction | ClassifierAutomaton, rank: int | None) -> ClassifierAutomaton:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -20,7 +21,11 @@ def static_text(path: str) -> str:
 
 
 def filled_frame(path: str, parts: Mapping[str, str]) -> str:
-    """Return a static file with its parts filled in; what is filled in is not looked at again."""
+    """Return a static file with its parts filled in; what is filled in is not looked at again.
+
+    The script of the page compares its content with the checksum.
+    """
+    parts = {**parts, "CHECKSUM": str(zlib.crc32(parts["CONTENT"].encode()))}
     pieces = static_text(path).split("%%")
     # Every second piece is the name of a part.
     return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))

@@ -44,8 +44,8 @@ _log = logging.getLogger(__name__)
 STYLES = ("vendor/uPlot.min.css", "page.css", "graph.css", "word.css", "tables.css", "screens.css")
 
 SCRIPTS = (
-    *("tools.js", "automaton.js", "content.js", "layout.js", "arrows.js", "plan.js", "graph.js"),
-    *("state.js", "charts.js", "compare.js", "facts.js", "word.js", "page.js"),
+    *("checksum.js", "tools.js", "automaton.js", "content.js", "layout.js", "arrows.js", "plan.js"),
+    *("graph.js", "state.js", "charts.js", "compare.js", "facts.js", "word.js", "page.js"),
 )
 
 

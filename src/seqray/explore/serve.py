@@ -44,8 +44,11 @@ ANSWER_SECONDS = 30.0
 REQUEST_SECONDS = 10.0
 """How long a request may take to arrive; then its connection is closed."""
 
-MAX_WAITING = 4
-"""How many queries may wait for the box."""
+MAX_WAITING = 256
+"""How many queries may wait for the box, which answers one at a time; more are refused."""
+
+MAX_CONNECTIONS = 512
+"""How many connections may be open at a time; more are refused."""
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -157,10 +160,11 @@ def application(
     """
     starlette = load_web()
     box_thread = BoxThread(box, patience=patience)
+    shown = page.encode()
     n_symbols, longest = len(box.alphabet), allowed_length(box, None, MAX_WORD_LENGTH)
 
     async def show(request: Any) -> Any:
-        return starlette.responses.HTMLResponse(page)
+        return starlette.responses.HTMLResponse(shown)
 
     async def query(request: Any) -> Any:
         try:
@@ -317,7 +321,7 @@ def open_port(host: str, port: int) -> socket.socket:
         listening = socket.socket(kind, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(32)
+        listening.listen(MAX_CONNECTIONS)
     except (OSError, UnicodeError) as error:
         if listening is not None:
             listening.close()
@@ -423,6 +427,7 @@ def server_of(app: Asgi) -> Any:
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=1,
+        limit_concurrency=MAX_CONNECTIONS,
     )
     server = uvicorn.Server(config)
     return server

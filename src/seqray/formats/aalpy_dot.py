@@ -24,6 +24,7 @@ from seqray.automata.deterministic import (
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.checksums import check_beside
 from seqray.util.errors import FileError, SymbolError
 from seqray.util.files import MAX_NUMBERS, read_bytes, reading, too_many_numbers, writing
 
@@ -69,7 +70,7 @@ def is_pdfa(automaton: WeightedAutomaton) -> TypeGuard[StructuredAutomaton]:
 
 def write_model(automaton: StructuredAutomaton, path: Path) -> None:
     """Write a DFA, Moore machine or PDFA as AALpy does; symbols and outputs become text."""
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_text(to_model_text(automaton), "utf-8")
 
 
@@ -196,6 +197,7 @@ def read_model(path: Path) -> StructuredAutomaton:
     The outputs of a Moore machine have the order of the comment lines that `to_model_text` writes.
     In files without them, such as AALpy's own, they are sorted by name.
     """
+    check_beside(path)
     data = read_bytes(path)
     with reading(path, "a Graphviz file of AALpy"):
         return from_model_text(data.decode())

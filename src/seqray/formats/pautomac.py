@@ -128,7 +128,10 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
     moves, by_symbol = stochastic_moves(automaton)
     stays = np.clip(1 - automaton.final, 0, None)[:, None]
     symbols = np.divide(by_symbol, stays, out=np.zeros_like(by_symbol), where=stays > 0)
-    with writing(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
+    with (
+        writing(path, with_checksum=True) as fresh,
+        fresh.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         for name, array in (("I", automaton.initial), ("F", automaton.final), ("S", symbols)):
             listed = array != 0
             if name == "S":
@@ -235,7 +238,7 @@ def write_solution(probabilities: FloatArray, path: PathLike) -> None:
             f"{probabilities.max():.6g}"
         )
     lines = [str(len(probabilities)), *map(repr, (probabilities / total).tolist())]
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 

@@ -23,6 +23,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
 from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, reading, why
 
@@ -45,6 +50,9 @@ SAVED, FRESH = ".saved", ".fresh."
 
 MAX_FRESH_SECONDS = 3600
 """A save that began longer ago than this was killed, and its files can go."""
+
+MAX_WAIT_SECONDS = 30.0
+"""How long to wait for another process that saves in the same folder."""
 
 MAX_READS = 100
 """How many times a run is read again while another process saves."""
@@ -117,7 +125,7 @@ def write_run(
     """
     check_run_target(folder)
     files = {**contents, CONFIG: _sealed(config, contents)}
-    with _opened(folder) as home:
+    with _opened(folder) as home, _alone(home):
         _move_saved(home)
         with _fresh_folder(home) as fresh:
             for name, content in files.items():
@@ -168,21 +176,29 @@ def _checksum(name: str, content: bytes) -> str:
 
 
 def _read_once(home: Path) -> RunFiles:
-    text = _content(home, CONFIG)
-    config = json.loads(text)
-    check_header(config, FORMAT, VERSION)
-    if config["version"] == 1 and "checksums" not in config:
+    config, checksums = _read_config(_content(home, CONFIG))
+    if checksums is None:
         present = [name for name in RUN_FILES if name != CONFIG and has_file(home, name)]
         return RunFiles(config, {name: _content(home, name) for name in present})
-    checksums = config.pop("checksums")
-    if not isinstance(checksums, dict) or not set(checksums) <= set(RUN_FILES):
-        raise FileError("damaged: config.json: 'checksums' do not name the files of a run")
-    own = str(checksums.pop(CONFIG))
-    _check(CONFIG, text.replace(own.encode(), b""), own)
     contents = {name: _content(home, name) for name in checksums}
     for name, content in contents.items():
         _check(name, content, checksums[name])
     return RunFiles(config, contents)
+
+
+def _read_config(text: bytes) -> tuple[dict[str, Any], dict[str, str] | None]:
+    """Return what ``config.json`` says, and the checksums of the other files: none in version 1."""
+    with reading(CONFIG, "the description of a run"):
+        config = json.loads(text)
+        check_header(config, FORMAT, VERSION)
+        if config["version"] == 1 and "checksums" not in config:
+            return config, None
+        checksums = config.pop("checksums")
+        if not isinstance(checksums, dict) or not set(checksums) <= set(RUN_FILES):
+            raise FileError("damaged: 'checksums' do not name the files of a run")
+        own = str(checksums.pop(CONFIG))
+    _check(CONFIG, text.replace(own.encode(), b""), own)
+    return config, checksums
 
 
 def _check(name: str, content: bytes, expected: object) -> None:
@@ -234,11 +250,32 @@ def _opened(folder: str | os.PathLike[str], *, and_stay: bool = True) -> Iterato
 
 
 @contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Wait until no other process saves to a folder; where there are no such locks, go on."""
+    handle = os.open(home, os.O_RDONLY) if fcntl is not None else -1
+    try:
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
+        while fcntl is not None:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if not isinstance(error, BlockingIOError) or time.monotonic() > deadline:
+                    break
+            time.sleep(0.01)
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)  # which ends the lock
+
+
+@contextmanager
 def _fresh_folder(home: Path) -> Iterator[Path]:
     """Yield a new folder for files that are not the run yet; remove what is left of it."""
     for left in home.glob(f"{FRESH}*"):
-        if time.time() - left.stat().st_mtime > MAX_FRESH_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process has just ended
+            if time.time() - left.stat().st_mtime > MAX_FRESH_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
     fresh = Path(tempfile.mkdtemp(prefix=FRESH, dir=home))
     try:
         shutil.copymode(home, fresh)  # whoever may read the run may read it at every moment

@@ -25,6 +25,7 @@ from seqray.automata.words import Alphabet, Symbol, Words
 from seqray.formats.events.event_log import is_event_file, plain_name, read_events
 from seqray.formats.rare_symbols import rare_symbol
 from seqray.util.arrays import IntArray
+from seqray.util.checksums import check_beside
 from seqray.util.errors import ArgumentError, FileError, SymbolError
 from seqray.util.files import writing
 from seqray.util.streams import read_stream
@@ -130,12 +131,13 @@ def write_words(words: Words, path: PathLike, *, layout: str = "auto") -> None:
         content = _formatted(words, layout).encode()
     except UnicodeEncodeError as error:
         raise SymbolError(f"{path}: a symbol cannot be written in UTF-8: {error}") from error
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_bytes(content)
 
 
 def text_lines(path: PathLike) -> list[str]:
     """Return the lines of a text file, without what ends them; an empty file is an error."""
+    check_beside(path)
     try:
         text = read_stream(path).decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_safetensors
 
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError
-from seqray.util.files import check_header, reading, writing
+from seqray.util.files import check_header, reading
+from seqray.util.tensors_file import opened_tensors, write_tensors
 
 FORMAT, VERSION = "seqray.training", 1
 
@@ -57,9 +56,7 @@ class Checkpoint(NamedTuple):
         header = {"format": FORMAT, "version": VERSION, "purpose": purpose}
         header["history"] = [list(row) for row in self.history]
         tensors = {name: np.asarray(array) for name, array in self.state.items()}
-        content = to_safetensors({**tensors, "best": self.best}, {"seqray": json.dumps(header)})
-        with writing(path) as fresh:
-            fresh.write_bytes(content)
+        write_tensors(path, {**tensors, "best": self.best}, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], purpose: dict[str, Any]) -> Checkpoint | None:
@@ -67,13 +64,9 @@ class Checkpoint(NamedTuple):
         if not Path(path).exists():
             return None
         with reading(path, "a checkpoint of seqray train"):
-            try:
-                with safe_open(os.fspath(path), framework="numpy") as file:
-                    header = json.loads((file.metadata() or {}).get("seqray", "null"))
-                    check_header(header, FORMAT, VERSION)
-                    tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            except SafetensorError as error:
-                raise ValueError(f"no safetensors file: {error}") from error
+            with opened_tensors(path) as (header, file):
+                check_header(header, FORMAT, VERSION)
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             history = tuple(Epoch(*row) for row in header["history"])
             saved, best = header["purpose"], tensors.pop("best")
             if not history or not isinstance(saved, dict):

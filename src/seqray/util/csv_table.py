@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_type_hints
 
+from seqray.util.checksums import check_beside
 from seqray.util.errors import FileError
-from seqray.util.files import read_bytes, reading, writing
+from seqray.util.files import reading, writing
+from seqray.util.streams import read_stream
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 
@@ -39,11 +40,10 @@ def read_rows(path: str | os.PathLike[str], kind: type[Row]) -> list[Row]:
     ...     read_rows(Path(folder, "sizes.csv"), Size)
     [Size(problem='3', states=25.0), Size(problem='spice4', states=nan)]
     """
-    content = read_bytes(path)
+    check_beside(path)
+    content = read_stream(path)
     kinds = get_type_hints(kind)
     with reading(path, "a table"):
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
         lines = csv.reader(content.decode().splitlines())
         header = next(lines, [])
         if header != list(kinds):
@@ -79,7 +79,7 @@ def write_rows(
     ...     Path(folder, "sizes.csv").read_text()
     'problem,states\n3,25\n4,\n'
     """
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_bytes(csv_bytes(columns, rows))
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from seqray.util.checksums import line_beside, path_beside
 from seqray.util.errors import FileError, MissingFileError
 
 MAX_NUMBERS = 2**26
@@ -36,12 +37,13 @@ def why(error: Exception) -> str:
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def writing(path: str | os.PathLike[str], *, with_checksum: bool = False) -> Iterator[Path]:
     """Yield a temporary path for a file; move it to ``path`` only if the block succeeds.
 
     A link at ``path`` stays, and the file that it leads to is replaced. An existing file's
     permissions are kept. A device or pipe is written to. What the system refuses (no permission,
-    disk full) becomes a `FileError` that names ``path``.
+    disk full) becomes a `FileError` that names ``path``. With ``with_checksum``, a checksum is
+    written beside the file; a kill in between leaves a file without one.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -56,7 +58,13 @@ def writing(path: str | os.PathLike[str]) -> Iterator[Path]:
             target.write_bytes(fresh.read_bytes())
         else:
             keep_mode(target, fresh)
+            if with_checksum:
+                path_beside(target).unlink(missing_ok=True)
             os.replace(fresh, target)
+            if with_checksum:
+                fresh.write_text(line_beside(target), "utf-8")
+                keep_mode(target, fresh)
+                os.replace(fresh, path_beside(target))
     except (OSError, UnicodeEncodeError) as error:  # text with half a character cannot be UTF-8
         raise FileError(f"{path}: cannot be written: {why(error)}") from error
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,17 @@ def check_growth(n_bytes: int, n_compressed: int) -> None:
             f"{n_compressed:,} compressed bytes grow to {n_bytes:,} or more, over {MAX_RATIO} "
             "times as many (docs/files.md): if you trust the file, decompress it yourself"
         )
+
+
+def check_zip(path: str | os.PathLike[str]) -> None:
+    """Refuse a zip archive whose content is far too large for the file; others are not looked at.
+
+    What an archive says of its content is what comes out of it at most.
+    """
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+        check_growth(n_bytes, os.path.getsize(path))
 
 
 @contextmanager

@@ -245,6 +245,8 @@ DAMAGE = {
     "an answer of another box": "UPDATE answers SET box = 2",
     "a block with a flipped bit": "UPDATE blocks SET answers = x'0000000000000840'",
     "a block that is a number": "UPDATE blocks SET answers = 3",
+    "another alphabet": 'UPDATE boxes SET alphabet = \'["a", "c"]\' WHERE id = 1',
+    "another name": "UPDATE boxes SET fingerprint = 'modem' WHERE id = 1",
     "an alphabet that is no JSON": "UPDATE boxes SET alphabet = '[' WHERE id = 1",
     "an alphabet of twins": "UPDATE boxes SET alphabet = '[1, 1]' WHERE id = 1",
     "an alphabet that is a number": "UPDATE boxes SET alphabet = 7 WHERE id = 1",
@@ -276,6 +278,22 @@ def test_a_damaged_row_is_refused_with_what_to_do(path, damage):
         pytest.raises(FileError, match=r"damaged: .*move it away, and a new one will be made"),
     ):
         use(store)
+
+
+def test_a_store_whose_boxes_have_no_checksums_opens_and_gets_them(path):
+    with AnswerStore(path) as store:
+        store.add(box_of(store), AB.words(["a"]), np.array([2.0]))
+    with sqlite3.connect(path) as raw:
+        raw.execute("ALTER TABLE boxes DROP COLUMN crc")
+    raw.close()
+    with AnswerStore(path) as store:
+        assert [each.n_answers for each in store.boxes()] == [1]
+        assert store.find(box_of(store), AB.words(["a"]))[0].all()
+    with sqlite3.connect(path) as raw:
+        raw.execute(DAMAGE["another alphabet"])
+    raw.close()
+    with AnswerStore(path) as store, pytest.raises(FileError, match="damaged"):
+        store.boxes()
 
 
 def test_what_a_damaged_answer_s_error_says_helps(path):

@@ -1,5 +1,6 @@
 """Addresses, tokens, TLS, and what the failures of a server mean."""
 
+import gzip
 import json
 import shutil
 import socket
@@ -66,6 +67,16 @@ def test_what_does_not_describe_itself_is_not_opened(status, content, message):
     ):
         quick(server.url, retries=1)
     assert server.url in str(caught.value)
+
+
+def test_a_compressed_reply_is_not_decompressed():
+    bomb = gzip.compress(bytes(2**24))
+    headers = (("Content-Encoding", "gzip"), ("Content-Length", str(len(bomb))))
+    with (
+        serving(LENGTHS, opening(200, bomb, *headers)) as server,
+        pytest.raises(BlackBoxError, match="is no JSON"),
+    ):
+        quick(server.url, retries=1)
 
 
 def test_a_redirection_is_reported_and_not_followed():

@@ -29,6 +29,7 @@ from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError, FileError, MissingExtraError
 from seqray.util.files import DAMAGE, fingerprint
+from seqray.util.streams import check_zip
 
 KerasBox: TypeAlias = QueriedBox | QueriedModel | QueriedClassifier | SteppedBox
 
@@ -124,6 +125,7 @@ def _load(keras: Any, path: str | os.PathLike[str]) -> Any:
 def _check_classes(path: str | os.PathLike[str]) -> None:
     """Refuse a file that names anything but Keras's own classes, before Keras reads it."""
     try:
+        check_zip(path)
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("config.json"))
     except DAMAGE as error:

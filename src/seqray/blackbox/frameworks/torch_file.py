@@ -28,7 +28,8 @@ from seqray.blackbox.frameworks.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.frameworks.trial import tried
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, FileError, MissingFileError
-from seqray.util.files import DAMAGE, fingerprint
+from seqray.util.files import DAMAGE, fingerprint, reading
+from seqray.util.streams import check_zip
 
 SAVE_HINT = (
     "Save the arrays alone, torch.save(module.state_dict(), 'model.pt') or "
@@ -109,6 +110,8 @@ def _read_arrays(torch: Any, path: str | os.PathLike[str], device: Any) -> dict[
 
 def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
     check_safe(torch, "a file of torch.save")
+    with reading(path, "a file of torch.save"):
+        check_zip(path)
     try:
         return torch.load(path, map_location=device, weights_only=True)
     except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:

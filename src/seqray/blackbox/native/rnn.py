@@ -17,8 +17,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_safetensors
 
 from seqray.automata.reading import ReadsPredictions, ReadsWords
 from seqray.automata.tree import States
@@ -34,7 +32,8 @@ from seqray.blackbox.native.cells import (
 from seqray.blackbox.native.kernels import CompiledNetwork
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.errors import ArgumentError
-from seqray.util.files import check_header, read_bytes, reading, writing
+from seqray.util.files import check_header, read_bytes, reading
+from seqray.util.tensors_file import opened_tensors, write_tensors
 
 __all__ = ["DenseLayer", "RecurrentLanguageModel", "RecurrentLayer", "RecurrentNetwork"]
 
@@ -188,27 +187,20 @@ class RecurrentNetwork(ReadsWords):
             tensors = {name: array.astype(kind) for name, array in self._tensors().items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise ArgumentError(f"half: some weights are above {np.finfo(kind).max:g}: save whole")
-        content = to_safetensors(tensors, {"seqray": json.dumps(config)})
-        with writing(path) as fresh:
-            fresh.write_bytes(content)
+        write_tensors(path, tensors, config)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RecurrentNetwork:
         """Read a file that `save` wrote, of either kind. No file can run code."""
         read_bytes(path, 1)  # its error says why there is no file to read
-        with reading(path, "a network of seqray"):
-            try:
-                with safe_open(os.fspath(path), framework="numpy") as file:
-                    config = json.loads((file.metadata() or {}).get("seqray", "null"))
-                    if config is None:
-                        raise ValueError(
-                            "not in seqray's own form; for weights of PyTorch write "
-                            f"torch:{path}, with a card beside them (docs/cards.md)"
-                        )
-                    check_header(config, FORMAT, VERSION)
-                    return _from_file(config, _tensors(config, file))
-            except SafetensorError as error:
-                raise ValueError(f"no safetensors file: {error}") from error
+        with reading(path, "a network of seqray"), opened_tensors(path) as (config, file):
+            if config is None:
+                raise ValueError(
+                    "not in seqray's own form; for weights of PyTorch write "
+                    f"torch:{path}, with a card beside them (docs/cards.md)"
+                )
+            check_header(config, FORMAT, VERSION)
+            return _from_file(config, _tensors(config, file))
 
     def _config(self) -> dict[str, Any]:
         return {

@@ -36,7 +36,7 @@ WORDS_PER_STATEMENT = 10_000
 TABLES = """
 CREATE TABLE boxes (
     id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL, kind TEXT NOT NULL,
-    alphabet TEXT NOT NULL, created REAL NOT NULL, used REAL NOT NULL,
+    alphabet TEXT NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER,
     UNIQUE (fingerprint, kind, alphabet));
 CREATE TABLE answers (
     box INTEGER NOT NULL REFERENCES boxes ON DELETE CASCADE, word BLOB NOT NULL,
@@ -53,6 +53,10 @@ SECOND_VERSION = (
     "UPDATE blocks SET crc = checksum(box, name, answers)",
 )
 """What turns tables of the first version, which had no checksums, into those of the second."""
+
+
+HAS_CHECKED_BOXES = "SELECT count(*) FROM pragma_table_info('boxes') WHERE name = 'crc'"
+"""Whether boxes have checksums; earlier stores of the second version have none."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,10 @@ class AnswerStore(SqliteFile):
             )
         if version < VERSION:
             self._add_checksums(db)
+        if not number(db, HAS_CHECKED_BOXES):
+            with transaction(db):
+                if not number(db, HAS_CHECKED_BOXES):  # or another process was faster
+                    db.execute("ALTER TABLE boxes ADD COLUMN crc INTEGER")
         db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode a killed process loses nothing
 
     def _add_checksums(self, db: sqlite3.Connection) -> None:
@@ -169,9 +177,10 @@ class AnswerStore(SqliteFile):
         now = time.time()
         with self._using() as db, transaction(db):
             db.execute(
-                "INSERT INTO boxes (fingerprint, kind, alphabet, created, used) "
-                "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used",
-                (*key, now, now),
+                "INSERT INTO boxes (fingerprint, kind, alphabet, created, used, crc) VALUES "
+                "(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET used = excluded.used, "
+                "crc = excluded.crc",
+                (*key, now, now, _checksum_of_box(*key)),
             )
             find = "SELECT id FROM boxes WHERE fingerprint = ? AND kind = ? AND alphabet = ?"
             row = db.execute(find, key).fetchone()
@@ -220,7 +229,7 @@ class AnswerStore(SqliteFile):
     def boxes(self) -> list[CachedBox]:
         """Return what the store holds, the box that was used last first."""
         query = """
-            SELECT id, fingerprint, kind, alphabet, created, used,
+            SELECT id, crc, fingerprint, kind, alphabet, created, used,
                 (SELECT count(*) FROM answers WHERE box = id),
                 (SELECT count(*) FROM blocks WHERE box = id)
             FROM boxes ORDER BY used DESC"""
@@ -228,9 +237,13 @@ class AnswerStore(SqliteFile):
             rows = db.execute(query).fetchall()
         return [self._read_box(*row) for row in rows]
 
-    def _read_box(self, key: Any, name: Any, kind: Any, alphabet: Any, *rest: Any) -> CachedBox:
+    def _read_box(
+        self, key: Any, crc: Any, name: Any, kind: Any, alphabet: Any, *rest: Any
+    ) -> CachedBox:
         """Return a row of the table of boxes, if it is one that a store writes."""
         try:
+            if crc not in (None, _checksum_of_box(name, kind, alphabet)):
+                raise ValueError
             created, used = map(float, rest[:2])
             symbols = Alphabet(json.loads(alphabet))
             if isinstance(name, str) and isinstance(kind, str):
@@ -287,6 +300,10 @@ class AnswerStore(SqliteFile):
 
 
 A_CACHED_ANSWER = "a cached answer"
+
+
+def _checksum_of_box(fingerprint: str, kind: str, alphabet: str) -> int:
+    return zlib.crc32("\0".join((fingerprint, kind, alphabet)).encode())
 
 
 def _checksum(box: int, name: bytes, content: bytes) -> int:

@@ -1,7 +1,15 @@
-"use strict";
 // The class of a typed word, prefix by prefix, and the words with one edit that have another.
 (() => {
-  const content = JSON.parse(document.getElementById("content").textContent);
+  let content;
+  try {
+    content = checkedContent();
+  } catch (error) {
+    const notice = document.createElement("p");
+    notice.setAttribute("role", "alert");
+    notice.textContent = `This page is not to be trusted: ${error.message}.`;
+    document.body.replaceChildren(notice);
+    return;
+  }
   const field = document.getElementById("word-field");
   if (field === null) {
     document.body.dataset.settled = "true";

@@ -1,0 +1,74 @@
+"""The page of results, docs/reliability.md."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from reliability.results import RESULTS, ROOT, campaigns, load
+from seqray.util.files import write_text
+
+PAGE = ROOT / "docs" / "reliability.md"
+
+HEAD = """# Reliability
+
+What was done to seqray to break it, and what came of it. `make soak` runs all of this and writes
+the results, `python -m reliability --page` writes this page from them; short forms are part of
+`make test`.
+[SECURITY.md](../SECURITY.md) says what seqray protects you from.
+"""
+
+
+def write(path: Path = PAGE, results: Path = RESULTS) -> None:
+    """Write the page from the saved rows."""
+    write_text(path, text(load(results)))
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    """Return the page of some rows."""
+    parts = [HEAD, _summary(rows)]
+    for name, module in campaigns().items():
+        own = [row for row in rows if row["campaign"] == name]
+        parts.append(_section(name, module, own))
+    return "\n".join(parts)
+
+
+def _summary(rows: list[dict[str, Any]]) -> str:
+    trials, failures = sum(row["n"] for row in rows), sum(len(row["failures"]) for row in rows)
+    n_found = sum(len(getattr(each, "FOUND", ())) for each in campaigns().values())
+    return (
+        f"In all: {trials:,} trials, {failures:,} failures in the last run of each campaign; "
+        f"{n_found} defects were found and fixed.\n"
+    )
+
+
+def _section(name: str, module: Any, rows: list[dict[str, Any]]) -> str:
+    lines = [f"## {name.replace('_', ' ').capitalize()}", "", inspect.getdoc(module) or "", ""]
+    if rows:
+        lines += ["| what | trials | failures | figures |", "| --- | --- | --- | --- |"]
+        lines += [_line(row) for row in rows]
+        versions = sorted({_versions(row) for row in rows})
+        lines += ["", f"`python -m reliability {name}`; " + "; ".join(versions) + "."]
+    else:
+        lines.append("Not run yet.")
+    for found in getattr(module, "FOUND", ()):
+        lines += ["", "Found and fixed:", ""] if found == module.FOUND[0] else []
+        lines.append(f"- {found}")
+    return "\n".join([*lines, ""])
+
+
+def _line(row: dict[str, Any]) -> str:
+    if row["skipped"]:
+        return f"| {row['name']} | skipped | | {row['skipped']} |"
+    figures = "; ".join(f"{key}: {_figure(each)}" for key, each in row["figures"].items())
+    return f"| {row['name']} | {row['n']:,} | {len(row['failures'])} | {figures} |"
+
+
+def _figure(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _versions(row: dict[str, Any]) -> str:
+    versions = ", ".join(f"{key} {each}" for key, each in row["versions"].items())
+    return f"{row['date']}, {versions}"
