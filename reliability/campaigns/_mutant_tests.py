@@ -1,6 +1,6 @@
 """Run tests against mutants of a module: one process that has imported much, one fork for each.
 
-Reads a request in JSON, writes one line of JSON for each run. No file is changed: the import of the
+Takes a request in JSON, writes one line of JSON for each run. No file is changed: the import of the
 module is what gets the mutated code.
 """
 
@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import importlib.machinery
 import json
+import math
 import os
 import resource
 import signal
@@ -18,6 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
+from typing import NamedTuple
 
 import pytest
 
@@ -34,46 +36,62 @@ POLL_SECONDS = 0.005
 ARGUMENTS = ("-x", "-q", "--assert=plain", "-p", "no:cacheprovider")
 
 
+class Limits(NamedTuple):
+    """How long the tests of one mutant may take."""
+
+    processor_seconds: float
+    seconds: float
+
+
 def main() -> None:
     """Run the tests without a change, then with each change, and print what came of it."""
-    request = json.loads(sys.stdin.readline())
+    request = json.loads(sys.argv[1])
     for name in WARM:
         importlib.import_module(name)
-    path, tests = Path(request["path"]), request["tests"]
+    path = Path(request["path"])
     every = mutants(path.read_text("utf-8"))
-    begin = time.perf_counter()
-    _say("unchanged", _run(path, None, tests, request["max_seconds"]))
-    limit = 5 + 5 * (time.perf_counter() - begin)
+    without = " and ".join(f"not {each}" for each in request["without"])
+    arguments = [*request["tests"], "-k", without]
+    outcome, seconds = _run(path, None, arguments, Limits(300, 1800))
+    print(json.dumps(["unchanged", outcome]), flush=True)
+    limits = Limits(5 + 5 * seconds, 120 + 50 * seconds)
     for number in request["numbers"]:
-        _say(number, _run(path, every[number].code(str(path)), tests, limit))
+        outcome, _ = _run(path, every[number].code(str(path)), arguments, limits)
+        print(json.dumps([number, outcome]), flush=True)
 
 
-def _say(number: int | str, outcome: str) -> None:
-    print(json.dumps([number, outcome]), flush=True)
-
-
-def _run(path: Path, code: CodeType | None, tests: Sequence[str], max_seconds: float) -> str:
-    """Return ``passed``, ``failed`` or ``timed out``."""
+def _run(
+    path: Path, code: CodeType | None, arguments: Sequence[str], limits: Limits
+) -> tuple[str, float]:
+    """Return ``passed``, ``failed`` or ``timed out``, and the processor time that it took."""
     child = os.fork()
     if child == 0:
-        os._exit(_run_tests(path, code, tests))
-    end = time.perf_counter() + max_seconds
+        os._exit(_run_tests(path, code, arguments, limits.processor_seconds))
+    end = time.perf_counter() + limits.seconds
+    is_late = False
     while True:
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status, used = os.wait4(child, os.WNOHANG)
         if done:
             break
-        if time.perf_counter() > end:
+        if time.perf_counter() > end and not is_late:
+            is_late = True
             os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "timed out"
         time.sleep(POLL_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what its tests started and left
-    return "passed" if os.waitstatus_to_exitcode(status) == 0 else "failed"
+    seconds = used.ru_utime + used.ru_stime
+    code_of_exit = os.waitstatus_to_exitcode(status)
+    if is_late or code_of_exit == -signal.SIGXCPU:
+        return "timed out", seconds
+    return "passed" if code_of_exit == 0 else "failed", seconds
 
 
-def _run_tests(path: Path, code: CodeType | None, tests: Sequence[str]) -> int:
+def _run_tests(
+    path: Path, code: CodeType | None, arguments: Sequence[str], max_seconds: float
+) -> int:
+    """Run pytest here, with the code of one module exchanged; return its exit status."""
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(max_seconds), math.ceil(max_seconds) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     devnull = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -85,7 +103,7 @@ def _run_tests(path: Path, code: CodeType | None, tests: Sequence[str]) -> int:
         return code if is_mutated else own(loader, name)
 
     importlib.machinery.SourceFileLoader.get_code = get_code
-    return int(pytest.main([*ARGUMENTS, *tests]))
+    return int(pytest.main([*ARGUMENTS, *arguments]))
 
 
 if __name__ == "__main__":

@@ -147,7 +147,9 @@ def _instead(node: ast.AST, parent: ast.AST, field: str) -> Iterator[Any]:
 def _has_opposite(test: ast.AST) -> bool:
     """Whether another change negates a condition."""
     if isinstance(test, ast.Compare):
-        return len(test.ops) == 1 and not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        return len(test.ops) == 1 and not isinstance(
+            test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE
+        )
     return isinstance(test, ast.UnaryOp)
 
 
@@ -175,8 +177,9 @@ def _shown(parents: tuple[ast.AST, ...], field: str, place: int | None, new: Any
     old = _get(parents[-1], field, place)
     if isinstance(old, ast.stmt):
         before, after = ast.unparse(_header(old)), ast.unparse(new)
+    elif isinstance(around := _context(parents), ast.FunctionDef):
+        before, after = f"default {ast.unparse(old)}", ast.unparse(new)
     else:
-        around = _context(parents)
         before = ast.unparse(_header(around))
         whole = _put(parents[-1], field, place, new)
         after = ast.unparse(_header(around))
