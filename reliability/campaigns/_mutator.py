@@ -63,8 +63,9 @@ class Mutant:
 def mutants(source: str) -> list[Mutant]:
     """Return all mutants of a module, in the order of its lines.
 
-    >>> [each.change for each in mutants("def f(x):\\n    return x < 2")]
-    ['f: x < 2 → x <= 2', 'f: x < 2 → x < 3', 'f: return x < 2 → return None']
+    >>> [each.change for each in mutants("def f(x): return x < 2")]
+    ['f: return x < 2 → return None', 'f: return x < 2 → return x <= 2',
+     'f: return x < 2 → return x < 3']
     """
     tree = ast.parse(source)
     found: list[Mutant] = []

@@ -83,8 +83,10 @@ def test_chunks_of_a_full_spectrum_are_iterated_until_the_smallest_is_right():
 
 @pytest.mark.parametrize(
     ("shape", "rank", "is_projected"),
-    [((100, 300), 5, False), ((101, 300), 5, True), ((300, 101), 5, True)]
-    + [((104, 300), 26, False), ((105, 300), 26, True)],
+    [
+        *(((100, 300), 5, False), ((101, 300), 5, True), ((300, 101), 5, True)),
+        *(((104, 300), 26, False), ((105, 300), 26, True)),
+    ],
 )
 def test_only_large_matrices_of_which_few_values_are_wanted_are_projected(
     monkeypatch, shape, rank, is_projected
