@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reliability import Row, Scale
-from reliability.campaigns._mutator import Mutant, mutants
+from reliability.mutator import Mutant, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "seqray"
@@ -99,7 +99,7 @@ def outcomes_of(name: str, numbers: list[int]) -> Iterator[tuple[int | str, str]
     with tempfile.TemporaryDirectory() as home:
         environment |= {"XDG_CACHE_HOME": home, "TMPDIR": home}
         process = subprocess.Popen(
-            [sys.executable, "-m", "reliability.campaigns._mutant_tests", json.dumps(request)],
+            [sys.executable, "-m", "reliability.mutant_tests", json.dumps(request)],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import pytest
 
-from reliability.campaigns._mutator import mutants
+from reliability.mutator import mutants
 
 WARM = ("hypothesis.extra.numpy", "numpy", "scipy.linalg", "scipy.sparse.linalg", "scipy.special")
 """What takes long to import, and holds nothing of seqray."""
