@@ -80,6 +80,8 @@ def test_an_automaton_is_its_edges():
     strong = wa.edges(threshold=0.1)
     assert strong == [edge for edge in wa.edges() if abs(edge[3]) > 0.1]
     assert 0 < len(strong) < 48
+    assert [*wa.listed().edges()] == [*wa.listed(0.0).edges()]
+    assert len([*wa.listed().edges()]) == 48
 
 
 def test_parallel_edges_add_up_and_zero_edges_are_left_out():
