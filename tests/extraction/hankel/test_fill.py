@@ -20,9 +20,12 @@ from seqray.automata.generators import random_automaton, random_machine, random_
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
+from seqray.blackbox.queries.answer_cache import AnswerStore
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.plan import Plan
-from seqray.util.errors import BlackBoxError, SymbolError
+from seqray.util.errors import BlackBoxError, Stopped, SymbolError
 
 
 class Reader:
@@ -300,3 +303,60 @@ def test_a_structured_automaton_is_read_forwards_only(monkeypatch):
     monkeypatch.setattr(structured, "MAX_DENSE_NUMBERS", 0)
     blocks = fill(fresh, basis)
     np.testing.assert_allclose(blocks.values, expected.values, rtol=1e-9, atol=1e-15)
+
+
+class Named(Reader):
+    """A stepper whose answers may be cached."""
+
+    fingerprint = "python:m:box"
+
+
+def fill_cached(box, store, basis, budget=None):
+    """Return the blocks, and the meter that counted."""
+    oracle = open_oracle(box, Meter(Limits(budget)), cache=store)
+    blocks = filling.fill_planned(oracle, Plan.of(basis), None, oracle.blocks)
+    return blocks, oracle.meter
+
+
+def test_cached_blocks_are_read_checked_by_a_sample_and_counted_as_if_filled_anew():
+    wa, basis = machine(), closed_basis(0, sizes=(60, 60))
+    with AnswerStore() as store:
+        first, again = Named(wa), Named(wa)
+        expected, filled = fill_cached(first, store, basis)
+        check_every_cell(wa, expected)
+        blocks, read = fill_cached(again, store, basis)
+        assert blocks.values.tobytes() == expected.values.tobytes()
+        assert (blocks.n_questions, blocks.n_steps) == (expected.n_questions, expected.n_steps)
+        n_prefixes = len(PrefixTree.of(basis.prefixes))
+        assert n_prefixes < again.n_steps < n_prefixes + first.n_steps / filling.CHECK_SHARE
+        assert filled.n_sent == filled.n_answers == first.n_steps
+        assert read.n_answers == filled.n_answers
+        assert read.n_sent < filled.n_sent / 4
+        with pytest.raises(Stopped):
+            fill_cached(Named(wa), store, basis, budget=filled.n_answers - 1)
+
+
+def test_a_block_of_a_box_that_has_changed_is_not_used():
+    basis = closed_basis(0, sizes=(60, 60))
+    other = random_machine("pfa", 5, 3, seed=np.random.default_rng(2))
+    with AnswerStore() as store:
+        fill_cached(Named(machine()), store, basis)
+        with pytest.raises(BlackBoxError, match="has changed"):
+            fill_cached(Named(other), store, basis)
+
+
+def test_blocks_of_another_basis_are_not_taken_for_those_of_this_one():
+    wa = machine()
+    with AnswerStore() as store:
+        for seed in range(3):
+            for basis in (closed_basis(seed), open_basis(seed, n_prefixes=30)):
+                check_every_cell(wa, fill_cached(Named(wa), store, basis)[0])
+
+
+def test_a_block_too_small_to_be_checked_is_filled_anew():
+    wa, basis = machine(), closed_basis(0, sizes=(4, 4))
+    with AnswerStore() as store:
+        boxes = [Named(wa), Named(wa)]
+        for box in boxes:
+            fill_cached(box, store, basis)
+        assert boxes[0].n_steps == boxes[1].n_steps
