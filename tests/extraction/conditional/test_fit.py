@@ -87,6 +87,11 @@ def test_the_same_seed_gives_the_same_automaton_to_the_bit(predicted):
     for name in ("initial", "transitions", "final"):
         np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
     assert not one.allclose(other)
+    zero, default = (
+        fit(blocks, reference, 3, n_words=100, settings=settings, **seed)
+        for seed in ({"seed": 0}, {})
+    )
+    np.testing.assert_array_equal(zero.transitions, default.transitions)
 
 
 def test_progress_counts_every_step_and_may_stop_it(predicted):
@@ -182,14 +187,16 @@ def test_all_batches_are_read_until_there_were_enough_steps(predicted, n_words, 
     assert calls == [(done, n_steps) for done in range(1, n_steps + 1)]
 
 
-@pytest.mark.parametrize(("share", "n_steps"), [(0.1, 33), (0.5, 45), (0.001, 31)])
-def test_extra_words_are_repeated_as_often_as_their_share_says(predicted, share, n_steps):
+@pytest.mark.parametrize(
+    ("share", "n_extra", "n_steps"), [(0.1, 3, 33), (0.5, 3, 45), (0.001, 3, 31), (0.5, 25, 45)]
+)
+def test_extra_words_are_repeated_as_often_as_their_share_says(predicted, share, n_extra, n_steps):
     reference, blocks = predicted
     settings = ConditionalSettings(
         batch_size=10, n_epochs=1, min_steps=1, counterexample_share=share
     )
     calls = []
-    extra = Reference.query(machine(), reference.words[:3])
+    extra = Reference.query(machine(), reference.words[:n_extra])
     fit(
         blocks,
         reference,
@@ -214,6 +221,8 @@ def test_a_fit_of_the_first_words_does_not_depend_on_the_others(predicted):
 def test_a_box_that_leaks_is_fitted_with_its_leak():
     box = WeightedAutomaton("ab", [1], [[[0.4]], [[0.2]]], [0.2], elsewhere=[0.2])
     reference = Reference.query(box, ["", "a", "b", "ab", "aab", "ba"] * 20)
-    fitted = fit(fill_conditional(box, reference, n_contexts=20, n_columns=20), reference, 2)
-    probabilities = fitted.next_symbol(["", "a", "ab"])
-    np.testing.assert_allclose(probabilities, [[0.4, 0.2, 0.2]] * 3, atol=0.02)
+    blocks = fill_conditional(box, reference, n_contexts=20, n_columns=20)
+    extra = Reference.query(box, ["bb", "bba"])
+    for fitted in (fit(blocks, reference, 2), fit(blocks, reference, 2, extra_words=extra)):
+        probabilities = fitted.next_symbol(["", "a", "ab", "bb"])
+        np.testing.assert_allclose(probabilities, [[0.4, 0.2, 0.2]] * 4, atol=0.02)
