@@ -23,7 +23,7 @@ from reliability.mutator import Mutant, mutants
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "seqray"
 
-N_MUTANTS = {"short": 1, "long": 60}
+N_MUTANTS = {"short": 1, "long": 40}
 """Of each module, drawn at random; all where there are not so many."""
 
 TESTS = {

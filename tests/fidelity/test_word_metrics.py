@@ -79,9 +79,10 @@ def test_relative_error_of_a_zero_box_is_zero_or_infinite():
     assert metrics.relative_error(zero, np.ones(2)) == math.inf
 
 
-def test_the_correlation_of_the_largest_numbers_does_not_overflow():
+def test_the_correlation_of_huge_and_tiny_numbers_is_that_of_others():
     large, small = np.array([1e308, -1e308, 0]), np.array([1.0, -1, 0])
-    assert metrics.correlation(large, small) == pytest.approx(1)
+    for f, g in ((large, small), (small, large), (small * 1e-300, large), (large, small * 1e-300)):
+        assert metrics.correlation(f, g) == pytest.approx(1)
 
 
 def test_correlation_equals_numpys_and_is_nan_for_a_constant():
