@@ -96,3 +96,21 @@ def test_the_perplexities_are_those_of_the_weights(near):
     assert fidelity["perplexity_box"] == pytest.approx(own)
     assert fidelity["perplexity"] == pytest.approx(theirs)
     assert fidelity["perplexity_ratio"] == pytest.approx(own / theirs)
+
+
+def test_the_leak_of_a_box_is_compared_where_it_has_one(near):
+    def one_state(leak):
+        parts = [1], [[[0.5 * (1 - leak)]], [[0.2 * (1 - leak)]]], [0.3 * (1 - leak)]
+        return seqray.WeightedAutomaton("ab", *parts, elsewhere=[leak])
+
+    fidelity = seqray.compare(one_state(0.25), one_state(0.125), WORDS)
+    assert fidelity["elsewhere"] == pytest.approx(0.125)
+    assert "elsewhere" not in seqray.compare(FIGURE_1, near, WORDS)
+
+
+def test_metrics_of_next_symbols_are_left_out_where_the_box_does_not_predict(near):
+    growing = seqray.WeightedAutomaton("ab", [1], [[[3]], [[0]]], [-2])
+    by_weights = seqray.compare(growing, near, WORDS)
+    assert not {"kl_per_symbol", "ndcg1", "elsewhere"} & set(by_weights)
+    assert {"relative_error", "correlation"} <= set(by_weights)
+    assert "kl_per_symbol" in seqray.compare(FIGURE_1, near, WORDS)

@@ -212,3 +212,16 @@ def test_a_certain_box_has_no_entropy_and_its_copy_no_divergence():
     values = metrics.NextSymbolReference.of(certain, np.ones((2, 2))).measure(certain)
     assert (values["entropy_per_symbol"], values["kl_per_symbol"]) == (0, 0)
     assert values["ratio_per_symbol"] == values["ndcg1"] == values["ndcg5"] == 1
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_of_many_next_symbols_only_the_first_count(n):
+    rng = np.random.default_rng(0)
+    reference, predicted = rng.dirichlet(np.ones(9), (2, 20))
+    follows = rng.integers(1, 9, reference.shape).astype(float)
+    ratios = []
+    for true, other in zip(reference.tolist(), predicted.tolist(), strict=True):
+        ratios.append(gain(true, order(other)[:n]) / gain(true, order(true)[:n]))
+    expected = np.average(ratios, weights=follows.sum(axis=1))
+    prepared = metrics.NextSymbolReference.of(reference.T.copy(), follows.T.copy())
+    assert prepared.measure(predicted.T.copy())[f"ndcg{n}"] == pytest.approx(expected)
