@@ -412,6 +412,14 @@ def test_a_file_says_whose_it_is_and_is_written_ahead(path):
     raw.close()
 
 
+def test_an_alphabet_is_written_as_in_earlier_stores(path):
+    with AnswerStore(path) as store:
+        box_of(store, alphabet=Alphabet(["é", "ß"]))
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("SELECT alphabet FROM boxes").fetchone() == ('["é", "ß"]',)
+    raw.close()
+
+
 def test_a_box_knows_when_it_was_made_and_used(store, monkeypatch):
     for now in (100.0, 250.0):
         monkeypatch.setattr(answer_cache.time, "time", lambda now=now: now)

@@ -204,3 +204,10 @@ def test_a_listener_hears_of_distinct_words_as_their_answers_come():
     assert heard == [2, 1]
     box.weights(["a", "b", "ab", "ba", "bb"])
     assert heard[2:] == [2, 2, 1]  # what is known, then what is sent
+
+
+def test_a_stop_during_the_last_batch_loses_no_answer():
+    stop = threading.Event()
+    count = Count(lambda word: stop.set() or 1.0)
+    box = open_oracle(black_box(count, "ab", batch_size=2), Meter(Limits(stop=stop)))
+    assert box.weights(["", "a"]).tolist() == [1, 1]
