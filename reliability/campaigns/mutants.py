@@ -37,7 +37,9 @@ TESTS = {
     "extraction/conditional/fit": (),
     "extraction/conditional/gradient": ("extraction/conditional/test_fit.py",),
     "blackbox/queries/answer_cache": (),
-    "blackbox/queries/cached_queries": ("blackbox/queries/test_cache_check.py",),
+    "blackbox/queries/cached_queries": (
+        *("blackbox/queries/test_cache_check.py", "blackbox/queries/test_oracle.py"),
+    ),
 }
 """Modules, and the tests that run against their mutants after the module's own."""
 

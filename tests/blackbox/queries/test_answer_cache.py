@@ -157,6 +157,13 @@ def test_all_answers_of_a_box_can_be_read(store):
     }
 
 
+def test_rows_of_a_box_are_read_as_rows(store):
+    box, rows = box_of(store, kind="next"), np.arange(6.0).reshape(2, 3)
+    store.add(box, AB.words(["", "a"]), rows)
+    ((_, answers),) = store.answers(store.boxes()[0])
+    np.testing.assert_array_equal(answers, rows)
+
+
 def test_a_box_can_be_forgotten(store, path):
     for name in ("first", "second"):
         box = box_of(store, name)
