@@ -5,6 +5,7 @@ import pytest
 
 from automata import FIGURE_1, random_automaton
 from seqray import WeightedAutomaton
+from seqray.automata.automaton_states import max_age
 
 
 def test_a_dead_state_is_left_alone():
@@ -48,3 +49,8 @@ def test_state_vectors_are_the_states_after_each_word():
     states = wa.step(wa.start(), np.array([0, 0, 0]), np.array([1, 0, 1]))
     expected = [wa.state_after([symbol]) for symbol in (1, 0, 1)]
     np.testing.assert_allclose(wa.state_vectors(states), expected)
+
+
+def test_weights_of_a_ratio_beyond_all_numbers_allow_one_step_without_a_warning():
+    assert max_age(np.array([[[1e200]], [[1e-200]]])) == 1
+    assert max_age(np.array([[[0.5]]])) == 16

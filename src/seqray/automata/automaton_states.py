@@ -39,7 +39,9 @@ def max_age(transitions: FloatArray) -> int:
     sizes = np.abs(transitions)
     smallest = sizes.min(where=sizes > 0, initial=1)
     largest = max(1, sizes.sum(axis=1).max(), sizes.sum(axis=2).max())
-    return int(np.clip(150 / (1e-9 + np.log10(largest / smallest)), 1, 16))
+    with np.errstate(over="ignore"):  # an infinite ratio allows one step
+        ratio = largest / smallest
+    return int(np.clip(150 / (1e-9 + np.log10(ratio)), 1, 16))
 
 
 def step_states(

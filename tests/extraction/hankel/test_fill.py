@@ -22,10 +22,11 @@ from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
 from seqray.blackbox.queries.answer_cache import AnswerStore
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import open_oracle
+from seqray.blackbox.queries.oracle import direct_oracle, open_oracle
 from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.plan import Plan
 from seqray.util.errors import BlackBoxError, Stopped, SymbolError
+from seqray.util.row_file import RowFile
 
 
 class Reader:
@@ -360,3 +361,29 @@ def test_a_block_too_small_to_be_checked_is_filled_anew():
         for box in boxes:
             fill_cached(box, store, basis)
         assert boxes[0].n_steps == boxes[1].n_steps
+
+
+@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("draw", [closed_basis, open_basis])
+def test_blocks_on_disk_are_those_in_memory_and_progress_counts_each_answer_once(kind, draw):
+    wa, basis, calls = machine(), draw(7), []
+    plan = Plan.of(basis)
+    blocks = filling.fill_planned(
+        direct_oracle(kind(wa)),
+        plan,
+        lambda *call: calls.append(call),
+        allocate=lambda shape: RowFile(shape, rows_per_chunk=7),
+    )
+    expected = fill(kind(wa), basis)
+    np.testing.assert_allclose(blocks.values[:], expected.values, rtol=1e-13)
+    done = [n for n, _ in calls]
+    assert done == sorted(done)
+    assert done[-1] == blocks.n_questions == plan.n_queries
+    assert {total for _, total in calls} == {plan.n_queries}
+
+
+def test_an_automaton_reads_each_row_and_each_reversed_suffix_once():
+    basis = closed_basis(0, sizes=(60, 60))
+    suffixes = PrefixTree.of(basis.suffixes.reversed())
+    n_steps = len(Plan.of(basis).tree) - 1 + len(suffixes) - 1
+    assert fill(machine(), basis).n_steps == n_steps
