@@ -116,5 +116,58 @@ def outcomes_of(name: str, numbers: list[int]) -> Iterator[tuple[int | str, str]
             raise RuntimeError(f"the tests of the mutants of {name} ended with an error")
 
 
-EQUIVALENT: dict[str, dict[str, str]] = {}
+SETTING = "a setting: how much at once, how long or how near, not what comes out"
+NEGATIVE = "NumPy takes any negative size for the one that is left open"
+
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "automata/tree": {
+        "grow: hold_memory() → pass": "only makes allocations faster",
+        "distinct_keys: 32 * len(keys) + 1024 → 33 * len(keys) + 1024": "both methods agree",
+        "sort_codes: codes.max(initial=0) → codes.max(initial=1)": "both are eight bits",
+        "sort_codes: largest < 2 ** 16 → largest < 2 * 16": "more bits sort the same, only slower",
+    },
+    "extraction/svd": {
+        "module: MAX_EXACT_SIZE = 2000 → MAX_EXACT_SIZE = 2001": SETTING,
+        "module: MAX_ITERATIONS = 50 → MAX_ITERATIONS = 51": SETTING,
+        "module: N_EXTRA_DIRECTIONS = 20 → N_EXTRA_DIRECTIONS = 21": SETTING,
+        "truncated_svd: default 1e-09 → 2e-09": SETTING,
+        "_projected_svd: 1e-15 * values[0] → 2e-15 * values[0]": SETTING,
+        "_projected_svd: break → continue": "the loop goes on without doing anything",
+    },
+    "fidelity/word_metrics": {
+        "relative_error: max(np.abs(reference).max(), np.abs(weights).max()) or 1.0 → "
+        "max(np.abs(reference).max(), np.abs(weights).max()) or 2.0": "0 over any number is 0",
+    },
+    "fidelity/next_symbol_metrics": {
+        "module: NODES_PER_CHUNK = 32768 → NODES_PER_CHUNK = 32769": SETTING,
+    },
+    "extraction/hankel/fill": {
+        "_StateFiller._cached: np.random.default_rng([*name[:8]]) → "
+        "np.random.default_rng([*name[:9]])": "any sample of the columns will do",
+    },
+    "blackbox/queries/answer_cache": {
+        "module: WORDS_PER_STATEMENT = 10000 → WORDS_PER_STATEMENT = 10001": SETTING,
+        "AnswerStore._prepare: version < VERSION → version <= VERSION": (
+            "what is up to date already is left as it is one step later"
+        ),
+        "AnswerStore.some: for _ in range(4 * n): → for _ in range(5 * n):": SETTING,
+        "AnswerStore.some: len(contents) >= n → len(contents) > n": "what is too much is cut off",
+        "AnswerStore.answers: join_answers([*contents.values()]).reshape(len(contents), -1) → "
+        "join_answers([*contents.values()]).reshape(len(contents), -2)": NEGATIVE,
+        "join_answers: answers.reshape(len(contents), -1) → "
+        "answers.reshape(len(contents), -2)": NEGATIVE,
+    },
+    "blackbox/queries/cached_queries": {
+        "module: DEFAULT_BATCH_SIZE = 1024 → DEFAULT_BATCH_SIZE = 1025": SETTING,
+        "CachedQueries._pieces: np.full(len(unique), -1) → np.full(len(unique), -2)": (
+            "any negative number says that a word has no answer yet"
+        ),
+    },
+}
 """Of each module, changes that survive, and why no result depends on them."""
+
+NOTES = tuple(
+    f"Equivalent, {name}.py, `{change}`: {reason}."
+    for name, listed in EQUIVALENT.items()
+    for change, reason in listed.items()
+)
