@@ -144,6 +144,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "extraction/hankel/fill": {
         "_StateFiller._cached: np.random.default_rng([*name[:8]]) → "
         "np.random.default_rng([*name[:9]])": "any sample of the columns will do",
+        "_StateFiller._cached: block.reshape(len(rows), -1) → "
+        "block.reshape(len(rows), -2)": NEGATIVE,
     },
     "blackbox/queries/answer_cache": {
         "module: WORDS_PER_STATEMENT = 10000 → WORDS_PER_STATEMENT = 10001": SETTING,

@@ -142,3 +142,10 @@ def test_a_word_that_the_automaton_finds_impossible_has_a_finite_loss_and_gradie
     root = 0.5 * impossible + 0.5 * np.log(2)
     assert loss == pytest.approx((root + impossible) / 2, rel=1e-5)
     assert all(np.isfinite(each).all() and np.abs(each).max() < 1e6 for each in slopes)
+
+
+def test_batches_of_one_word_are_the_words(predicted):
+    reference, _ = predicted
+    batches = fit_batches(reference, 40, 1, rng())
+    n_nodes = sorted(len(batch.follows) for batch in batches)
+    assert n_nodes == sorted(len(word) + 1 for word in reference.words[:40])

@@ -354,6 +354,17 @@ def test_blocks_of_another_basis_are_not_taken_for_those_of_this_one():
                 check_every_cell(wa, fill_cached(Named(wa), store, basis)[0])
 
 
+def test_a_row_more_and_a_suffix_less_is_another_block():
+    wa = machine(20)
+    words = wa.alphabet.words
+    ones = [(1, symbol) for symbol in range(20)]
+    one_column = Basis(words([(), (0,), (1,)]), words([()]))  # rows 0σ and 1σ
+    many_columns = Basis(words([(), (0,)]), words([*ones, ()]))  # rows 0σ, suffixes 1σ
+    with AnswerStore() as store:
+        for basis in (one_column, many_columns):
+            check_every_cell(wa, fill_cached(Named(wa), store, basis)[0])
+
+
 def test_a_block_too_small_to_be_checked_is_filled_anew():
     wa, basis = machine(), closed_basis(0, sizes=(4, 4))
     with AnswerStore() as store:
