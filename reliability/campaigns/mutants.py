@@ -144,6 +144,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "extraction/hankel/fill": {
         "_StateFiller._cached: np.random.default_rng([*name[:8]]) → "
         "np.random.default_rng([*name[:9]])": "any sample of the columns will do",
+        "_read_suffixes: walk(box, suffixes, roots, width=width, batch=STATES_PER_STEP) → "
+        "walk(box, suffixes, roots, width=width)": SETTING,
+        "_read_suffixes: box.state_weights(states).reshape(-1, width) → "
+        "box.state_weights(states).reshape(-2, width)": NEGATIVE,
         "_StateFiller._cached: block.reshape(len(rows), -1) → "
         "block.reshape(len(rows), -2)": NEGATIVE,
     },

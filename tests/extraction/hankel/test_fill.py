@@ -220,9 +220,10 @@ def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
 
 def test_a_function_is_asked_in_batches(monkeypatch):
     set_words_per_query(monkeypatch, 100)
-    box = as_function(machine())
-    fill(box, closed_basis(0, sizes=(50, 40)))
+    box, calls = as_function(machine()), [0]
+    fill(box, closed_basis(0, sizes=(50, 40)), progress=lambda done, _: calls.append(done))
     assert max(box.backend.function.batches) <= 100
+    assert np.diff(calls).max() <= 100
 
 
 class NotANumber(Reader):
