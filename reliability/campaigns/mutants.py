@@ -117,6 +117,7 @@ def outcomes_of(name: str, numbers: list[int]) -> Iterator[tuple[int | str, str]
 
 
 SETTING = "a setting: how much at once, how long or how near, not what comes out"
+LONGER = "a word is read in a longer row, never in row 0, that of the empty word"
 NEGATIVE = "NumPy takes any negative size for the one that is left open"
 
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -144,12 +145,22 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "extraction/hankel/fill": {
         "_StateFiller._cached: np.random.default_rng([*name[:8]]) → "
         "np.random.default_rng([*name[:9]])": "any sample of the columns will do",
+        "_complete: cells[row < 0] = extra[column[row < 0]] → "
+        "cells[row <= 0] = extra[column[row < 0]]": LONGER,
+        "_complete: extra[column[row < 0]] → extra[column[row < 1]]": LONGER,
+        "_complete: 4 + len(tree.alphabet) → 5 + len(tree.alphabet)": SETTING,
         "_read_suffixes: walk(box, suffixes, roots, width=width, batch=STATES_PER_STEP) → "
         "walk(box, suffixes, roots, width=width)": SETTING,
         "_read_suffixes: box.state_weights(states).reshape(-1, width) → "
         "box.state_weights(states).reshape(-2, width)": NEGATIVE,
         "_StateFiller._cached: block.reshape(len(rows), -1) → "
         "block.reshape(len(rows), -2)": NEGATIVE,
+    },
+    "extraction/conditional/gradient": {
+        "_moved: if vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS: → "
+        "if not vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS:": "both methods agree",
+        "_moved: vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS → "
+        "vectors.size * vectors.shape[1] < MAX_MATRIX_NUMBERS": "both methods agree",
     },
     "blackbox/queries/answer_cache": {
         "module: WORDS_PER_STATEMENT = 10000 → WORDS_PER_STATEMENT = 10001": SETTING,
