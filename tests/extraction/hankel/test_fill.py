@@ -263,6 +263,13 @@ def test_a_stepper_that_gives_no_number_is_reported_with_the_word(word, message)
         fill(NotANumber(machine(), word), basis)
 
 
+def test_a_stepper_that_gives_no_number_late_in_a_row_is_reported_with_the_row():
+    words = Alphabet(range(3)).words
+    basis = Basis(words([()]), words([(), (1,), (2,), (1, 1), (1, 2), (2, 2)]))
+    with pytest.raises(BlackBoxError, match="nan to a word that begins with '0'"):
+        fill(NotANumber(machine(), (0, 2, 2)), basis)
+
+
 def test_a_function_that_gives_no_number_is_reported_with_the_word():
     box = black_box(lambda words: [np.nan if w == "ab" else 1.0 for w in words], "ab")
     basis = Basis(box.alphabet.words(["", "a"]), box.alphabet.words([""]))
