@@ -295,7 +295,7 @@ def test_words_are_drawn_with_seed_0_and_cut_after_a_thousand_letters_by_default
 
 def test_logarithms_of_states_too_wide_for_floats_are_exact_word_by_word():
     diagonals = np.diag([1e200, 1e-200]), np.diag([1e-200, 1e200])
-    wa = WeightedAutomaton("ab", [0, 1], diagonals, [0, -1])
+    wa = WeightedAutomaton("ab", [1, 1], diagonals, [0, -1])
     words = ["a" * 4, "ab" * 3, "b" * 5, "", "aab"]
     sign, log = wa.log_weights(words)
     assert sign.tolist() == [-1] * 5
