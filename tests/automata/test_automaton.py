@@ -294,12 +294,12 @@ def test_words_are_drawn_with_seed_0_and_cut_after_a_thousand_letters_by_default
 
 
 def test_logarithms_of_states_too_wide_for_floats_are_exact_word_by_word():
-    diagonals = np.diag([1e200, 1e-200]), np.diag([1e-200, 1e200])
+    diagonals = np.diag([1e90, 1e-90]), np.diag([1e-90, 1e90])
     wa = WeightedAutomaton("ab", [1, 1], diagonals, [0, -1])
     words = ["a" * 4, "ab" * 3, "b" * 5, "", "aab"]
     sign, log = wa.log_weights(words)
     assert sign.tolist() == [-1] * 5
     steps = [word.count("b") - word.count("a") for word in words]
-    np.testing.assert_allclose(log, 200 * np.log(10) * np.array(steps), atol=1e-9)
+    np.testing.assert_allclose(log, 90 * np.log(10) * np.array(steps), atol=1e-9)
     sign, log = WeightedAutomaton("a", [1], [[[0]]], [1]).log_weights(["", "a"])
     assert (sign.tolist(), log.tolist()) == ([1, 0], [0, -math.inf])
