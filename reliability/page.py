@@ -54,6 +54,8 @@ def _section(name: str, module: Any, rows: list[dict[str, Any]]) -> str:
     for found in getattr(module, "FOUND", ()):
         lines += ["", "Found and fixed:", ""] if found == module.FOUND[0] else []
         lines.append(f"- {found}")
+    if notes := getattr(module, "NOTES", ()):
+        lines += ["", *(f"- {note}" for note in notes)]
     return "\n".join([*lines, ""])
 
 

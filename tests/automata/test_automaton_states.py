@@ -5,6 +5,7 @@ import pytest
 
 from automata import FIGURE_1, random_automaton
 from seqray import WeightedAutomaton
+from seqray.automata.automaton_states import max_age
 
 
 def test_a_dead_state_is_left_alone():
@@ -55,3 +56,8 @@ def test_weights_at_both_ends_of_what_a_number_can_hold_are_stepped_without_over
     states = wa.step(wa.start(), np.zeros(2, int), np.arange(2))
     assert wa.state_weights(states).tolist() == pytest.approx([1e-300, 1e300])
     assert wa.weight("ab" * 50) == pytest.approx(1)
+
+
+def test_weights_of_a_ratio_beyond_all_numbers_allow_one_step_without_a_warning():
+    assert max_age(np.array([[[1e200]], [[1e-200]]])) == 1
+    assert max_age(np.array([[[0.5]]])) == 16

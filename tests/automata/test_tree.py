@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray import Alphabet
-from seqray.automata.tree import PrefixTree, distinct_keys, walk
+from seqray.automata.tree import PrefixTree, distinct_keys, grow, sort_codes, walk
 
 ABC = Alphabet("abc")
 some_words = st.lists(st.text("abc", max_size=7), max_size=30)
@@ -195,3 +195,64 @@ def test_a_walk_holds_no_more_than_one_batch_of_states_a_level():
 def test_a_part_of_a_tree_is_found_in_it(some, others):
     part, whole = (PrefixTree.of(ABC.words(words)) for words in (some, [*others, *some]))
     assert whole.words(whole.find(part)) == part.words()
+
+
+@pytest.mark.parametrize("by", ["origin", "symbol"])
+@pytest.mark.parametrize("direction", [1, -1])
+@given(words=some_words, n_roots=st.sampled_from([None, 1, 2]))
+def test_trees_grow_from_several_roots_and_in_both_directions(by, direction, words, n_roots):
+    encoded = ABC.words(words)
+    ends = encoded.offsets[1:] - 1
+    starts = encoded.offsets[:-1] if direction == 1 else np.maximum(ends, 0)
+    roots = None if n_roots is None else np.arange(len(words)) % n_roots
+    root_of = [0] * len(words) if roots is None else roots.tolist()
+    read = [(root, word[::direction]) for root, word in zip(root_of, words, strict=True)]
+    n_ended, names = 0, []
+    levels = grow(encoded, starts, encoded.lengths, roots=roots, direction=direction, by=by)
+    for depth, level in enumerate(levels):
+        if depth:
+            keys = [*zip(level.origins.tolist(), level.symbols.tolist(), strict=True)]
+            assert keys == sorted(set(keys), key=lambda key: key if by == "origin" else key[::-1])
+            names = [(names[o][0], names[o][1] + "abc"[s]) for o, s in keys]
+            expected = {(root, word[:depth]) for root, word in read if len(word) >= depth}
+            assert set(names) == expected
+        else:
+            assert level.symbols.tolist() == [-1] * len(level.origins)
+            names = [(root, "") for root in level.origins.tolist()]
+        assert [read[i] for i in level.ended] == [names[at] for at in level.ended_at]
+        n_ended += len(level.ended)
+    assert n_ended == len(words)
+
+
+@pytest.mark.parametrize("largest", [0, 255, 256, 300, 65_535, 65_536, 70_000, 2**40])
+def test_codes_are_sorted_stably_whatever_their_size(largest):
+    codes = np.array([largest, 0, 3, largest, 3, largest // 2, 0])
+    assert sort_codes(codes).tolist() == sorted(range(7), key=codes.tolist().__getitem__)
+    assert sort_codes(codes[:0]).tolist() == []
+
+
+@pytest.mark.parametrize(("max_states", "batch", "most"), [(3, 64, 3), (64, 5, 5), (None, 7, 7)])
+def test_a_walk_takes_no_more_states_at_once_than_the_stepper_wants(max_states, batch, most):
+    tree = PrefixTree.of(ABC.words(random_words(1, 150)))
+    reader = Reader()
+    reader.max_states = max_states
+    for _ in walk(reader, tree, np.array([[0.0]]), batch=batch):
+        pass
+    assert max(reader.stepped) == most
+    assert sum(reader.stepped) == len(tree) - 1
+
+
+def test_pieces_of_a_wide_walk_are_as_large_as_they_may_be():
+    tree = PrefixTree.of(ABC.words(random_words(2, 60)))
+    reader = Reader()
+    for _ in walk(reader, tree, np.zeros((5, 1)), width=5, batch=16):
+        pass
+    assert max(reader.stepped) == 15
+
+
+def test_keys_are_sorted_only_where_a_table_of_all_would_be_large():
+    keys = np.array([5, 3, 5])
+    for n_keys in (6, 1024 + 32 * 3, 1025 + 32 * 3, 2**60):  # no table has so many entries
+        distinct, which = distinct_keys(keys, n_keys)
+        assert distinct.tolist() == [3, 5]
+        assert which.tolist() == [1, 0, 1]

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,101 @@ def test_chunks_of_a_full_spectrum_are_iterated_until_the_smallest_is_right():
     matrix = orthogonal(200, 200, 3) * sizes @ orthogonal(200, 200, 4).T
     values = truncated_svd(chunked(matrix, 30), 40, seed=rng())[1]
     np.testing.assert_allclose(values, sizes[:40], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rank", "is_projected"),
+    [
+        *(((100, 300), 5, False), ((101, 300), 5, True), ((300, 101), 5, True)),
+        *(((104, 300), 26, False), ((105, 300), 26, True)),
+    ],
+)
+def test_only_large_matrices_of_which_few_values_are_wanted_are_projected(
+    monkeypatch, shape, rank, is_projected
+):
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
+    generator = rng()
+    truncated_svd(rng(1).standard_normal(shape), rank, seed=generator)
+    assert (generator.bit_generator.state != rng().bit_generator.state) == is_projected
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**40, 2.0**-40])
+def test_what_is_lost_in_rounding_is_relative_to_the_largest_value(scale):
+    sizes = np.array([1, 1e-10])
+    matrix = scale * (orthogonal(150, 2, 5) * sizes @ orthogonal(150, 2, 6).T)
+    values = truncated_svd(matrix, 30, seed=rng())[1]
+    np.testing.assert_allclose(values, scale * sizes, rtol=1e-4)
+
+
+@pytest.mark.parametrize("of", [np.asarray, ChunkedMatrix.of])
+def test_a_matrix_of_zeros_or_of_one_column_has_one_value(of):
+    left, values, right = truncated_svd(of(np.zeros((5, 4))), 3, seed=rng())
+    assert (left.shape, values.tolist(), right.shape) == ((5, 1), [0], (1, 4))
+    assert truncated_svd(of(np.ones((4, 1))), 3, seed=rng())[1] == pytest.approx([2])
+
+
+@pytest.mark.parametrize("of", [np.asarray, ChunkedMatrix.of])
+@pytest.mark.parametrize("shape", [(3, 1000), (1000, 3)])
+def test_a_thin_matrix_needs_no_square_one(of, shape):
+    matrix = of(rng().standard_normal(shape))
+    assert peak_bytes(lambda: truncated_svd(matrix, 2, seed=rng())) < 1000 * 1000
+
+
+def test_a_matrix_in_chunks_needs_memory_for_the_wanted_directions_only():
+    def chunks():
+        for begin in range(0, 1000, 10):
+            yield slice(begin, begin + 10), np.outer(np.arange(begin, begin + 10), np.ones(1000))
+
+    matrix = ChunkedMatrix((1000, 1000), chunks)
+    assert peak_bytes(lambda: truncated_svd(matrix, 2, seed=rng())) < 10 * 22 * 2000 * 8
+
+
+def peak_bytes(work):
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def read_often(matrix, rank):
+    """Return how often a matrix is read, and its singular values."""
+    n_reads = 0
+
+    def chunks():
+        nonlocal n_reads
+        n_reads += 1
+        return iter([(slice(0, len(matrix)), matrix)])
+
+    values = truncated_svd(ChunkedMatrix(matrix.shape, chunks), rank, seed=rng())[1]
+    return n_reads, values
+
+
+def slowly_falling(smallest, n=200):
+    return orthogonal(n, n, 3) * np.geomspace(1, smallest, n) @ orthogonal(n, n, 4).T
+
+
+def test_iteration_ends_when_every_wanted_value_has_settled_and_no_later():
+    matrix = slowly_falling(0.1)
+    n_reads, values = read_often(matrix, 10)
+    np.testing.assert_allclose(values, np.geomspace(1, 0.1, 200)[:10], rtol=1e-9)
+    assert 20 < n_reads < 60  # at most there would be 102
+    for scale in (2.0**40, 2.0**-40):
+        assert read_often(scale * matrix, 10)[0] == n_reads
+
+
+def test_what_rounding_moves_is_not_waited_for():
+    sizes = np.geomspace(1, 1e-12, 40)
+    matrix = orthogonal(220, 40, 1) * sizes @ orthogonal(260, 40, 2).T
+    for rank in (1, 38):
+        assert read_often(matrix, rank)[0] <= 8
+    assert read_often(np.zeros((60, 50)), 5)[0] == 4
+
+
+@pytest.mark.parametrize("shape", [(300, 35), (35, 300), (35, 35)])
+def test_with_as_many_directions_as_rows_or_columns_nothing_is_iterated(shape):
+    matrix = rng().standard_normal(shape)
+    n_reads, values = read_often(matrix, 30)
+    assert n_reads == 2
+    np.testing.assert_allclose(values, np.linalg.svd(matrix)[1][:30], rtol=1e-10)

@@ -5,7 +5,7 @@ import pytest
 
 import seqray
 from automata import FIGURE_1
-from seqray.fidelity import metrics
+from seqray.fidelity import metrics, word_metrics
 from seqray.fidelity.estimates import ratio
 from seqray.fidelity.intervals import IntervalKind
 from seqray.fidelity.metrics import METRICS, Metric
@@ -75,3 +75,42 @@ def test_names_are_unique_and_every_interval_has_an_estimate(near):
     fidelity = seqray.compare(FIGURE_1, near, WORDS)
     with_interval = {each.name for each in METRICS if each.interval is not None}
     assert set(fidelity.intervals) == with_interval & set(fidelity)
+
+
+def test_negative_weights_leave_the_logarithms_without_an_interval(near):
+    always = {"ndcg1", "ndcg5", "disagreement", "wer", "relative_error", "zeros"}
+    logarithms = {"kl_per_symbol", "kl_per_word", "ratio_per_symbol", "perplexity_ratio", "kl"}
+    assert always | logarithms <= set(seqray.compare(FIGURE_1, near, WORDS).intervals)
+    transitions = near.transitions - 1e-6
+    negative = seqray.WeightedAutomaton("ab", near.initial, transitions, near.final)
+    names = set(seqray.compare(FIGURE_1, negative, WORDS).intervals)
+    assert always <= names
+    assert not logarithms & names
+
+
+def test_the_perplexities_are_those_of_the_weights(near):
+    fidelity = seqray.compare(FIGURE_1, near, WORDS)
+    box, copy = FIGURE_1.weights(WORDS), near.weights(WORDS)
+    own, theirs = word_metrics.perplexity(box, box), word_metrics.perplexity(box, copy)
+    assert own < theirs
+    assert fidelity["perplexity_box"] == pytest.approx(own)
+    assert fidelity["perplexity"] == pytest.approx(theirs)
+    assert fidelity["perplexity_ratio"] == pytest.approx(own / theirs)
+
+
+def test_the_leak_of_a_box_is_compared_where_it_has_one(near):
+    def one_state(leak):
+        parts = [1], [[[0.5 * (1 - leak)]], [[0.2 * (1 - leak)]]], [0.3 * (1 - leak)]
+        return seqray.WeightedAutomaton("ab", *parts, elsewhere=[leak])
+
+    fidelity = seqray.compare(one_state(0.25), one_state(0.125), WORDS)
+    assert fidelity["elsewhere"] == pytest.approx(0.125)
+    assert "elsewhere" not in seqray.compare(FIGURE_1, near, WORDS)
+
+
+def test_metrics_of_next_symbols_are_left_out_where_the_box_does_not_predict(near):
+    growing = seqray.WeightedAutomaton("ab", [1], [[[3]], [[0]]], [-2])
+    by_weights = seqray.compare(growing, near, WORDS)
+    assert not {"kl_per_symbol", "ndcg1", "elsewhere"} & set(by_weights)
+    assert {"relative_error", "correlation"} <= set(by_weights)
+    assert "kl_per_symbol" in seqray.compare(FIGURE_1, near, WORDS)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import next_symbol_metrics as metrics
+from seqray.util.errors import ArgumentError
 
 WORDS = ["", "a", "ab", "abc", "ab", "ca", "ccca", "a", "bb"]
 
@@ -173,3 +174,75 @@ def test_metrics_of_many_symbols_are_those_of_few(n_next, seed):
     counts = follows.sum(axis=1)
     assert values["ndcg5"] == pytest.approx(metrics.ndcg(box, predicted, counts, 5))
     assert values["wer"] == pytest.approx(metrics.word_error_rate(predicted, follows))
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        lambda p, q: metrics.discounted_gain(p, q.astype(int), 1),
+        lambda p, q: metrics.ndcg(p, q, np.ones(len(p)), 1),
+        metrics.word_error_rate,
+        lambda p, q: metrics.disagreement(p, q, np.ones(len(p))),
+        lambda p, q: metrics.kl_per_symbol(p, q, np.ones(len(p))),
+        metrics.divergences,
+        lambda p, q: metrics.average(p[0], q[0]),
+    ],
+)
+def test_every_metric_refuses_arrays_of_two_shapes(metric):
+    for p, q in (np.ones((1, 2)), np.ones((1, 1))), (np.ones((1, 1)), np.ones((1, 2))):
+        with pytest.raises(ArgumentError, match="one shape and not empty"):
+            metric(p, q)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("kept", [1.0, 0.8])  # of a box that leaks
+def test_nodes_are_measured_in_chunks_of_any_size(monkeypatch, size, kept):
+    tree, reference, probabilities, _, _ = both(1)
+    prepared = metrics.NextSymbolReference.of(kept * reference.T, tree.counts().T.copy())
+    expected = prepared.measure(probabilities.T.copy())
+    monkeypatch.setattr(metrics, "NODES_PER_CHUNK", size)
+    assert prepared.measure(probabilities.T.copy()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.8])
+def test_a_leaking_box_is_measured_with_elsewhere_as_one_more_outcome(kept):
+    rng = np.random.default_rng(0)
+    reference, predicted = (kept * rng.dirichlet(np.ones(4), 30) for _ in range(2))
+    follows = rng.integers(1, 9, reference.shape).astype(float)
+    counts = follows.sum(axis=1) / follows.sum()
+    entropy = divergence = 0.0
+    for p, q, count in zip(reference.tolist(), predicted.tolist(), counts, strict=True):
+        outcomes = [(*p, 1 - kept), (*q, 1 - kept)] if kept < 1 else [p, q]
+        for x, y in zip(*outcomes, strict=True):
+            entropy -= count * x * math.log2(x)
+            divergence += count * x * math.log2(x / y)
+    prepared = metrics.NextSymbolReference.of(reference.T.copy(), follows.T.copy())
+    assert prepared.leaks == (kept < 1)
+    values = prepared.measure(predicted.T.copy())
+    assert values["entropy_per_symbol"] == pytest.approx(entropy)
+    assert values["kl_per_symbol"] == pytest.approx(divergence)
+    assert values["ratio_per_symbol"] == pytest.approx(2**-divergence)
+    per_word = divergence * follows.sum() / follows[:, -1].sum()
+    assert values["kl_per_word"] == pytest.approx(per_word)
+    plain = metrics.kl_per_symbol(reference, predicted, follows.sum(axis=1))
+    assert plain == pytest.approx(divergence)
+
+
+def test_a_certain_box_has_no_entropy_and_its_copy_no_divergence():
+    certain = np.array([[1.0, 0.0], [0.0, 1.0]])
+    values = metrics.NextSymbolReference.of(certain, np.ones((2, 2))).measure(certain)
+    assert (values["entropy_per_symbol"], values["kl_per_symbol"]) == (0, 0)
+    assert values["ratio_per_symbol"] == values["ndcg1"] == values["ndcg5"] == 1
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_of_many_next_symbols_only_the_first_count(n):
+    rng = np.random.default_rng(0)
+    reference, predicted = rng.dirichlet(np.ones(9), (2, 20))
+    follows = rng.integers(1, 9, reference.shape).astype(float)
+    ratios = []
+    for true, other in zip(reference.tolist(), predicted.tolist(), strict=True):
+        ratios.append(gain(true, order(other)[:n]) / gain(true, order(true)[:n]))
+    expected = np.average(ratios, weights=follows.sum(axis=1))
+    prepared = metrics.NextSymbolReference.of(reference.T.copy(), follows.T.copy())
+    assert prepared.measure(predicted.T.copy())[f"ndcg{n}"] == pytest.approx(expected)

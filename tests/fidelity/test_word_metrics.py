@@ -79,9 +79,10 @@ def test_relative_error_of_a_zero_box_is_zero_or_infinite():
     assert metrics.relative_error(zero, np.ones(2)) == math.inf
 
 
-def test_the_correlation_of_the_largest_numbers_does_not_overflow():
+def test_the_correlation_of_huge_and_tiny_numbers_is_that_of_others():
     large, small = np.array([1e308, -1e308, 0]), np.array([1.0, -1, 0])
-    assert metrics.correlation(large, small) == pytest.approx(1)
+    for f, g in ((large, small), (small, large), (small * 1e-300, large), (large, small * 1e-300)):
+        assert metrics.correlation(f, g) == pytest.approx(1)
 
 
 def test_correlation_equals_numpys_and_is_nan_for_a_constant():
@@ -102,3 +103,76 @@ def test_arrays_of_two_shapes_are_refused():
 def test_a_word_that_one_side_gives_practically_zero_agrees_if_its_sign_does():
     reference, weights = np.array([1.0, 2e-9, 2e-9]), np.array([1.0, 1e-13, -1e-13])
     assert metrics.sign_agreement(reference, weights) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *(metrics.perplexity, metrics.kl_divergence, metrics.relative_error, metrics.log_error),
+        *(metrics.weight_agreement, metrics.max_error, metrics.correlation),
+        *(metrics.sign_agreement, lambda f, g: metrics.sizes_by_length(f, g, np.arange(2))),
+    ],
+)
+def test_every_metric_refuses_arrays_of_two_shapes_and_empty_ones(metric):
+    for f, g in (np.ones(2), np.ones(3)), (np.ones(0), np.ones(0)):
+        with pytest.raises(ArgumentError, match="one shape and not empty"):
+            metric(f, g)
+
+
+@given(weights, st.randoms())
+def test_the_log_error_equals_its_sum(values, random):
+    others = random.sample(values, len(values))
+    bits = [
+        min(3, abs(math.log2(f) - math.log2(g))) if g > 0 else 3
+        for f, g in zip(values, others, strict=True)
+        if f > 0
+    ]
+    value = metrics.log_error(np.array(values), np.array(others))
+    assert value == pytest.approx(sum(bits) / len(bits) if bits else math.nan, nan_ok=True)
+
+
+@given(weights, st.randoms(), st.sampled_from([0, 0.5]))
+def test_weight_agreement_equals_its_product(values, random, negligible):
+    others = random.sample(values, len(values))
+    product = 1.0
+    for f, g in zip(values, others, strict=True):
+        largest = max(abs(f), abs(g), negligible)
+        product *= max(1 / 8, 1 - abs(f / largest - g / largest)) if largest else 1
+    f, g = np.array(values), np.array(others)
+    expected = product ** (1 / len(values))
+    assert metrics.weight_agreement(f, g, np.full(len(f), negligible)) == pytest.approx(expected)
+    if not negligible:
+        assert metrics.weight_agreement(f, g) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("share", "lighter"), [(None, 1), (0.01, 1), (0.02, 2), (0.5, 50)])
+def test_of_the_words_of_a_length_a_share_is_lighter_than_its_size(share, lighter):
+    sizes = np.random.default_rng(0).permutation(np.arange(1.0, 102.0))
+    weights = np.concatenate([np.where(sizes % 2, sizes, -sizes), [8.0], np.zeros(200)])
+    lengths = np.array([2] * 101 + [4] + [2] * 50 + [6] * 150)
+    at = np.array([0, 2, 3, 4, 6, 7])
+    given_share = {} if share is None else {"share": share}
+    heavier = lighter + 1
+    expected = [heavier, heavier, math.sqrt(8 * heavier), 8, 8, 8]
+    values = metrics.sizes_by_length(weights, lengths, at, **given_share)
+    np.testing.assert_allclose(values, expected)
+
+
+def test_words_that_all_weigh_0_have_size_0():
+    sizes = metrics.sizes_by_length(np.zeros(3), np.array([1, 1, 2]), np.array([0, 1]))
+    assert sizes.tolist() == [0, 0]
+
+
+def test_differences_of_the_largest_numbers_are_the_largest_number():
+    f, g = np.array([1e308, 0.0]), np.array([-1e308, 0.0])
+    assert metrics.max_error(f, g) == np.finfo(float).max
+    assert metrics.relative_error(f, g) == pytest.approx(2)
+    tiny = np.array([1e-300, 0.0])
+    assert metrics.relative_error(tiny, f) == np.finfo(float).max
+    assert metrics.relative_error(f, np.array([1e308, 1e308])) == pytest.approx(1)
+
+
+def test_a_perplexity_beyond_all_numbers_is_infinite():
+    one_word = np.array([1.0, 0.0])
+    assert metrics.perplexity(one_word, np.array([1e-300, 1.0])) == pytest.approx(1e300)
+    assert metrics.perplexity(one_word, np.array([5e-324, 1e308])) == math.inf

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray import Alphabet
+from seqray.blackbox.queries import answer_cache
 from seqray.blackbox.queries.answer_cache import AnswerStore, default_store, opened_store, word_keys
 from seqray.util.errors import FileError
 
@@ -96,6 +97,23 @@ def test_different_words_have_different_keys(case):
     assert len(set(keys)) == len(set(map(tuple, words)))
 
 
+@pytest.mark.parametrize(
+    ("n_symbols", "size"), [(2, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)]
+)
+def test_a_code_takes_as_few_bytes_as_the_alphabet_allows(store, n_symbols, size):
+    alphabet = Alphabet(range(n_symbols))
+    words = alphabet.words([[], [0], [n_symbols - 1, 1]])
+    assert [len(key) for key in word_keys(words)] == [0, size, 2 * size]
+    box = box_of(store, alphabet=alphabet)
+    store.add(box, words, np.arange(3.0))
+    ((found, answers),) = store.answers(store.boxes()[0])
+    assert dict(zip(found, answers[:, 0].tolist(), strict=True)) == {
+        (): 0,
+        (0,): 1,
+        (n_symbols - 1, 1): 2,
+    }
+
+
 # Boxes --------------------------------------------------------------------------------------------
 
 
@@ -139,6 +157,13 @@ def test_all_answers_of_a_box_can_be_read(store):
     }
 
 
+def test_rows_of_a_box_are_read_as_rows(store):
+    box, rows = box_of(store, kind="next"), np.arange(6.0).reshape(2, 3)
+    store.add(box, AB.words(["", "a"]), rows)
+    ((_, answers),) = store.answers(store.boxes()[0])
+    np.testing.assert_array_equal(answers, rows)
+
+
 def test_a_box_can_be_forgotten(store, path):
     for name in ("first", "second"):
         box = box_of(store, name)
@@ -149,6 +174,10 @@ def test_a_box_can_be_forgotten(store, path):
     assert [b.fingerprint for b in store.boxes()] == ["second"]
     assert not store.find(box_of(store, "first"), AB.words(["a"]))[0].any()
     assert path.stat().st_size < max(large, 1_200_000)
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("SELECT count(*) FROM answers").fetchone() == (1,)
+        assert raw.execute("SELECT count(*) FROM blocks").fetchone() == (1,)
+    raw.close()
 
 
 # Blocks -------------------------------------------------------------------------------------------
@@ -160,6 +189,31 @@ def test_blocks_come_back_flat_and_the_first_stays(store):
     store.add_block(box, b"rows", np.arange(6.0).reshape(2, 3))
     store.add_block(box, b"rows", np.zeros(6))
     assert store.find_block(box, b"rows").tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_many_answers_are_read_in_batches_each_once(store, monkeypatch):
+    monkeypatch.setattr(answer_cache, "WORDS_PER_STATEMENT", 3)
+    words = AB.words(["", "a", "aa", "ab", "b", "ba", "bb"])
+    box = box_of(store)
+    store.add(box, words, np.arange(7.0))
+    store.add(box_of(store, "other"), words, np.zeros(7))
+    (kept,) = (each for each in store.boxes() if each.id == box)
+    batches = [*store.answers(kept)]
+    assert [len(some) for some, _ in batches] == [3, 3, 1]
+    assert [word for some, _ in batches for word in some] == [*words]
+    assert np.concatenate([answers for _, answers in batches])[:, 0].tolist() == [*range(7)]
+    known, found = store.find(box, words[::-1])
+    assert known.all()
+    assert found.tolist() == [*range(6, -1, -1)]
+
+
+def test_a_block_of_one_box_or_name_is_not_that_of_another(store):
+    box, other = box_of(store), box_of(store, "other")
+    store.add_block(box, b"rows", np.ones(2))
+    store.add_block(box, b"more", np.zeros(3))
+    assert store.find_block(other, b"rows") is None
+    assert store.find_block(box, b"rows").tolist() == [1, 1]
+    assert store.find_block(box, b"more").tolist() == [0, 0, 0]
 
 
 # The file -----------------------------------------------------------------------------------------
@@ -348,6 +402,39 @@ def test_a_store_without_checksums_gets_them(path):
         store.find(box_of(store), AB.words(["a"]))
 
 
+def test_the_command_that_prunes_names_the_store_unless_it_is_the_default(monkeypatch, path):
+    with AnswerStore(path) as store:
+        named = f"seqray store prune --store '{path}' --box 'my model'"
+        assert store.prune_command("my model") == named
+        monkeypatch.setenv("SEQRAY_STORE", str(path))
+        assert store.prune_command("my model") == "seqray store prune --box 'my model'"
+
+
+def test_a_file_says_whose_it_is_and_is_written_ahead(path):
+    AnswerStore(path).close()
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("PRAGMA application_id").fetchone() == (0x73657179,)
+        assert raw.execute("PRAGMA user_version").fetchone() == (2,)
+        assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    raw.close()
+
+
+def test_an_alphabet_is_written_as_in_earlier_stores(path):
+    with AnswerStore(path) as store:
+        box_of(store, alphabet=Alphabet(["é", "ß"]))
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("SELECT alphabet FROM boxes").fetchone() == ('["é", "ß"]',)
+    raw.close()
+
+
+def test_a_box_knows_when_it_was_made_and_used(store, monkeypatch):
+    for now in (100.0, 250.0):
+        monkeypatch.setattr(answer_cache.time, "time", lambda now=now: now)
+        box_of(store)
+    (box,) = store.boxes()
+    assert (box.created, box.used) == (100, 250)
+
+
 def test_a_version_that_never_was_is_damage(path):
     AnswerStore(path).close()
     with sqlite3.connect(path) as raw:
@@ -366,6 +453,14 @@ def test_some_words_are_from_all_over_the_store(store):
     assert answers.min() < 300
     assert answers.max() > 700
     assert len(store.some(box, 2000, AB)[0]) == 1024
+    index = {word: i for i, word in enumerate(words)}
+    assert [index[word] for word in found] == answers.tolist()
+    again, same = store.some(box, 8, AB)
+    assert (again, same.tolist()) == (found, answers.tolist())
+    few = box_of(store, "few")
+    store.add(few, AB.words(["", "b" * 30]), np.array([3.0, 4.0]))
+    assert sorted(store.some(few, 5, AB)[1].tolist()) == [3, 4]
+    assert len(store.some(few, 1, AB)[0]) == 1
 
 
 # Threads and processes ----------------------------------------------------------------------------
@@ -488,7 +583,8 @@ def test_the_default_is_in_the_users_cache_and_can_be_moved(monkeypatch, tmp_pat
     monkeypatch.delenv("SEQRAY_STORE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert default_store() == tmp_path / "cache" / "seqray" / "answers.sqlite"
-    AnswerStore(default_store()).close()  # its folder is made
+    for _ in range(2):
+        AnswerStore(default_store()).close()  # its folder is made
     assert default_store().exists()
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_store().parts[-3:] == (".cache", "seqray", "answers.sqlite")

@@ -166,3 +166,48 @@ def test_means_and_single_answers_are_cached_separately(store):
         "value",
         "value, mean of 3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "sizes"),
+    [(10, [3] * 6 + [2] * 3), (8, [2] * 12), (2, [1] * 24), (100, [8] * 3)],
+)
+def test_repeated_queries_fill_one_batch_of_the_box_together(batch_size, sizes):
+    words, batches = ["", "a", "b", "aa", "ab", "ba", "bb", "aaa"], []
+
+    def answer(some):
+        batches.append(len(some))
+        return [len(word) + 10.0 ** -len(batches) for word in some]
+
+    box = open_oracle(black_box(answer, "ab", batch_size=batch_size), repeat=3)
+    answers = box.weights(words)
+    assert batches == sizes
+    np.testing.assert_allclose(answers, [len(word) for word in words], atol=0.04)
+
+
+def test_after_a_stop_nothing_is_queried_and_nothing_answered():
+    stop, count = threading.Event(), Count()
+    box = open_oracle(black_box(count, "ab"), Meter(Limits(stop=stop)))
+    box.weights(["a"])
+    stop.set()
+    for words in (["a"], ["b"]):
+        with pytest.raises(Stopped, match="interrupted"):
+            box.weights(words)
+    assert count.queried == ["a"]
+    assert box.weights([]).tolist() == []
+
+
+def test_a_listener_hears_of_distinct_words_as_their_answers_come():
+    heard = []
+    box = open_oracle(black_box(Count(), "ab", batch_size=2), Meter(listener=heard.append))
+    box.weights(["", "a", "a", "b"])
+    assert heard == [2, 1]
+    box.weights(["a", "b", "ab", "ba", "bb"])
+    assert heard[2:] == [2, 2, 1]  # what is known, then what is sent
+
+
+def test_a_stop_during_the_last_batch_loses_no_answer():
+    stop = threading.Event()
+    count = Count(lambda word: stop.set() or 1.0)
+    box = open_oracle(black_box(count, "ab", batch_size=2), Meter(Limits(stop=stop)))
+    assert box.weights(["", "a"]).tolist() == [1, 1]

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from conditional_boxes import drawn_parameters, machine
-from seqray import WeightedAutomaton
+from seqray import Alphabet, WeightedAutomaton
+from seqray.automata.ranks import MIN_ENDING
 from seqray.extraction.conditional import fit as fit_module
 from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.first_guess import first_guess
@@ -86,6 +87,11 @@ def test_the_same_seed_gives_the_same_automaton_to_the_bit(predicted):
     for name in ("initial", "transitions", "final"):
         np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
     assert not one.allclose(other)
+    zero, default = (
+        fit(blocks, reference, 3, n_words=100, settings=settings, **seed)
+        for seed in ({"seed": 0}, {})
+    )
+    np.testing.assert_array_equal(zero.transitions, default.transitions)
 
 
 def test_progress_counts_every_step_and_may_stop_it(predicted):
@@ -129,3 +135,94 @@ def test_nothing_is_learnt_from_impossible_words():
     only = Reference.query(box, ["c", "cc"])
     fitted = fit(fill_conditional(box, only, n_contexts=20, n_columns=20), only, 2)
     assert np.isfinite(fitted.next_symbol(["", "c"])).all()
+
+
+@pytest.mark.parametrize("max_stay", [None, 0.8])
+def test_the_automaton_has_the_probabilities_of_its_parameters(max_stay):
+    begin, goes_on = drawn_parameters(3, 2)
+    if max_stay is not None:  # the last column is elsewhere
+        goes_on = np.column_stack([goes_on, rng(1).normal(size=3)])
+    automaton = to_automaton(Alphabet("ab"), (begin, goes_on), max_stay=max_stay)
+    np.testing.assert_allclose(automaton.initial, np.exp(begin) / np.exp(begin).sum())
+    stay = 1 if max_stay is None else max_stay
+    for state, row in enumerate(goes_on):
+        probabilities = stay * np.exp(row) / np.exp(row).sum()
+        np.testing.assert_allclose(automaton.transitions[0, state], probabilities[:3])
+        np.testing.assert_allclose(automaton.transitions[1, state], probabilities[3:6])
+        assert automaton.final[state] == pytest.approx(probabilities[6])
+        if max_stay is not None:
+            elsewhere = 1 - probabilities[:7].sum()
+            assert automaton.elsewhere[state] == pytest.approx(elsewhere)
+    assert (automaton.elsewhere is None) == (max_stay is None)
+
+
+def test_every_state_ends_with_some_probability():
+    goes_on = np.array([[0.0, 0.0, -1000.0], [0.0, 0.0, 5.0]])
+    automaton = to_automaton(Alphabet("a"), (np.zeros(2), goes_on))
+    assert automaton.final[0] == pytest.approx(MIN_ENDING)
+    assert automaton.final[1] == pytest.approx(np.exp(5) / (2 + np.exp(5)))
+    np.testing.assert_allclose(automaton.transitions.sum(axis=(0, 2)) + automaton.final, 1)
+
+
+@pytest.mark.parametrize(
+    ("n_words", "settings", "n_steps"),
+    [
+        (None, {"n_epochs": 1, "min_steps": 1}, 9),  # batches of 37 of 300 words
+        (64, {"n_epochs": 1, "min_steps": 1}, 2),  # batches of 32
+        (64, {"n_epochs": 1, "min_steps": 5}, 6),  # whole epochs
+        (64, {"n_epochs": 1, "min_steps": 6}, 6),
+        (64, {"n_epochs": 4, "min_steps": 6}, 8),
+        (64, {"n_epochs": 1, "min_steps": 1, "batch_size": 16}, 4),
+    ],
+)
+def test_all_batches_are_read_until_there_were_enough_steps(predicted, n_words, settings, n_steps):
+    calls = []
+    fit(
+        *predicted[::-1],
+        2,
+        n_words=n_words,
+        settings=ConditionalSettings(**settings),
+        progress=lambda *call: calls.append(call),
+    )
+    assert calls == [(done, n_steps) for done in range(1, n_steps + 1)]
+
+
+@pytest.mark.parametrize(
+    ("share", "n_extra", "n_steps"), [(0.1, 3, 33), (0.5, 3, 45), (0.001, 3, 31), (0.5, 25, 45)]
+)
+def test_extra_words_are_repeated_as_often_as_their_share_says(predicted, share, n_extra, n_steps):
+    reference, blocks = predicted
+    settings = ConditionalSettings(
+        batch_size=10, n_epochs=1, min_steps=1, counterexample_share=share
+    )
+    calls = []
+    extra = Reference.query(machine(), reference.words[:n_extra])
+    fit(
+        blocks,
+        reference,
+        2,
+        extra_words=extra,
+        settings=settings,
+        progress=lambda *call: calls.append(call),
+    )
+    assert calls[-1] == (n_steps, n_steps)
+
+
+def test_a_fit_of_the_first_words_does_not_depend_on_the_others(predicted):
+    reference, blocks = predicted
+    first = Reference.query(machine(), reference.words[:50])
+    settings = ConditionalSettings(n_epochs=1, min_steps=20)
+    some = fit(blocks, reference, 2, n_words=50, settings=settings)
+    only = fit(blocks, first, 2, settings=settings)
+    assert some.allclose(only, rtol=1e-3, atol=1e-4)
+    assert not some.allclose(fit(blocks, reference, 2, settings=settings), rtol=1e-3, atol=1e-4)
+
+
+def test_a_box_that_leaks_is_fitted_with_its_leak():
+    box = WeightedAutomaton("ab", [1], [[[0.4]], [[0.2]]], [0.2], elsewhere=[0.2])
+    reference = Reference.query(box, ["", "a", "b", "ab", "aab", "ba"] * 20)
+    blocks = fill_conditional(box, reference, n_contexts=20, n_columns=20)
+    extra = Reference.query(box, ["bb", "bba"])
+    for fitted in (fit(blocks, reference, 2), fit(blocks, reference, 2, extra_words=extra)):
+        probabilities = fitted.next_symbol(["", "a", "ab", "bb"])
+        np.testing.assert_allclose(probabilities, [[0.4, 0.2, 0.2]] * 4, atol=0.02)

@@ -22,11 +22,13 @@ from seqray.automata.generators import random_automaton, random_machine, random_
 from seqray.automata.stepper import Stepper, collect
 from seqray.automata.tree import PrefixTree
 from seqray.blackbox import protocol
-from seqray.blackbox.queries.answer_cache import opened_store
-from seqray.blackbox.queries.oracle import open_oracle
+from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
+from seqray.blackbox.queries.limits import Limits, Meter
+from seqray.blackbox.queries.oracle import direct_oracle, open_oracle
 from seqray.extraction.hankel import fill as filling
 from seqray.extraction.hankel.plan import Plan
-from seqray.util.errors import BlackBoxError, SymbolError
+from seqray.util.errors import BlackBoxError, Stopped, SymbolError
+from seqray.util.row_file import RowFile
 
 
 class Reader:
@@ -220,9 +222,10 @@ def test_the_size_of_batches_changes_nothing(kind, draw, monkeypatch):
 
 def test_a_function_is_asked_in_batches(monkeypatch):
     set_words_per_query(monkeypatch, 100)
-    box = as_function(machine())
-    fill(box, closed_basis(0, sizes=(50, 40)))
+    box, calls = as_function(machine()), [0]
+    fill(box, closed_basis(0, sizes=(50, 40)), progress=lambda done, _: calls.append(done))
     assert max(box.backend.function.batches) <= 100
+    assert np.diff(calls).max() <= 100
 
 
 class NotANumber(Reader):
@@ -260,6 +263,13 @@ def test_a_stepper_that_gives_no_number_is_reported_with_the_word(word, message)
     basis = Basis(words([(), (0,)]), words([(), (1,), (2, 1, 0)]))
     with pytest.raises(BlackBoxError, match=message):
         fill(NotANumber(machine(), word), basis)
+
+
+def test_a_stepper_that_gives_no_number_late_in_a_row_is_reported_with_the_row():
+    words = Alphabet(range(3)).words
+    basis = Basis(words([()]), words([(), (1,), (2,), (1, 1), (1, 2), (2, 2)]))
+    with pytest.raises(BlackBoxError, match="nan to a word that begins with '0'"):
+        fill(NotANumber(machine(), (0, 2, 2)), basis)
 
 
 def test_a_function_that_gives_no_number_is_reported_with_the_word():
@@ -317,3 +327,97 @@ def test_blocks_that_workers_read_are_cached_like_others(tmp_path):
         assert executor.n_jobs == 0 or oracle.meter.n_sent < plan.n_steps
     assert all((each == values[0]).all() for each in values)
     assert oracle.meter.n_queries >= plan.n_steps
+
+
+class Named(Reader):
+    """A stepper whose answers may be cached."""
+
+    fingerprint = "python:m:box"
+
+
+def fill_cached(box, store, basis, budget=None):
+    """Return the blocks, and the meter that counted."""
+    oracle = open_oracle(box, Meter(Limits(budget)), cache=store)
+    blocks = filling.fill_planned(oracle, Plan.of(basis), None, oracle.blocks)
+    return blocks, oracle.meter
+
+
+def test_cached_blocks_are_read_checked_by_a_sample_and_counted_as_if_filled_anew():
+    wa, basis = machine(), closed_basis(0, sizes=(60, 60))
+    with AnswerStore() as store:
+        first, again = Named(wa), Named(wa)
+        expected, filled = fill_cached(first, store, basis)
+        check_every_cell(wa, expected)
+        blocks, read = fill_cached(again, store, basis)
+        assert blocks.values.tobytes() == expected.values.tobytes()
+        assert (blocks.n_questions, blocks.n_steps) == (expected.n_questions, expected.n_steps)
+        n_prefixes = len(PrefixTree.of(basis.prefixes))
+        assert n_prefixes < again.n_steps < n_prefixes + first.n_steps / filling.CHECK_SHARE
+        assert filled.n_sent == filled.n_answers == first.n_steps
+        assert read.n_answers == filled.n_answers
+        assert read.n_sent < filled.n_sent / 4
+        with pytest.raises(Stopped):
+            fill_cached(Named(wa), store, basis, budget=filled.n_answers - 1)
+
+
+def test_a_block_of_a_box_that_has_changed_is_not_used():
+    basis = closed_basis(0, sizes=(60, 60))
+    other = random_machine("pfa", 5, 3, seed=np.random.default_rng(2))
+    with AnswerStore() as store:
+        fill_cached(Named(machine()), store, basis)
+        with pytest.raises(BlackBoxError, match="has changed"):
+            fill_cached(Named(other), store, basis)
+
+
+def test_blocks_of_another_basis_are_not_taken_for_those_of_this_one():
+    wa = machine()
+    with AnswerStore() as store:
+        for seed in range(3):
+            for basis in (closed_basis(seed), open_basis(seed, n_prefixes=30)):
+                check_every_cell(wa, fill_cached(Named(wa), store, basis)[0])
+
+
+def test_a_row_more_and_a_suffix_less_is_another_block():
+    wa = machine(20)
+    words = wa.alphabet.words
+    ones = [(1, symbol) for symbol in range(20)]
+    one_column = Basis(words([(), (0,), (1,)]), words([()]))  # rows 0σ and 1σ
+    many_columns = Basis(words([(), (0,)]), words([*ones, ()]))  # rows 0σ, suffixes 1σ
+    with AnswerStore() as store:
+        for basis in (one_column, many_columns):
+            check_every_cell(wa, fill_cached(Named(wa), store, basis)[0])
+
+
+def test_a_block_too_small_to_be_checked_is_filled_anew():
+    wa, basis = machine(), closed_basis(0, sizes=(4, 4))
+    with AnswerStore() as store:
+        boxes = [Named(wa), Named(wa)]
+        for box in boxes:
+            fill_cached(box, store, basis)
+        assert boxes[0].n_steps == boxes[1].n_steps
+
+
+@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("draw", [closed_basis, open_basis])
+def test_blocks_on_disk_are_those_in_memory_and_progress_counts_each_answer_once(kind, draw):
+    wa, basis, calls = machine(), draw(7), []
+    plan = Plan.of(basis)
+    blocks = filling.fill_planned(
+        direct_oracle(kind(wa)),
+        plan,
+        lambda *call: calls.append(call),
+        allocate=lambda shape: RowFile(shape, rows_per_chunk=7),
+    )
+    expected = fill(kind(wa), basis)
+    np.testing.assert_allclose(blocks.values[:], expected.values, rtol=1e-13)
+    done = [n for n, _ in calls]
+    assert done == sorted(done)
+    assert done[-1] == blocks.n_questions == plan.n_queries
+    assert {total for _, total in calls} == {plan.n_queries}
+
+
+def test_an_automaton_reads_each_row_and_each_reversed_suffix_once():
+    basis = closed_basis(0, sizes=(60, 60))
+    suffixes = PrefixTree.of(basis.suffixes.reversed())
+    n_steps = len(Plan.of(basis).tree) - 1 + len(suffixes) - 1
+    assert fill(machine(), basis).n_steps == n_steps

@@ -1,0 +1,187 @@
+"""Mistakes are put into the core's source code, one at a time: the tests notice.
+
+A mutant is the module with one small change: another comparison, operator or number, a negated
+condition, a bound, statement, returned value or keyword argument that is gone. The tests of the
+module, and a few others, run against it. Those that fail or do not end kill it. A mutant that
+survives is a failure, unless it is listed below with the reason why no result depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from reliability import Row, Scale
+from reliability.mutator import Mutant, mutants
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "seqray"
+
+N_MUTANTS = {"short": 1, "long": 40}
+"""Of each module, drawn at random; all where there are not so many."""
+
+TESTS = {
+    "automata/automaton": ("automata/test_automaton_content.py", "automata/test_sampling.py"),
+    "automata/tree": (),
+    "extraction/svd": (),
+    "fidelity/metrics": ("fidelity/test_compare.py",),
+    "fidelity/word_metrics": (),
+    "fidelity/next_symbol_metrics": (),
+    "extraction/hankel/fill": (),
+    "extraction/conditional/fit": (),
+    "extraction/conditional/gradient": ("extraction/conditional/test_fit.py",),
+    "blackbox/queries/answer_cache": (),
+    "blackbox/queries/cached_queries": (
+        *("blackbox/queries/test_cache_check.py", "blackbox/queries/test_oracle.py"),
+    ),
+}
+"""Modules, and the tests that run against their mutants after the module's own."""
+
+SLOW = ("several_processes", "byte_changed", "sixteen_bits", "needs_little_more_memory")
+"""Parts of the names of tests that are left out: they take seconds, and others kill as much."""
+
+
+def run(scale: Scale, seed: int) -> Iterator[Row]:
+    for name in ("extraction/svd", "fidelity/word_metrics") if scale == "short" else TESTS:
+        yield _row(name, N_MUTANTS[scale], seed)
+
+
+def _row(name: str, n_mutants: int, seed: int) -> Row:
+    every = mutants((SOURCE / f"{name}.py").read_text("utf-8"))
+    drawn = drawn_numbers(name, len(every), n_mutants, seed)
+    outcomes = dict(outcomes_of(name, drawn))
+    if outcomes.pop("unchanged") != "passed":
+        return Row(f"{name}.py", len(drawn), ["the tests fail without a mutant"])
+    return summary(name, [(every[number], outcome) for number, outcome in outcomes.items()])
+
+
+def drawn_numbers(name: str, n_all: int, n_mutants: int, seed: int) -> list[int]:
+    """Return which mutants are tried."""
+    return sorted(random.Random(f"{seed} {name}").sample(range(n_all), min(n_mutants, n_all)))
+
+
+def summary(name: str, outcomes: list[tuple[Mutant, str]]) -> Row:
+    """Return the row of a module, given what came of the tests of its mutants."""
+    listed = EQUIVALENT.get(name, {})
+    survivors = [mutant for mutant, outcome in outcomes if outcome == "passed"]
+    n_killed = len(outcomes) - len(survivors)
+    return Row(
+        f"{name}.py",
+        len(outcomes),
+        [f"line {each.line}: {each.change}" for each in survivors if each.change not in listed],
+        {
+            "killed": n_killed,
+            "of these timed out": sum(outcome == "timed out" for _, outcome in outcomes),
+            "survived": len(survivors),
+            "of these equivalent": sum(each.change in listed for each in survivors),
+            "killed (%)": round(100 * n_killed / len(outcomes), 1),
+        },
+    )
+
+
+def outcomes_of(name: str, numbers: list[int]) -> Iterator[tuple[int | str, str]]:
+    """Yield mutants with what came of their tests; first the module as it is."""
+    room, module = os.path.split(name)
+    path = SOURCE / f"{name}.py"
+    tests = [f"tests/{room}/test_{module}.py", *(f"tests/{each}" for each in TESTS[name])]
+    request = {"path": str(path), "tests": [*tests, str(path)], "numbers": numbers}
+    request["without"] = SLOW
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment |= {"HYPOTHESIS_PROFILE": "fast", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(SOURCE.parent), str(ROOT)])
+    with tempfile.TemporaryDirectory() as home:
+        environment |= {"XDG_CACHE_HOME": home, "TMPDIR": home}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reliability.mutant_tests", json.dumps(request)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+        with process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                number, outcome = json.loads(line)
+                yield number, outcome
+        if process.returncode:
+            raise RuntimeError(f"the tests of the mutants of {name} ended with an error")
+
+
+SETTING = "a setting: how much at once, how long or how near, not what comes out"
+LONGER = "a word is read in a longer row, never in row 0, that of the empty word"
+NEGATIVE = "NumPy takes any negative size for the one that is left open"
+
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "automata/tree": {
+        "grow: hold_memory() → pass": "only makes allocations faster",
+        "distinct_keys: 32 * len(keys) + 1024 → 33 * len(keys) + 1024": "both methods agree",
+        "sort_codes: codes.max(initial=0) → codes.max(initial=1)": "both are eight bits",
+        "sort_codes: largest < 2 ** 16 → largest < 2 * 16": "more bits sort the same, only slower",
+    },
+    "extraction/svd": {
+        "module: MAX_EXACT_SIZE = 2000 → MAX_EXACT_SIZE = 2001": SETTING,
+        "module: MAX_ITERATIONS = 50 → MAX_ITERATIONS = 51": SETTING,
+        "module: N_EXTRA_DIRECTIONS = 20 → N_EXTRA_DIRECTIONS = 21": SETTING,
+        "truncated_svd: default 1e-09 → 2e-09": SETTING,
+        "_projected_svd: 1e-15 * values[0] → 2e-15 * values[0]": SETTING,
+        "_projected_svd: break → continue": "the loop goes on without doing anything",
+    },
+    "fidelity/word_metrics": {
+        "relative_error: max(np.abs(reference).max(), np.abs(weights).max()) or 1.0 → "
+        "max(np.abs(reference).max(), np.abs(weights).max()) or 2.0": "0 over any number is 0",
+    },
+    "fidelity/next_symbol_metrics": {
+        "module: NODES_PER_CHUNK = 32768 → NODES_PER_CHUNK = 32769": SETTING,
+    },
+    "extraction/hankel/fill": {
+        "_StateFiller._cached: np.random.default_rng([*name[:8]]) → "
+        "np.random.default_rng([*name[:9]])": "any sample of the columns will do",
+        "_complete: cells[row < 0] = extra[column[row < 0]] → "
+        "cells[row <= 0] = extra[column[row < 0]]": LONGER,
+        "_complete: extra[column[row < 0]] → extra[column[row < 1]]": LONGER,
+        "_complete: 4 + len(tree.alphabet) → 5 + len(tree.alphabet)": SETTING,
+        "_read_suffixes: walk(box, suffixes, roots, width=width, batch=STATES_PER_STEP) → "
+        "walk(box, suffixes, roots, width=width)": SETTING,
+        "_read_suffixes: box.state_weights(states).reshape(-1, width) → "
+        "box.state_weights(states).reshape(-2, width)": NEGATIVE,
+        "_StateFiller._cached: block.reshape(len(rows), -1) → "
+        "block.reshape(len(rows), -2)": NEGATIVE,
+    },
+    "extraction/conditional/gradient": {
+        "_moved: if vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS: → "
+        "if not vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS:": "both methods agree",
+        "_moved: vectors.size * vectors.shape[1] <= MAX_MATRIX_NUMBERS → "
+        "vectors.size * vectors.shape[1] < MAX_MATRIX_NUMBERS": "both methods agree",
+    },
+    "blackbox/queries/answer_cache": {
+        "module: WORDS_PER_STATEMENT = 10000 → WORDS_PER_STATEMENT = 10001": SETTING,
+        "AnswerStore._prepare: version < VERSION → version <= VERSION": (
+            "what is up to date already is left as it is one step later"
+        ),
+        "AnswerStore.some: for _ in range(4 * n): → for _ in range(5 * n):": SETTING,
+        "AnswerStore.some: len(contents) >= n → len(contents) > n": "what is too much is cut off",
+        "AnswerStore.answers: join_answers([*contents.values()]).reshape(len(contents), -1) → "
+        "join_answers([*contents.values()]).reshape(len(contents), -2)": NEGATIVE,
+        "join_answers: answers.reshape(len(contents), -1) → "
+        "answers.reshape(len(contents), -2)": NEGATIVE,
+    },
+    "blackbox/queries/cached_queries": {
+        "module: DEFAULT_BATCH_SIZE = 1024 → DEFAULT_BATCH_SIZE = 1025": SETTING,
+        "CachedQueries._pieces: np.full(len(unique), -1) → np.full(len(unique), -2)": (
+            "any negative number says that a word has no answer yet"
+        ),
+    },
+}
+"""Of each module, changes that survive, and why no result depends on them."""
+
+NOTES = tuple(
+    f"Equivalent, {name}.py, `{change}`: {reason}."
+    for name, listed in EQUIVALENT.items()
+    for change, reason in listed.items()
+)
