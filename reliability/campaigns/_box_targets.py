@@ -1,0 +1,561 @@
+"""Parsers of networks, cards, caches, answers of servers and programs, and options, for fuzzing."""
+
+import http.client
+import io
+import json
+import os
+import random
+import socket
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+
+import seqray
+from reliability.campaigns._file_targets import small_pfa
+from reliability.campaigns._mutations import NASTY_VALUES, changed, mutated, mutated_json
+from reliability.campaigns._targets import (
+    MakeTarget,
+    Target,
+    UnavailableError,
+    check_words,
+    either,
+    expect,
+    in_file,
+    read_back,
+    saved,
+    text_target,
+    with_checks,
+)
+from seqray.automata.guide import Guide
+from seqray.automata.words import Alphabet
+from seqray.blackbox.box_record import BoxRecord
+from seqray.blackbox.card import Card, card_path, read_card
+from seqray.blackbox.frameworks.keras_h5 import read_network
+from seqray.blackbox.native.taysir import load_taysir
+from seqray.blackbox.queries.answer_cache import AnswerStore
+from seqray.blackbox.registry import ADAPTERS, is_cached, split_spec
+from seqray.blackbox.remote import http_server
+from seqray.blackbox.remote.cmd import cmd_box
+from seqray.blackbox.remote.http import http_box
+from seqray.blackbox.remote.llm import dialects
+from seqray.training.checkpoint import Checkpoint, Epoch
+from seqray.util.checksums import CHECKSUM
+from seqray.util.errors import SeqrayError
+from seqray.util.hdf5 import Hdf5File
+from seqray.util.memory import byte_count, shown_bytes
+
+# Networks -----------------------------------------------------------------------------------------
+
+
+def _without_checksum(content: bytes) -> bytes:
+    """Return a safetensors file of seqray without its checksum."""
+    header = _metadata(content)
+    del header[CHECKSUM]
+    return save(load(content), {"seqray": json.dumps(header)})
+
+
+def _metadata(content: bytes) -> Any:
+    n_bytes = int.from_bytes(content[:8], "little")
+    return json.loads(json.loads(content[8 : 8 + n_bytes])["__metadata__"]["seqray"])
+
+
+def mutated_tensors(seed: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
+    """Return a safetensors file with another header: seqray's, or that of the format."""
+    n_bytes = int.from_bytes(seed[:8], "little")
+    header = json.loads(seed[8 : 8 + n_bytes])
+    if rng.random() < 0.7:
+        about = changed(json.loads(header["__metadata__"]["seqray"]), rng)
+        header["__metadata__"]["seqray"] = json.dumps(about)
+    else:
+        header = changed(header, rng)
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + seed[8 + n_bytes :]
+
+
+def _network(home: Path) -> Target:
+    words = seqray.sample(small_pfa(), 5, seed=0).words
+    demo = seqray.open_black_box("demo")
+    layer = seqray.RecurrentLayer("tanh", [[1, -1]], [[0]], [0], [0])
+    dense = [seqray.DenseLayer([[1], [-1], [0]], [0, 0, 0])]
+    small = seqray.RecurrentLanguageModel("ab", [layer], dense)
+    value = seqray.RecurrentNetwork("ab", [layer], [seqray.DenseLayer([[2]], [0.5])])
+    seeds = [_without_checksum(saved(home / "s", each.save)) for each in (small, value)]
+
+    def check(network: Any) -> None:
+        some = network.alphabet.words([(), network.alphabet.symbols[:1]])
+        with np.errstate(all="ignore"):
+            expect(network.weights(some).shape == (2,), "weights do not fit")
+        again = in_file(home / "copy.safetensors", seqray.RecurrentNetwork.load)
+        read_back(
+            network,
+            lambda each: saved(home / "copy.safetensors", each.save),
+            again,
+            lambda each: (each.alphabet.symbols, each.weights(some).tobytes()),
+        )
+
+    del words, demo
+    read = in_file(home / "net.safetensors", seqray.RecurrentNetwork.load)
+    return Target(seeds, with_checks(read, check), either(mutated_tensors))
+
+
+def _checkpoint(home: Path) -> Target:
+    arrays = np.arange(6.0)
+    state = {"weights": arrays, "exp_avg": arrays / 3, "exp_avg_sq": arrays / 7}
+    whole = Checkpoint((Epoch(4, 1, 1.5, 1.25, 0.1),), {**state, "step": np.array(3.0)}, arrays / 9)
+    seed = _without_checksum(saved(home / "s", lambda path: whole.save(path, {"seed": 0})))
+
+    def check(checkpoint: Checkpoint) -> None:
+        weights = checkpoint.state["weights"]
+        for name in ("exp_avg", "exp_avg_sq"):
+            expect(checkpoint.state[name].shape == weights.shape, f"{name} does not fit")
+        expect(checkpoint.best.shape == weights.shape, "the best weights do not fit")
+        for array in (*checkpoint.state.values(), checkpoint.best):
+            expect(array.dtype.kind == "f" and np.isfinite(array).all(), "an array is not finite")
+        for epoch in checkpoint.history:
+            expect(all(isinstance(each, int | float) for each in epoch), f"{epoch} is no epoch")
+
+    read = in_file(home / "c.checkpoint", lambda path: Checkpoint.load(path, {"seed": 0}))
+    return Target([seed], with_checks(read, check), either(mutated_tensors))
+
+
+CARDS: tuple[dict[str, Any], ...] = (
+    {"alphabet": ["a", "b"], "answers": "next", "start": 2, "end": 3, "ids": [4, 5]},
+    {"alphabet": [0, 1], "answers": "value", "column": 1, "pad": 0, "empty": 0.5, "stop": [3, 4]},
+    {"alphabet": "ab", "task": "classification", "classes": ["x", "y"], "threshold": 0.4},
+    {"alphabet": ["a"], "answers": "next", "tokens": [[4, 2]], "network": {"cell": "gru"}},
+)
+
+
+def _card(home: Path) -> Target:
+    def read(text: str) -> None:
+        card = read_card(text, "m.seqray.json")
+        read_back(
+            card,
+            lambda each: json.dumps(each.to_json()),
+            lambda written: read_card(written, "copy"),
+            lambda each: each,
+        )
+
+    return text_target([json.dumps(each) for each in CARDS], read, mutated_json)
+
+
+def _taysir(home: Path) -> Target:
+    """Open a folder of which one file is another: config.json, or else weights.npz."""
+    config = {"cell": "RNN", "n_layers": 1, "alphabet": 3, "start": 1, "end": 2}
+    config |= {"dense": ["Linear", "Sigmoid", "Softmax"], "bidirectional": False}
+    shapes = {"mach[0].weight_ih_l0": (4, 3), "mach[0].weight_hh_l0": (4, 4)}
+    shapes |= {"mach[0].bias_ih_l0": (4,), "mach[0].bias_hh_l0": (4,)}
+    shapes |= {"dense.0.weight": (3, 4), "dense.0.bias": (3,)}
+    np.savez(home / "weights.npz", **{name: np.zeros(shape) for name, shape in shapes.items()})
+
+    def check(network: Any) -> None:
+        expect(np.isfinite(network.next_symbol([()])).all(), "a probability is not finite")
+
+    read = in_file(home / "config.json", lambda path: load_taysir(path.parent))
+    return Target([json.dumps(config).encode()], with_checks(read, check), mutated_json)
+
+
+# Keras and PyTorch --------------------------------------------------------------------------------
+
+
+def _h5_bytes() -> bytes:
+    try:
+        import h5py  # noqa: PLC0415
+    except ImportError:
+        raise UnavailableError("h5py is not installed") from None
+    layers = [
+        _layer("Embedding", "embedding", batch_input_shape=[None, None], mask_zero=False),
+        _layer("SimpleRNN", "rnn", units=3, return_sequences=True, go_backwards=False),
+        _layer("Dense", "dense", units=4, activation="linear", use_bias=True),
+    ]
+    model = {"class_name": "Sequential", "config": {"name": "sequential", "layers": layers}}
+    shapes = {
+        "embedding/embedding/embeddings:0": (4, 3),
+        "rnn/rnn/cell/kernel:0": (3, 3),
+        "rnn/rnn/cell/recurrent_kernel:0": (3, 3),
+        "rnn/rnn/cell/bias:0": (3,),
+        "dense/dense/kernel:0": (3, 4),
+        "dense/dense/bias:0": (4,),
+    }
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
+        file.attrs["model_config"] = json.dumps(model)
+        file.attrs["keras_version"] = "2.8.0"
+        for name, shape in shapes.items():
+            file[f"model_weights/{name}"] = np.sin(np.arange(np.prod(shape))).reshape(shape)
+    return content.getvalue()
+
+
+def _layer(kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"class_name": kind, "config": {"name": name, "dtype": "float32", **fields}}
+
+
+def _keras_h5(home: Path) -> Target:
+    def check(opened: Any) -> None:
+        network, _ = opened
+        expect(network is not None, "no network")
+
+    return Target([_h5_bytes()], with_checks(in_file(home / "m.h5", read_network), check))
+
+
+def _hdf5(home: Path) -> Target:
+    def read(content: bytes) -> None:
+        file = Hdf5File(content)
+        file.text("model_config")
+        groups = [(file.root, 0)]
+        while groups:
+            group, depth = groups.pop()
+            for name, address in file.members(group).items():
+                if file.is_group(address) and depth < 8:
+                    groups.append((address, depth + 1))
+                elif not file.is_group(address):
+                    array = file.array(address, name)
+                    expect(array.dtype.kind == "f" and array.nbytes <= len(content), "a bad array")
+
+    return Target([_h5_bytes()], read)
+
+
+def _torch(home: Path) -> Target:
+    try:
+        import torch  # noqa: PLC0415
+    except ImportError:
+        raise UnavailableError("PyTorch is not installed") from None
+    torch.manual_seed(0)
+    parts = torch.nn.ModuleDict({"rnn": torch.nn.GRU(3, 2), "out": torch.nn.Linear(2, 3)})
+    file = io.BytesIO()
+    torch.save(parts.state_dict(), file)
+    path = home / "m.pt"
+    path.touch()
+    Card(Alphabet("ab"), "next", start=2).save(card_path(path))
+    return Target([file.getvalue()], in_file(path, lambda at: seqray.open_black_box(f"torch:{at}")))
+
+
+def _onnx(home: Path) -> Target:
+    try:
+        import onnx  # noqa: PLC0415
+        import onnxruntime  # noqa: PLC0415
+    except ImportError:
+        raise UnavailableError("onnx and onnxruntime are not installed") from None
+    onnxruntime.set_default_logger_severity(4)
+    helper, kind = onnx.helper, onnx.TensorProto
+    nodes = [
+        helper.make_node("Gather", ["table", "ids"], ["scores"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("ids", kind.INT64, ["n", "t"])],
+        [helper.make_tensor_value_info("scores", kind.FLOAT, ["n", "t", 3])],
+        [helper.make_tensor("table", kind.FLOAT, [4, 3], [0.1] * 12)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    path = home / "m.onnx"
+    path.touch()
+    Card(Alphabet("ab"), "next", start=2).save(card_path(path))
+    read = in_file(path, lambda at: seqray.open_black_box(f"onnx:{at}"))
+    return Target([model.SerializeToString()], read)
+
+
+# The answer cache ---------------------------------------------------------------------------------
+
+
+def _cache(home: Path) -> Target:
+    path, words = home / "answers.sqlite", seqray.sample(small_pfa(), 30, seed=0).words.unique()[0]
+    with AnswerStore(path) as store:
+        box = store.box("a model", "value", words.alphabet)
+        store.add(box, words, np.arange(len(words)) / 7)
+        store.add_block(box, b"rows", np.arange(9.0))
+    seed = path.read_bytes()
+
+    def read(at: Path) -> None:
+        try:
+            with AnswerStore(at) as store:
+                for each in store.boxes():
+                    for some, answers in store.answers(each):
+                        check_words(some)
+                        expect(len(answers) == len(some), "not one answer per word")
+                    store.some(each.id, 3, each.alphabet)
+                box = store.box("a model", "value", words.alphabet)
+                known, answers = store.find(box, words)
+                expect(len(answers) == known.sum(), "not one answer per known word")
+                store.find_block(box, b"rows")
+        finally:
+            for ending in ("-wal", "-shm", "-journal"):
+                at.with_name(at.name + ending).unlink(missing_ok=True)
+
+    return Target([seed], in_file(path, read), either(_changed_cells(home / "other.sqlite")))
+
+
+def _changed_cells(path: Path) -> Callable[[bytes, Sequence[bytes], random.Random], bytes]:
+    """Return what changes a cell of a cache, and makes its checksum right again."""
+
+    def change(seed: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
+        path.write_bytes(seed)
+        columns = {"boxes": ("fingerprint", "kind", "alphabet", "created", "used", "crc", "id")}
+        columns |= {"answers": ("word", "answer", "crc", "box"), "blocks": ("name", "answers", "box")}
+        table = rng.choice(list(columns))
+        column, value = rng.choice(columns[table]), _cell(rng)
+        db = sqlite3.connect(path)
+        try:
+            db.execute("PRAGMA journal_mode = DELETE")
+            where = "rowid" if table != "answers" else "word"
+            one = f"(SELECT {where} FROM {table} LIMIT 1 OFFSET {rng.randrange(3)})"
+            db.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {where} = {one}", (value,))
+            if table != "boxes":
+                name, content = ("word", "answer") if table == "answers" else ("name", "answers")
+                db.create_function("checksum", 3, _checksum)
+                db.execute(f"UPDATE {table} SET crc = checksum(box, {name}, {content})")
+            elif rng.random() < 0.7:
+                db.execute("UPDATE boxes SET crc = NULL")
+            if rng.random() < 0.1:
+                db.execute(f"PRAGMA user_version = {rng.choice((0, 1, -1, 3))}")
+            db.commit()
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError):
+            pass
+        finally:
+            db.close()
+        return path.read_bytes()
+
+    return change
+
+
+def _cell(rng: random.Random) -> Any:
+    value = rng.choice((*NASTY_VALUES, b"", b"\0", b"\0\1", b"\xff" * 8, bytes(7), bytes(16)))
+    texts = ('["a"]', '["a", "a"]', "[]", "{}", "[[1]]", '["a", "b", "c"]', "[1e999]", "[" * 5000)
+    return rng.choice(texts) if isinstance(value, list | dict) else value
+
+
+def _checksum(box: Any, name: Any, content: Any) -> Any:
+    if not isinstance(box, int) or not isinstance(name, bytes) or not isinstance(content, bytes):
+        return None
+    return zlib.crc32(content, zlib.crc32(name, box & 0xFFFFFFFF))
+
+
+# Servers and programs -----------------------------------------------------------------------------
+
+DESCRIPTIONS = (
+    {"seqray": 1, "alphabet": ["a", "b"], "answers": "value", "max_length": 9, "batch_size": 2},
+    {"seqray": 1, "alphabet": ["a"], "answers": "next", "name": "m", "deterministic": True},
+)
+ANSWERS = ({"answers": [0.5, 0.25]}, {"answers": [[0.25, 0.75], [0.5, 0.5]]})
+
+
+def _message(document: Any, head: str = "HTTP/1.1 200 OK") -> bytes:
+    body = json.dumps(document).encode()
+    return f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+BETWEEN = b"\n=====\n"
+
+
+def _http(home: Path) -> Target:
+    """Open a box behind HTTP and query it: the input is what the server sends, twice."""
+    seeds = [
+        BETWEEN.join((_message(description), _message(answers)))
+        for description, answers in zip(DESCRIPTIONS, ANSWERS, strict=True)
+    ]
+    body = json.dumps(DESCRIPTIONS[0]).encode()
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    busy = _message({"error": "busy"}, "HTTP/1.1 503 Busy\r\nRetry-After: 1")
+    moved = _message({}, "HTTP/1.1 301 Moved\r\nLocation: http://other.example/?key=a")
+    seeds += [BETWEEN.join((CHUNKED + chunks, busy)), moved, BETWEEN.join((_message(DESCRIPTIONS[0]), moved))]
+    http_server.RetryError.delay = lambda *_: 0.0  # type: ignore[method-assign]
+
+    def read(content: bytes) -> None:
+        with _replying(content.split(BETWEEN)):
+            box = http_box("http://127.0.0.1:9/box", retries=0, timeout=5)
+            _check_box(box)
+
+    def mutate(seed: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
+        if rng.random() < 0.5:
+            return mutated(seed, seeds, rng)
+        first, second = changed(DESCRIPTIONS[i := rng.randrange(2)], rng), changed(ANSWERS[i], rng)
+        whole = rng.randrange(3)
+        return BETWEEN.join(
+            (
+                _message(DESCRIPTIONS[i] if whole else first),
+                _message(ANSWERS[i] if whole == 1 else second),
+            )
+        )
+
+    return Target(seeds, read, mutate)
+
+
+def _check_box(box: Any) -> None:
+    words = box.alphabet.words([(), box.alphabet.symbols[:1]])
+    with np.errstate(all="ignore"):
+        answers = np.concatenate([piece for _, piece in box.answers(words)])
+    expect(np.isfinite(answers).all(), "an answer is not finite")
+    expect(answers.shape == (2, *box.row_shape), "answers do not fit")
+    expect(isinstance(box.backend.fingerprint, str), "no fingerprint")
+
+
+@contextmanager
+def _replying(replies: list[bytes]) -> Iterator[None]:
+    """Let each connection of HTTP get the next of some replies, whatever is sent."""
+    real, left, ends = http.client.HTTPConnection.connect, iter(replies), []
+
+    def connect(self: Any) -> None:
+        reply = next(left, None)
+        if reply is None:
+            raise ConnectionRefusedError
+        self.sock, other = socket.socketpair()
+        ends.append(other)
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**18)
+        other.setblocking(False)
+        other.send(reply)
+        other.shutdown(socket.SHUT_WR)
+
+    http.client.HTTPConnection.connect = connect  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        http.client.HTTPConnection.connect = real  # type: ignore[method-assign]
+        for end in ends:
+            end.close()
+
+
+def _cmd(home: Path) -> Target:
+    """Open a box that is a program and query it: the input is what the program writes."""
+    seeds = [
+        b"".join(json.dumps(each).encode() + b"\n" for each in both)
+        for both in zip(DESCRIPTIONS, ANSWERS, strict=True)
+    ]
+
+    def read(path: Path) -> None:
+        box = cmd_box(["cat", os.fspath(path)], timeout=5, restarts=0)
+        try:
+            _check_box(box)
+        finally:
+            box.backend.supervisor.close(grace=0)  # type: ignore[union-attr, attr-defined]
+
+    def mutate(seed: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
+        first, _, second = seed.partition(b"\n")
+        if rng.random() < 0.5:
+            return mutated(seed, seeds, rng)
+        return mutated_json(first, seeds, rng) + b"\n" + mutated_json(second, seeds, rng) + b"\n"
+
+    return Target(seeds, in_file(home / "said", read), mutate)
+
+
+LISTED = {"token": "a", "id": 5, "logprob": -0.5}
+REPLIES: dict[type[dialects.Dialect], Any] = {
+    dialects.VllmIds: {
+        "choices": [{"index": 0, "logprobs": {"top_logprobs": [{"token_id:5": -0.5}]}}]
+    },
+    dialects.Sglang: [{"meta_info": {"output_token_ids_logprobs": [[[-0.5, 5, "a"]]]}}],
+    dialects.LlamaCpp: {"index": 0, "completion_probabilities": [{"top_logprobs": [LISTED]}]},
+    dialects.Ollama: {"response": "a", "logprobs": [{"top_logprobs": [LISTED]}]},
+    dialects.Completions: {"choices": [{"logprobs": {"content": [{"top_logprobs": [LISTED]}]}}]},
+}
+
+UNREAD = (dialects.UnexpectedError, LookupError, TypeError, ValueError, AttributeError)
+"""What the readers of dialects may raise: whoever calls them makes a `BlackBoxError` of it."""
+
+
+def _dialects(home: Path) -> Target:
+    """Read answers of language models; the first byte of an input says which server it is."""
+    seeds = [b"%d" % i + json.dumps(reply).encode() for i, reply in enumerate(REPLIES.values())]
+    readers = [kind("model", 5) for kind in REPLIES]
+
+    def read(content: bytes) -> None:
+        try:
+            document = json.loads(content[1:])
+        except (ValueError, RecursionError):
+            return  # as by `read_json`, which other targets call
+        try:
+            answers = readers[content[0] % 5].read(document, 1)
+        except UNREAD:
+            return
+        for each in answers:
+            if each is not None:
+                expect(all(log <= 0 for log in each.logs.values()), "no log-probability")
+                expect(0 <= each.rest <= 1, "no rest")
+
+    def mutate(seed: bytes, seeds: Sequence[bytes], rng: random.Random) -> bytes:
+        return seed[:1] + mutated_json(seed[1:], [each[1:] for each in seeds], rng)
+
+    return Target(seeds, read, mutate)
+
+
+# Texts that people write --------------------------------------------------------------------------
+
+SAFE_KINDS = ("wa", "rnn", "taysir", "demo")
+"""Those whose boxes are opened: others start programs, or need a framework."""
+
+
+def _specs(home: Path) -> Target:
+    seeds = ["demo", "wa:a.json", "a.npz", "rnn:/tmp/a.safetensors", "cmd:./model -k 'a b'", "C:x.pt"]
+    seeds += ["http://127.0.0.1:80/a?key=b#c", "https://user:pass@host/", "python:mod:Box", "x:y"]
+
+    def read(text: str) -> None:
+        kind, where = split_spec(text)
+        expect(kind in ADAPTERS, f"{kind!r} is no kind")
+        is_cached(text)
+        BoxRecord.of(text, {"timeout": 3})
+        if kind.startswith("http"):
+            http_server.Address.of(where)
+        if kind in SAFE_KINDS:
+            try:
+                seqray.open_black_box(text)
+            except IsADirectoryError as error:
+                raise AssertionError from error
+
+    return text_target(seeds, read)
+
+
+def _regexes(home: Path) -> Target:
+    alphabet = Alphabet(["a", "b", "login now", 3])
+    seeds = ["a (b | 'login now')* 3+", "[a b]{2,5} [^a]? . \\3", "(a{3,}|b{,4})((a))", "ab"]
+
+    def read(text: str) -> None:
+        for each in (alphabet, Alphabet("ab")):
+            try:
+                guide = Guide.of_regex(text, each)
+            except SeqrayError:
+                if each is not alphabet:
+                    raise
+                continue
+            expect(guide.dfa.alphabet == each, "another alphabet")
+            expect(guide.dfa.next_state.shape[1] == len(each), "states do not fit")
+
+    return text_target(seeds, read)
+
+
+def _sizes(home: Path) -> Target:
+    def read(text: str) -> None:
+        n_bytes = byte_count("memory", text)
+        expect(type(n_bytes) is int and n_bytes > 0, f"{n_bytes!r} bytes")
+        shown_bytes(n_bytes)
+
+    return text_target(["500MB", "2 GB", "1.5GiB", "4096", "7tib", "3 k"], read)
+
+
+BOXES: Mapping[str, MakeTarget] = {
+    "network: .safetensors": _network,
+    "training checkpoint": _checkpoint,
+    "card": _card,
+    "TAYSIR config.json": _taysir,
+    "HDF5": _hdf5,
+    "Keras .h5": _keras_h5,
+    "PyTorch .pt": _torch,
+    "ONNX": _onnx,
+    "answer cache: SQLite": _cache,
+    "HTTP replies": _http,
+    "replies of language models": _dialects,
+    "output of cmd: boxes": _cmd,
+    "specifications of boxes": _specs,
+    "regular expressions of guides": _regexes,
+    "sizes of memory": _sizes,
+}
+
+SLOW = {"PyTorch .pt", "ONNX", "output of cmd: boxes"}
+"""Left out of the short form: they load frameworks, or start a program for each input."""
