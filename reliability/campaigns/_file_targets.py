@@ -150,7 +150,13 @@ def _time_formats(home: Path) -> Target:
 
 
 def _times(home: Path) -> Target:
-    seeds = ("2020-01-01T10:00:00+01:00", "2020/01/01 10:00", "1322150400000000001", "0.5", "20200101")
+    seeds = (
+        "2020-01-01T10:00:00+01:00",
+        "2020/01/01 10:00",
+        "1322150400000000001",
+        "0.5",
+        "20200101",
+    )
 
     def read(text: str) -> None:
         first, _, second = text.partition("\n")
@@ -221,7 +227,7 @@ def unsealed(content: bytes) -> bytes:
     """Return an automaton's npz file without its checksum."""
     arrays = dict(np.load(io.BytesIO(content)))
     header = json.loads(str(arrays["header"]))
-    del header[CHECKSUM]
+    header.pop(CHECKSUM, None)
     return npz_bytes({**arrays, "header": np.array(json.dumps(header))})
 
 
@@ -257,7 +263,9 @@ def _other_array(array: Any, rng: random.Random) -> Any:
     other = array.copy()
     values = (np.nan, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 2**31, 2**53, -(2.0**63), 1e-320)
     with np.errstate(all="ignore"):
-        other.reshape(-1)[rng.randrange(other.size)] = np.array(rng.choice(values)).astype(other.dtype)
+        other.reshape(-1)[rng.randrange(other.size)] = np.array(rng.choice(values)).astype(
+            other.dtype
+        )
     return other
 
 
@@ -316,7 +324,11 @@ def _spice(home: Path) -> Target:
 def _fst(home: Path) -> Target:
     """Read the AT&T format; the symbol table comes first."""
     seeds = []
-    for automaton in (small_pfa(), small_pfa(["a b", "%20"]), seqray.WeightedAutomaton("a", [0], [[[2]]], [0])):
+    for automaton in (
+        small_pfa(),
+        small_pfa(["a b", "%20"]),
+        seqray.WeightedAutomaton("a", [0], [[[2]]], [0]),
+    ):
         text, table = to_fst_text(automaton)
         seeds.append(f"{table}===\n{text}")
 
@@ -371,7 +383,9 @@ def _run_folder(method: str) -> MakeTarget:
 
         def read(content: bytes) -> None:
             name, _, rest = content.partition(b"\n")
-            file = folder / (name.decode("latin-1") if name.decode("latin-1") in files else "config.json")
+            file = folder / (
+                name.decode("latin-1") if name.decode("latin-1") in files else "config.json"
+            )
             file.write_bytes(rest)
             try:
                 _check_run(seqray.open_run(folder))

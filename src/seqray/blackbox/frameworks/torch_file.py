@@ -61,7 +61,7 @@ def open_torch(
         The most ids in one call, for a network without states.
     """
     threads = whole_number("threads", threads, 1)
-    if not Path(path).exists():
+    if not os.path.exists(path):
         raise MissingFileError(f"{path}: there is no such file")
     torch = load_extra("torch", "torch")
     arrays = _read_arrays(torch, path, usable_device(torch, device))
