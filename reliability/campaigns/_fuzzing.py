@@ -42,7 +42,8 @@ def targets() -> tuple[dict[str, Any], set[str]]:
     """Return all targets by name, and the names of slow ones."""
     files = importlib.import_module("reliability.campaigns._file_targets")
     boxes = importlib.import_module("reliability.campaigns._box_targets")
-    return {**files.FILES, **boxes.BOXES}, boxes.SLOW
+    texts = importlib.import_module("reliability.campaigns._text_targets")
+    return {**files.FILES, **boxes.BOXES, **texts.ANSWERS_AND_TEXTS}, boxes.SLOW
 
 
 class Watch:

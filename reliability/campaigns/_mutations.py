@@ -95,16 +95,22 @@ def changed(document: Any, rng: random.Random) -> Any:
 def _changed(value: Any, rng: random.Random, depth: int) -> Any:
     if not depth or not isinstance(value, list | dict) or not value:
         return _other(value, rng)
-    if isinstance(value, dict):
-        key = rng.choice(list(value))
-        match rng.randrange(12):
-            case 0:
-                return {name: each for name, each in value.items() if name != key}
-            case 1:
-                return {**value, rng.choice(("", "x", "checksum", "kind", key + "s")): value[key]}
-            case 2:
-                return {**value, key: value[rng.choice(list(value))]}
-        return {**value, key: _changed(value[key], rng, depth - 1)}
+    return (_changed_object if isinstance(value, dict) else _changed_list)(value, rng, depth)
+
+
+def _changed_object(value: Any, rng: random.Random, depth: int) -> Any:
+    key = rng.choice(list(value))
+    match rng.randrange(12):
+        case 0:
+            return {name: each for name, each in value.items() if name != key}
+        case 1:
+            return {**value, rng.choice(("", "x", "checksum", "kind", key + "s")): value[key]}
+        case 2:
+            return {**value, key: value[rng.choice(list(value))]}
+    return {**value, key: _changed(value[key], rng, depth - 1)}
+
+
+def _changed_list(value: Any, rng: random.Random, depth: int) -> Any:
     at = rng.randrange(len(value))
     match rng.randrange(10):
         case 0:

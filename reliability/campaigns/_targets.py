@@ -1,4 +1,4 @@
-"""What a fuzzing campaign calls: a parser, valid inputs of it, and what has to hold of its output."""
+"""What fuzzing calls: a parser, valid inputs of it, and what has to hold of its output."""
 
 import functools
 import math

@@ -20,10 +20,10 @@ from reliability import Row, Scale
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 60, 30_000, 4_000
+SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 60, 36_000, 5_000
 """How many inputs a parser gets; fewer if they take longer than the seconds below."""
 
-MAX_SECONDS, MAX_GUIDED_SECONDS = 25, 6
+MAX_SECONDS, MAX_GUIDED_SECONDS = 15, 4
 """Processor time for one parser."""
 
 MAX_WAIT_SECONDS = 1200

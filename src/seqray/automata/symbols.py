@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Hashable, Iterable, Sequence, Set
 from itertools import takewhile
 
@@ -46,11 +45,6 @@ def checked_symbols(symbols: Iterable[Hashable]) -> tuple[Hashable, ...]:
                 f"symbol {code + 1} of the alphabet is {symbol!r}, which looks like "
                 f"no symbol at all ({EMPTY_WORD} is how the empty word is shown): give it another "
                 "name"
-            )
-        if isinstance(symbol, float) and not math.isfinite(symbol):
-            raise SymbolError(
-                f"symbol {code + 1} of the alphabet is {symbol}, which files cannot hold: expected "
-                "a finite number or a text"
             )
         if first != code:
             raise SymbolError(

@@ -121,7 +121,10 @@ def _texts(column: Any) -> list[str] | None:
         return None
     if hasattr(column, "dictionary"):  # pyarrow
         texts = list(map(as_text, column.dictionary.to_pylist()))
-        return ["" if at is None else texts[at] for at in column.indices.to_pylist()]
+        places = column.indices.to_pylist()
+        if not all(at is None or 0 <= at < len(texts) for at in places):
+            raise FileError("damaged: a value is none of the values that the file lists")
+        return ["" if at is None else texts[at] for at in places]
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return list(map(as_text, getattr(column, method)()))
