@@ -29,7 +29,6 @@ from seqray.blackbox.remote import http_server
 from seqray.blackbox.remote.cmd import cmd_box
 from seqray.blackbox.remote.http import http_box
 from seqray.blackbox.remote.llm import dialects
-from seqray.blackbox.remote.llm.backend import UNREAD_ERRORS
 from seqray.util.errors import SeqrayError
 from seqray.util.memory import byte_count, shown_bytes
 
@@ -161,6 +160,10 @@ REPLIES: dict[type[dialects.Dialect], Any] = {
 }
 
 
+UNREAD = (dialects.UnexpectedError, LookupError, TypeError, ValueError, AttributeError)
+"""What the readers of dialects may raise: whoever calls them makes a `BlackBoxError` of it."""
+
+
 def _dialects(home: Path) -> Target:
     """Read answers of language models; the first byte of an input says which server it is."""
     seeds = [b"%d" % i + json.dumps(reply).encode() for i, reply in enumerate(REPLIES.values())]
@@ -173,7 +176,7 @@ def _dialects(home: Path) -> Target:
             return  # as by `read_json`, which other targets call
         try:
             answers = readers[content[0] % 5].read(document, 1)
-        except (dialects.UnexpectedError, *UNREAD_ERRORS):  # a `BlackBoxError` in the end
+        except UNREAD:
             return
         for each in answers:
             if each is not None:

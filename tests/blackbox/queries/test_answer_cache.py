@@ -2,6 +2,7 @@ import multiprocessing
 import os
 import sqlite3
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -253,6 +254,22 @@ DAMAGE = {
     "a name that is bytes": "UPDATE boxes SET fingerprint = x'ff' WHERE id = 1",
     "a time that is text": "UPDATE boxes SET used = 'noon' WHERE id = 1",
 }
+
+
+@pytest.mark.parametrize("answer", [b"", bytes(7), bytes(16)])
+def test_an_answer_of_another_size_is_refused_though_its_checksum_is_right(path, answer):
+    words = AB.words(["a", "b"])
+    with AnswerStore(path) as store:
+        box = box_of(store)
+        store.add(box, words, np.array([2.0, 3.0]))
+    crc = zlib.crc32(answer, zlib.crc32(b"\0", box))
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE answers SET answer = ?, crc = ? WHERE word = x'00'", (answer, crc))
+    raw.close()
+    with AnswerStore(path) as store:
+        for read in (lambda: store.find(box, words), lambda: [*store.answers(store.boxes()[0])]):
+            with pytest.raises(FileError, match="a cached answer does not match"):
+                read()
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)

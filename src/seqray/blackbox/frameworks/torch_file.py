@@ -114,7 +114,7 @@ def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
         check_zip(path)
     try:
         return torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:
+    except (pickle.UnpicklingError, *DAMAGE) as error:
         text = str(error)
         if "GLOBAL" in text or "global" in text or "TorchScript" in text:
             raise FileError(

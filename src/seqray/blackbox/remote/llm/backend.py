@@ -235,7 +235,7 @@ class LlmBackend:
                 for listed in answers if dialect.lists_wanted else ():
                     _check_wanted(listed, tokens)
                 return answers
-            except (UnexpectedError, *UNREAD_ERRORS) as error:
+            except (UnexpectedError, LookupError, TypeError, ValueError, AttributeError) as error:
                 raise BlackBoxError(
                     f"{self.who} answered {shown(document, client.server.hide)}: {error}; expected "
                     f"the fields of {dialect.name} at {dialect.path}: another server is queried "
@@ -243,10 +243,6 @@ class LlmBackend:
                 ) from error
 
         return self.connection.queries.send(client, message, limit, read, words, group)
-
-
-UNREAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
-"""What a dialect raises, beside its own error, where a response has other fields or values."""
 
 
 def _has_all(listed: Listed | None, tokens: TokenIds) -> bool:
