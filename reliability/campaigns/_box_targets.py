@@ -120,6 +120,8 @@ CARDS: tuple[dict[str, Any], ...] = (
 def _card(home: Path) -> Target:
     def read(text: str) -> None:
         card = read_card(text, "m.seqray.json")
+        if card.tokens is None:
+            card.check_outputs()  # as adapters do
         read_back(
             card,
             lambda each: json.dumps(each.to_json()),

@@ -3,6 +3,7 @@ import datetime
 import io
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,3 +184,9 @@ def test_a_value_outside_the_listed_ones_is_damage():
     odd = pyarrow.DictionaryArray.from_arrays(*lists, safe=False)
     with pytest.raises(FileError, match="none of the values that the file lists"):
         read_events({"case": [1, 2], "activity": odd})
+
+
+def test_a_damaged_column_is_refused_and_does_not_end_the_process():
+    pytest.importorskip("pyarrow")
+    with pytest.raises(FileError, match="not a Parquet file, or damaged"):
+        read_events(Path(__file__).with_name("damaged") / "column.parquet")
