@@ -21,7 +21,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 MAX_SECONDS = 10
 """Processor time for one input."""
@@ -123,15 +123,20 @@ def mutated(report: Path, seed: str, n: int, seconds: float, names: list[str]) -
 @contextlib.contextmanager
 def opened(name: str, report: Path) -> Any:
     """Yield a target in a folder of its own; None where a package is missing."""
-    folder = MEMORY_FOLDER if os.path.isdir(MEMORY_FOLDER) else None
     unavailable = importlib.import_module("reliability.campaigns._targets").UnavailableError
-    with tempfile.TemporaryDirectory(dir=folder) as home:
+    with scratch_folder() as home:
         try:
             target = targets()[0][name](Path(home))
         except unavailable as error:
             write(report, {"name": name, "n": 0, "skipped": str(error)})
             target = None
         yield target
+
+
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder, in memory where the system has one there."""
+    folder = MEMORY_FOLDER if os.path.isdir(MEMORY_FOLDER) else None
+    return tempfile.TemporaryDirectory(dir=folder)
 
 
 def write(report: Path, row: dict[str, Any]) -> None:
@@ -156,33 +161,30 @@ def guided(report: Path, seed: str, n: int, seconds: float, names: list[str]) ->
     for name in names:
         if name in slow:
             continue
-        child = os.fork()
-        if not child:
-            with opened(name, report) as target:
-                if target is not None:
-                    _guide(
-                        atheris, target, name, functools.partial(write, report), n, seconds, seed
-                    )
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
+        with scratch_folder() as home:
+            child = os.fork()
+            if not child:
+                end = functools.partial(write, report)
+                _guide(atheris, name, Path(home), end, n, seconds, seed)
+            _, status = os.waitpid(child, 0)
         if status:
-            write(
-                report,
-                {
-                    "name": f"guided: {name} (not ended)",
-                    "n": 1,
-                    "failures": [f"the process ended with {os.waitstatus_to_exitcode(status)}"],
-                },
-            )
+            failure = f"the process ended with {os.waitstatus_to_exitcode(status)}"
+            write(report, {"name": f"guided: {name}", "n": 1, "failures": [failure]})
 
 
 def _guide(
-    atheris: Any, target: Any, name: str, end: Any, n: int, seconds: float, seed: str
-) -> None:
-    watch, begin = Watch(target.read), time.process_time()
-    corpus = tempfile.mkdtemp()
+    atheris: Any, name: str, home: Path, end: Any, n: int, seconds: float, seed: str
+) -> NoReturn:
+    """Run Atheris on one parser, and end this process."""
+    try:
+        target = targets()[0][name](home)
+    except importlib.import_module("reliability.campaigns._targets").UnavailableError as error:
+        end({"name": f"guided: {name}", "n": 0, "skipped": str(error)})
+        os._exit(0)
+    watch, begin, corpus = Watch(target.read), time.process_time(), home / "corpus"
+    corpus.mkdir()
     for i, each in enumerate(target.seeds):
-        Path(corpus, f"seed{i}").write_bytes(each)
+        (corpus / f"seed{i}").write_bytes(each)
 
     def test(content: bytes) -> None:
         if watch.n >= n or time.process_time() - begin > seconds:
@@ -201,8 +203,9 @@ def _guide(
         return mutated
 
     options = ["-max_len=20000", "-timeout=120", "-rss_limit_mb=4096", f"-seed={int(seed) + 1}"]
-    atheris.Setup(["fuzz", corpus, *options], test, custom_mutator=mutate)
+    atheris.Setup(["fuzz", str(corpus), *options], test, custom_mutator=mutate)
     atheris.Fuzz()
+    os._exit(1)  # it ends this process itself
 
 
 # The process --------------------------------------------------------------------------------------
