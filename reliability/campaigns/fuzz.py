@@ -40,6 +40,7 @@ FOUND = (
     "A format of times with a field twice raised `re.error`.",
     "`1e999` in JSON lines became a symbol that could not be written again.",
     "A PAutomaC machine whose words all end at once was written so that it could not be read.",
+    "An automaton with half a character in a name raised UnicodeEncodeError when it was saved.",
     "Run folders opened with singular values that are not finite.",
     "Run folders raised AttributeError where a record was a text.",
     "Checkpoints opened with arrays that do not fit, or epochs that are no numbers.",
