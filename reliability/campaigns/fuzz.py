@@ -47,6 +47,7 @@ FOUND = (
     "HDF5: an empty array with a shape beyond all bounds raised ValueError.",
     "A TAYSIR model without layers raised IndexError.",
     "Cached answers of different sizes raised ValueError.",
+    "A damaged table of the answer cache raised UnicodeDecodeError, where SQLite quotes its bytes.",
 )
 
 

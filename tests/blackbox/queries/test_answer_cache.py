@@ -527,3 +527,12 @@ def test_a_store_is_opened_by_path_and_used_as_it_is(path, store):
     with opened_store(path) as other:
         assert other.path == path
     store.box("still open", "value", AB)
+
+
+def test_a_damaged_table_is_refused_though_sqlite_quotes_its_bytes(path):
+    AnswerStore(path).close()
+    content = path.read_bytes()
+    assert b"CREATE TABLE blocks" in content
+    path.write_bytes(content.replace(b"CREATE TABLE blocks", b"CREATE\xacTABLE blocks"))
+    with pytest.raises(FileError, match="damaged"), AnswerStore(path) as store:
+        store.boxes()
