@@ -132,7 +132,7 @@ def _other(value: Any, rng: random.Random) -> Any:
             return str(value)[:100]
         case 3:
             nested = value
-            for _ in range(rng.choice((2, 70, 400))):
+            for _ in range(rng.choice((2, 70, 200))):
                 nested = [nested]
             return nested
     return rng.choice(NASTY_VALUES)
