@@ -46,6 +46,7 @@ FOUND = (
     "Checkpoints opened with arrays that do not fit, or epochs that are no numbers.",
     "HDF5: an empty array with a shape beyond all bounds raised ValueError.",
     "A TAYSIR model without layers raised IndexError.",
+    "An ONNX graph without outputs raised IndexError.",
     "Cached answers of different sizes raised ValueError.",
     "A damaged table of the answer cache raised UnicodeDecodeError, where SQLite quotes its bytes.",
 )
