@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
-from seqray import Grouping, StructuredAutomaton, WeightedAutomaton
+from seqray import DeterministicAutomaton, Grouping, StructuredAutomaton, WeightedAutomaton
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
 HEADER = {"format": "seqray.automaton", "version": 1, "alphabet": ["a", "b"]}
@@ -290,3 +290,10 @@ def test_a_structured_file_that_cannot_be_used_is_refused(tmp_path, changes, mes
     path.write_text(json.dumps({key: each for key, each in whole.items() if each is not ...}))
     with pytest.raises(FileError, match=rf"wa\.json: .*{message}"):
         WeightedAutomaton.load(path)
+
+
+def test_a_name_that_utf_8_cannot_hold_is_a_clear_error(tmp_path):
+    moore = DeterministicAutomaton("a", [[0]], [1], ("x", "\ud800"))
+    with pytest.raises(FileError, match="cannot be written"):
+        moore.save(tmp_path / "moore.json")
+    assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,12 @@
 """The checks on the fields of a card."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from seqray import Alphabet, Card
-from seqray.blackbox.card_fields import token_lists
+from seqray.blackbox.card_fields import finite_number, token_lists
 from seqray.util.errors import ArgumentError
 
 AB = Alphabet("ab")
@@ -53,3 +54,9 @@ def test_other_boxes_refuse_tokens():
     card = Card(AB, "next", tokens=[[4, 2], 7], start=1, end=5)
     with pytest.raises(ArgumentError, match=r"tokens: only a model of Hugging Face \(hf:\) reads"):
         card.check_outputs()
+
+
+@pytest.mark.parametrize("number", [math.nan, -math.inf, 10**400])
+def test_a_number_that_is_not_finite_is_refused(number):
+    with pytest.raises(ArgumentError, match="empty: expected a finite number"):
+        finite_number("empty", number)

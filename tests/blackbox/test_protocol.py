@@ -53,6 +53,7 @@ def test_a_box_may_have_a_largest_length():
         (["a", "b"], "returned strings"),
         ([1j, 2j], "returned complex numbers"),
         ([[1], [1, 2]], "no array"),
+        ([1, 10**400], "returned a number that is too large"),
     ],
 )
 def test_answers_that_cannot_be_used_are_refused(answers, fault):

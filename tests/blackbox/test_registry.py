@@ -13,7 +13,7 @@ from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.registry import known_black_boxes, open_black_box
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.pautomac import write_machine
-from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.errors import ArgumentError, FileError, MissingFileError, SeqrayError
 
 COIN = WeightedAutomaton(range(2), [1], [[[0.5]], [[0.25]]], [0.25])
 
@@ -183,3 +183,12 @@ def test_a_module_in_the_folder_is_proposed_as_one(tmp_path, monkeypatch):
 def test_a_python_file_is_proposed_as_a_module():
     with pytest.raises(ArgumentError, match="did you mean python:boxes:NAME"):
         open_black_box("my/boxes.py")
+
+
+@pytest.mark.parametrize(
+    "kind", ["wa", "rnn", "taysir", "torch", "onnx", "hf", "keras", "none", "a" * 5000]
+)
+@pytest.mark.parametrize("name", ["a" * 5000 + ".h5", "a\0b.h5", "\udcff.h5"])
+def test_a_name_that_no_file_can_have_is_an_error_of_seqray(kind, name):
+    with pytest.raises(SeqrayError):
+        open_black_box(f"{kind}:{name}")

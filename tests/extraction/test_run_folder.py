@@ -593,6 +593,7 @@ def test_a_config_of_another_format_is_refused(run):
         ("config.json", {"max_length": "x"}, "or damaged: max_length: expected a whole number"),
         ("config.json", {"max_length": -1}, "or damaged: max_length: expected a whole number"),
         ("config.json", {"words": "delete"}, "damaged: it has no 'words'"),
+        ("config.json", {"counterexamples": ["x"]}, "or damaged: 'str' object has no attribute"),
         ("basis.json", {"alphabet": "delete"}, "damaged: it has no 'alphabet'"),
         ("basis.json", {"alphabet": []}, "or damaged: an alphabet needs at least one symbol"),
         ("basis.json", {"alphabet": [0]}, "or damaged: symbol . at position 1 is outside"),
@@ -762,3 +763,11 @@ def test_a_run_folder_holds_the_objective_and_ranks_are_chosen_by_it_again(tmp_p
     assert config["objective"] == "weights"
     old = {name: value for name, value in config.items() if name != "objective"}
     assert ExtractionSettings.from_json(old).objective is None
+
+
+@pytest.mark.parametrize("value", ["nan", "1e999"])
+def test_a_singular_value_that_is_not_finite_is_refused(old_run, value):
+    path = old_run / "singular_values.csv"
+    *lines, last = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, f"{last.partition(',')[0]},{value}", ""]))
+    check_refused(old_run, "run: damaged: singular values .* expected finite numbers")

@@ -148,3 +148,15 @@ def test_a_structured_automaton_is_written_like_a_dense_one(tmp_path):
     assert (tmp_path / "wa.fst").read_text("utf-8") == text
     assert (tmp_path / "wa.syms").read_text("utf-8") == symbols
     assert from_fst_text(text, symbols).allclose(wa)
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=3))
+def test_symbols_of_any_text_come_back_or_are_refused(symbols):
+    try:
+        wa = WeightedAutomaton(symbols, [1], np.full((len(symbols), 1, 1), 0.125), [0.5])
+        texts = to_fst_text(wa)
+    except SymbolError:
+        return
+    again = from_fst_text(*texts)
+    assert again.alphabet == wa.alphabet
+    assert again.allclose(wa)

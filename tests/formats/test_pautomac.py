@@ -202,3 +202,9 @@ def test_a_structured_automaton_is_written_like_a_dense_one(tmp_path):
     write_machine(wa.to_dense(), other)
     assert one.read_text() == other.read_text()
     assert read_machine(one).allclose(wa)
+
+
+def test_a_machine_whose_words_all_end_at_once_comes_back(path):
+    write_machine(WeightedAutomaton(range(2), [1], np.zeros((2, 1, 1)), [1]), path)
+    machine = read_machine(path)
+    assert machine.weights([[], [0], [1]]).tolist() == [1, 0, 0]

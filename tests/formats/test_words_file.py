@@ -134,6 +134,7 @@ def test_json_lines_are_lists_or_strings(file):
         ("[1,", "not a line of JSON"),
         ("", "not a line of JSON"),
         ("[NaN]", "NaN is no symbol"),
+        ("[1, -1e999]", "-1e999 is no symbol"),
         ("[" * 100_000, "not a line of JSON"),
         ("7", "expected a list of symbols or a string, got 7"),
         ('[1, {"a": 2}]', "{'a': 2} is no symbol"),

@@ -45,3 +45,18 @@ def test_other_words_have_another_digest():
     digests = {digest(words(some)) for some in (["a"], ["b"], ["a", ""], ["", "a"])}
     assert len(digests) == 4
     assert digest(words(["a"])) == digest(words(["a"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"history": (Epoch(3, 0, "1.5", 1.25, 0.5),)}, "expected epochs of numbers"),
+        ({"history": (Epoch(3, 0.5, 1.5, 1.25, 0.5),)}, "expected epochs of numbers"),
+        ({"best": np.ones(3, np.float32)}, r"best has .* shape \(3,\)"),
+        ({"best": np.ones(4, np.int64)}, "best has type int64"),
+    ],
+)
+def test_what_does_not_fit_the_weights_is_refused(tmp_path, changes, message):
+    checkpoint()._replace(**changes).save(tmp_path / "a", PURPOSE)
+    with pytest.raises(FileError, match=message):
+        Checkpoint.load(tmp_path / "a", PURPOSE)

@@ -4,7 +4,14 @@ import pytest
 
 import seqray
 from seqray.util import errors
-from seqray.util.errors import ArgumentError, SeqrayError, install_hint
+from seqray.util.errors import (
+    ArgumentError,
+    FileError,
+    SeqrayError,
+    Stopped,
+    StopReason,
+    install_hint,
+)
 
 ERRORS = [
     each
@@ -35,3 +42,18 @@ def test_a_wrong_argument_is_a_value_error_too():
 
 def test_a_hint_names_the_extra():
     assert "'.[torch]'" in install_hint("torch")
+
+
+@pytest.mark.parametrize(
+    "error", [FileError("a\nb\x1b[2J"), Stopped(StopReason.TIME, "a\nb\x1b[2J")]
+)
+def test_a_message_is_one_line_without_what_terminals_obey(error):
+    assert str(error) == "a b\\x1b[2J"
+    assert str(FileError("half a \udcff")) == "half a \\udcff"
+
+
+def test_a_long_message_loses_its_middle():
+    text = str(ArgumentError(f"name: got {'x' * 5000}: expected a shorter one"))
+    assert len(text) == 1000
+    assert text.startswith("name: got xxx")
+    assert text.endswith("x: expected a shorter one")

@@ -1,3 +1,5 @@
+import struct
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,13 @@ def test_every_place_may_be_damaged(written, tmp_path):
             except FileError as error:
                 messages.add(str(error).partition(":")[0])
     assert "damaged" in messages
+
+
+def test_a_shape_that_no_array_can_have_is_refused(written, tmp_path):
+    written(lambda h5: h5.create_dataset("x", data=np.zeros((3, 77))))
+    content = (tmp_path / "file.h5").read_bytes()
+    shape, other = struct.pack("<QQ", 3, 77), struct.pack("<QQ", 0, 2**63)
+    assert shape in content
+    file = Hdf5File(content.replace(shape, other))
+    with pytest.raises(FileError, match="more than is in the file"):
+        file.array(file.members(file.root)["x"], "x")

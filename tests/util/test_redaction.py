@@ -90,3 +90,10 @@ def test_the_working_folder_is_no_secret(monkeypatch):
     monkeypatch.setenv("MY_PASSWORD", "k93-models-xyz")
     assert "/home/somebody/models" not in environment_secrets()
     assert "k93-models-xyz" in environment_secrets()
+
+
+@pytest.mark.parametrize("piece", ["a", "a1", "_", "a-", "1"])
+def test_a_long_text_takes_no_long_time(piece):
+    long = piece * (300_000 // len(piece))  # minutes, if each character were a beginning
+    assert redacted(long) == long
+    assert redacted(f"{long} key=abc {long}") == f"{long} key=*** {long}"

@@ -62,9 +62,9 @@ class AutomatonContent(NamedTuple):
 
 def write_automaton(path: str | os.PathLike[str], content: AutomatonContent) -> None:
     """Write an automaton to a ``.json`` or ``.npz`` file."""
-    data = to_npz(content) if _suffix(path) == ".npz" else _to_json(content)
-    with writing(path) as fresh:
-        fresh.write_bytes(data)
+    written = to_npz if _suffix(path) == ".npz" else _to_json
+    with writing(path) as fresh:  # which has an error for text that UTF-8 cannot hold
+        fresh.write_bytes(written(content))
 
 
 def read_automaton(path: str | os.PathLike[str]) -> AutomatonContent:

@@ -108,7 +108,7 @@ class _Names:
 
     def hint(self, token: Token) -> str:
         """Say which symbols there are."""
-        near = difflib.get_close_matches(token.text, self.codes, n=1)
+        near = difflib.get_close_matches(token.text[:80], self.codes, n=1)
         return f"did you mean {near[0]!r}? " if near else f"expected one of {self.alphabet}: "
 
 

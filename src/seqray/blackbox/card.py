@@ -384,7 +384,7 @@ class Card:
 def card_path(model: str | os.PathLike[str]) -> Path:
     """Return the path of a model's card."""
     home = Path(model)
-    return home / "seqray.json" if home.is_dir() else home.with_suffix(".seqray.json")
+    return home / "seqray.json" if os.path.isdir(home) else home.with_suffix(".seqray.json")
 
 
 def load_card(model: str | os.PathLike[str]) -> Card:
@@ -401,9 +401,9 @@ def load_card(model: str | os.PathLike[str]) -> Card:
     Alphabet(['a', 'b'])
     """
     path = card_path(model)
-    if not Path(model).exists():
+    if not os.path.exists(model):
         raise MissingFileError(f"{model}: there is no such file or folder")
-    if not path.exists():
+    if not os.path.exists(path):
         raise MissingFileError(
             f"{model}: its card {path} is missing: a JSON file that says which symbols the model "
             'reads and what it answers, such as {"alphabet": ["a", "b"], "answers": "next", '

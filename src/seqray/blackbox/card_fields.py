@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,9 +44,13 @@ def finite_number(name: str, number: Any) -> float:
     """Return a finite number as a float."""
     if not isinstance(number, (int, float, np.number)) or isinstance(number, bool):
         raise ArgumentError(f"{name}: expected a number, got {number!r}")
-    if not np.isfinite(number):
+    try:
+        value = float(number)
+    except OverflowError:  # a whole number with hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
         raise ArgumentError(f"{name}: expected a finite number, got {number!r}")
-    return float(number)
+    return value
 
 
 def token_lists(symbols: Sequence[object], tokens: Any) -> tuple[tuple[int, ...], ...]:

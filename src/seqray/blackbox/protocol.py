@@ -182,7 +182,12 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
     except ValueError as error:  # rows of different lengths
         raise BlackBoxError(f"{who} returned something that is no array: {error}") from error
     if array.dtype.kind == "O" and array.size and all(_is_real(x) for x in array.ravel()):
-        array = array.astype(np.float64)
+        try:
+            array = array.astype(np.float64)
+        except OverflowError as error:  # a whole number with hundreds of digits
+            raise BlackBoxError(
+                f"{who} returned a number that is too large ({error}): expected finite numbers"
+            ) from error
     if array.dtype.kind not in "iufb":
         raise BlackBoxError(
             f"{who} returned {_kind(array)}: expected an array of real numbers of shape {shape}"

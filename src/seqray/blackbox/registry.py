@@ -261,10 +261,10 @@ def split_spec(spec: str) -> tuple[str, str]:
             f"black box {redacted(spec)!r}: {hint}expected KIND:WHERE, one of {_forms()}"
         )
     if kind not in ADAPTERS:
-        near = difflib.get_close_matches(kind.lower(), ADAPTERS, cutoff=0.5)
+        near = difflib.get_close_matches(kind[:80].lower(), ADAPTERS, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        module = Path(*(kind or "-").split("."))
-        if module.with_suffix(".py").exists() or (module / "__init__.py").exists():
+        module = os.path.join(*(kind or "-").split("."))
+        if os.path.exists(f"{module}.py") or os.path.exists(os.path.join(module, "__init__.py")):
             hint = f"did you mean python:{spec}? "
         raise ArgumentError(
             f"black box {redacted(spec)!r}: unknown kind {kind!r}: {hint}expected one of {_forms()}"

@@ -148,6 +148,8 @@ def open_run(folder: str | os.PathLike[str]) -> Extraction:
                 f"damaged: {len(values)} singular values and fidelity of {len(table)} ranks: "
                 f"expected them to fit an automaton of {n} states"
             )
+        if not np.isfinite(values).all():
+            raise FileError(f"damaged: singular values {values}: expected finite numbers")
         if config["rank"] not in table.ranks:
             raise FileError(f"damaged: rank {config['rank']!r} was chosen: expected 1 … {n}")
         automata = replace(automata, singular_values=np.array(values))

@@ -140,6 +140,8 @@ def write_machine(automaton: WeightedAutomaton, path: PathLike) -> None:
         by_state = moves.chosen(np.lexsort((moves.targets, moves.codes, moves.origins)))
         shares = by_state.weights / by_symbol[by_state.origins, by_state.codes]
         keys = by_state.origins, by_state.codes, by_state.targets
+        if not len(shares):  # every word ends at once: a section is never empty
+            keys, shares = (np.zeros(1, int),) * 3, np.zeros(1)
         file.writelines(_section("T", *keys, shares))
 
 

@@ -12,12 +12,13 @@ jsonl         a JSON list of symbols a line, or a JSON string, whose characters 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -243,7 +244,7 @@ def _read_json(lines: list[str], path: PathLike, alphabet: Alphabet | None) -> W
     rows: list[list[Symbol]] = []
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line, parse_constant=_refuse)
+            row = json.loads(line, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}:{number}: not a line of JSON: {error}") from error
         if not isinstance(row, (list, str)):
@@ -254,8 +255,13 @@ def _read_json(lines: list[str], path: PathLike, alphabet: Alphabet | None) -> W
     return _located(rows, path, alphabet or _sorted_alphabet(rows, path))
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no symbol")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text[:80])
 
 
 def _sorted_alphabet(rows: Sequence[Sequence[Symbol]], path: PathLike) -> Alphabet:

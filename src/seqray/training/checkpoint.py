@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +60,7 @@ class Checkpoint(NamedTuple):
     @classmethod
     def load(cls, path: str | os.PathLike[str], purpose: dict[str, Any]) -> Checkpoint | None:
         """Read a file, None where there is none; refuse one with another purpose."""
-        if not Path(path).exists():
+        if not os.path.exists(path):
             return None
         with reading(path, "a checkpoint of seqray train"):
             with opened_tensors(path) as (header, file):
@@ -71,10 +70,29 @@ class Checkpoint(NamedTuple):
             saved, best = header["purpose"], tensors.pop("best")
             if not history or not isinstance(saved, dict):
                 raise ValueError("it has no history")
-            if {*tensors} != {*ARRAYS} or tensors["exp_avg"].shape != tensors["weights"].shape:
+            if {*tensors} != {*ARRAYS}:
                 raise ValueError(f"expected the arrays {', '.join(ARRAYS)}, got {sorted(tensors)}")
+            _check_epochs(history)
+            _check_arrays({**tensors, "best": best})
         _check_purpose(path, saved, purpose)
         return cls(history, tensors, best)
+
+
+def _check_epochs(history: tuple[Epoch, ...]) -> None:
+    for epoch in history:
+        numbers = [isinstance(each, int | float) and each is not True for each in epoch]
+        if not all(numbers) or not all(isinstance(each, int) for each in epoch[:2]):
+            raise ValueError(f"expected epochs of numbers, got {tuple(epoch)!r:.200}")
+
+
+def _check_arrays(arrays: dict[str, FloatArray]) -> None:
+    shape = arrays["weights"].shape
+    for name, array in arrays.items():
+        if array.dtype.kind != "f" or (name != "step" and array.shape != shape):
+            raise ValueError(
+                f"{name} has type {array.dtype} and shape {array.shape}: expected real numbers of "
+                f"shape {shape}, as the weights have"
+            )
 
 
 def digest(words: Words) -> str:

@@ -18,9 +18,19 @@
 
 import enum
 
+MAX_MESSAGE_LENGTH, MESSAGE_TAIL = 1000, 300
+"""The most characters of a message, and how many of its last ones are kept: often advice."""
+
 
 class SeqrayError(Exception):
-    """Root of every error that seqray raises on purpose."""
+    """Root of every error that seqray raises on purpose.
+
+    Its message is one line of at most 1000 characters, whatever the text that it quotes: control
+    characters, which terminals obey, are written as escapes, and what is too long loses its middle.
+    """
+
+    def __str__(self) -> str:
+        return one_line(Exception.__str__(self))
 
 
 class ArgumentError(SeqrayError, ValueError):
@@ -42,13 +52,9 @@ class RankError(ArgumentError):
 class MissingRankError(RankError, KeyError):
     """A rank that a table of fidelities does not have."""
 
-    __str__ = Exception.__str__  # a KeyError would put its message in quotes
-
 
 class MissingMetricError(ArgumentError, KeyError):
     """A metric that was not measured."""
-
-    __str__ = Exception.__str__
 
 
 class FileError(SeqrayError):
@@ -91,12 +97,27 @@ class Stopped(SeqrayError):  # noqa: N818 - no error, but the end of what may be
         self.reason, self.message = reason, message
 
     def __str__(self) -> str:
-        return self.message
+        return one_line(self.message)
 
 
 # Users import them from `seqray`, so that is what a traceback shows.
 for _error in [each for each in globals().values() if isinstance(each, type)]:
     _error.__module__ = "seqray"
+
+
+def one_line(text: str) -> str:
+    r"""Return text as one printable line of limited length.
+
+    >>> one_line("cut short\nat \x1b[2J"), len(one_line("a" * 5000))
+    ('cut short at \\x1b[2J', 1000)
+    """
+    if not text.isprintable():
+        line = " ".join(text.split())
+        text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+    if len(text) > MAX_MESSAGE_LENGTH:
+        head = MAX_MESSAGE_LENGTH - MESSAGE_TAIL - 3
+        text = f"{text[:head]} … {text[-MESSAGE_TAIL:]}"
+    return text
 
 
 def install_hint(extra: str) -> str:

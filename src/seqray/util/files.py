@@ -126,7 +126,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 DAMAGE = (
-    *(ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError),
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError, RuntimeError),
     *(EOFError, OSError, zipfile.BadZipFile, zlib.error, struct.error, csv.Error),
     *(MemoryError, SyntaxError, tokenize.TokenError),  # of the parser of NumPy's headers
 )

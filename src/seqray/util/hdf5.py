@@ -132,7 +132,8 @@ class Hdf5File:
         n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
         begin = self._contiguous(parts[LAYOUT], name)
         self._bytes_left -= n_bytes
-        if self._bytes_left < 0 or begin + n_bytes > len(self._content):
+        is_large = self._bytes_left < 0 or begin + n_bytes > len(self._content)
+        if is_large or max(shape, default=0) > len(self._content):  # the latter beside a 0
             raise FileError(f"{name}: has shape {shape}, more than is in the file")
         flat = np.frombuffer(self._content, dtype, math.prod(shape), begin)
         return flat.reshape(shape)

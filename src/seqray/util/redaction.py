@@ -40,17 +40,22 @@ MODEL_TOKEN = re.compile(
 
 SHAPES = re.compile(
     r"\b(?P<value>sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|hf_\w{20,}|xox[abprs]-[\w-]{10,}"
-    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{4,}\.[\w-]{4,})"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,4000}\.[\w-]{4,}\.[\w-]{4,})"
 )
 """Values that nothing but a key looks like."""
 
 VALUE = r"""(?:\*\*\*|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)"""
 """A value in a command, maybe in quotes."""
 
-PAIR = re.compile(rf"""(?P<name>[A-Za-z_][\w.%\[\]-]*)=(?P<value>{VALUE})""")
+# A name is looked for where a run of its characters begins, and never twice in one run: patterns
+# take time in proportion to the text.
+PAIR = re.compile(
+    r"(?<![\w.%\[\]-])(?:(?![A-Za-z_])[\w.%\[\]-])*+"
+    rf"(?P<name>[A-Za-z_][\w.%\[\]-]*+)=(?P<value>{VALUE})"
+)
 OPTION = re.compile(rf"""(?<!\S)--?(?P<name>[A-Za-z][\w.-]*)\s+(?!--?[A-Za-z])(?P<value>{VALUE})""")
 HEADER = re.compile(
-    r"""(?P<name>[A-Za-z][\w-]*)(?:["']\s*:\s*|:\s+)"""
+    r"""(?<![\w-])(?:(?![A-Za-z])[\w-])*+(?P<name>[A-Za-z][\w-]*+)(?:["']\s*:\s*|:\s+)"""
     rf"""(?:(?:bearer|basic|token)\s+)?(?P<value>{VALUE})""",
     re.IGNORECASE,
 )

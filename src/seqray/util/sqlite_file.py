@@ -138,7 +138,7 @@ class SqliteFile(ABC):
             ) from error
         except sqlite3.ProgrammingError:  # closed already
             raise
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote bytes
             raise FileError(
                 f"{where}: no store of seqray, or a damaged one: {error}; {START_ANEW}"
             ) from error

@@ -111,3 +111,8 @@ def test_states_without_names_in_common_are_paired_by_order():
 def test_a_graph_that_cannot_be_queried_is_refused(inputs, outputs, message):
     with pytest.raises(ArgumentError, match=f"the net.*{message}"):
         graph_of(inputs, outputs)
+
+
+def test_a_graph_without_outputs_is_refused():
+    with pytest.raises(ArgumentError, match="has no outputs"):
+        read_graph([], [], "the graph")

@@ -83,6 +83,7 @@ def test_columns_follow_the_symbols_around_the_end(tmp_path):
         ({"bidirectional": True}, "cannot be stepped"),
         ({"n_layers": 3}, r"it has no 'mach\[2\].weight_ih_l0'"),
         ({"n_layers": None}, "damaged"),
+        ({"n_layers": 0}, "n_layers: expected 1 or more, got 0"),
         ({"without": "dense.1.bias"}, "it has no 'dense.1.bias'"),
         ({"alphabet": 9}, "9 symbols: expected at most the network's 3 input ids"),
         ({"alphabet": 2**31}, "2147483648 symbols: expected at most the network's 3 input ids"),

@@ -2,6 +2,7 @@ import multiprocessing
 import os
 import sqlite3
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -309,6 +310,22 @@ DAMAGE = {
 }
 
 
+@pytest.mark.parametrize("answer", [b"", bytes(7), bytes(16)])
+def test_an_answer_of_another_size_is_refused_though_its_checksum_is_right(path, answer):
+    words = AB.words(["a", "b"])
+    with AnswerStore(path) as store:
+        box = box_of(store)
+        store.add(box, words, np.array([2.0, 3.0]))
+    crc = zlib.crc32(answer, zlib.crc32(b"\0", box))
+    with sqlite3.connect(path) as raw:
+        raw.execute("UPDATE answers SET answer = ?, crc = ? WHERE word = x'00'", (answer, crc))
+    raw.close()
+    with AnswerStore(path) as store:
+        for read in (lambda: store.find(box, words), lambda: [*store.answers(store.boxes()[0])]):
+            with pytest.raises(FileError, match="a cached answer does not match"):
+                read()
+
+
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_row_is_refused_with_what_to_do(path, damage):
     with AnswerStore(path) as store:
@@ -606,3 +623,12 @@ def test_a_store_is_opened_by_path_and_used_as_it_is(path, store):
     with opened_store(path) as other:
         assert other.path == path
     store.box("still open", "value", AB)
+
+
+def test_a_damaged_table_is_refused_though_sqlite_quotes_its_bytes(path):
+    AnswerStore(path).close()
+    content = path.read_bytes()
+    assert b"CREATE TABLE blocks" in content
+    path.write_bytes(content.replace(b"CREATE TABLE blocks", b"CREATE\xacTABLE blocks"))
+    with pytest.raises(FileError, match="damaged"), AnswerStore(path) as store:
+        store.boxes()

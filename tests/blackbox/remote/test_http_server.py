@@ -74,3 +74,8 @@ def test_a_time_to_wait_is_a_number_or_a_date():
     assert retry_after_seconds("120") == 120
     assert retry_after_seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert retry_after_seconds("soon") == 0
+
+
+def test_an_address_with_bytes_that_are_no_text_is_refused():
+    with pytest.raises(ArgumentError, match="this address cannot be read"):
+        Address.of("http://host/\udcff")

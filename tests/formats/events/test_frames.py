@@ -3,6 +3,7 @@ import datetime
 import io
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,3 +176,17 @@ def test_what_is_no_table_is_refused():
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(ArgumentError, match=r"columns of one length, got \[1, 2\] rows"):
         read_events({"case": [1, 2], "activity": ["a"]})
+
+
+def test_a_value_outside_the_listed_ones_is_damage():
+    pyarrow = pytest.importorskip("pyarrow")
+    lists = pyarrow.array([0, 7], pyarrow.int32()), pyarrow.array(["a", "b"])
+    odd = pyarrow.DictionaryArray.from_arrays(*lists, safe=False)
+    with pytest.raises(FileError, match="none of the values that the file lists"):
+        read_events({"case": [1, 2], "activity": odd})
+
+
+def test_a_damaged_column_is_refused_and_does_not_end_the_process():
+    pytest.importorskip("pyarrow")
+    with pytest.raises(FileError, match="not a Parquet file, or damaged"):
+        read_events(Path(__file__).with_name("damaged") / "column.parquet")

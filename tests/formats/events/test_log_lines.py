@@ -83,5 +83,6 @@ def test_a_log_without_sessions_is_refused(tmp_path):
     path.write_text("a\nb\n")
     with pytest.raises(FileError, match=r"a.log: no line names a session: .*'blk_\\\\d\+'"):
         read_log_lines(path, r"blk_\d+")
-    with pytest.raises(ArgumentError, match="expected a regular expression such as"):
-        read_log_lines(path, "(")
+    for wrong in ("(", "(" * 5000, "a{99999999999}"):
+        with pytest.raises(ArgumentError, match="expected a regular expression such as"):
+            read_log_lines(path, wrong)

@@ -62,7 +62,7 @@ def test_other_forms_need_a_format():
     assert np.argsort(times).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("wrong", ["yyyy", "", "%Q", "%"])
+@pytest.mark.parametrize("wrong", ["yyyy", "", "%Q", "%", "%d/%m/%Y %d"])
 def test_a_format_without_fields_is_refused(wrong):
     with pytest.raises(ArgumentError, match="expected fields such as"):
         check_format(wrong)

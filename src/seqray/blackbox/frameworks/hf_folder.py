@@ -30,15 +30,15 @@ LAYER_COUNT_FIELDS = re.compile(r"(n|num|num_hidden|(num_)?(encoder|decoder))_la
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the contents of ``config.json``; refuse a model that needs code of its own."""
-    if not folder.is_dir():
-        if folder.exists():
+    if not os.path.isdir(folder):
+        if os.path.exists(folder):
             raise FileError(f"{folder}: expected a folder, as save_pretrained writes it")
         raise MissingFileError(
             f"{folder}: there is no such folder: expected one that save_pretrained wrote "
             "(nothing is downloaded from the Hub)"
         )
     path = folder / "config.json"
-    if not path.exists():
+    if not os.path.exists(path):
         adapter = (folder / "adapter_config.json").exists()
         raise MissingFileError(
             f"{path}: there is no such file: "

@@ -62,7 +62,7 @@ def open_onnx(
     batch_size
         The most ids in one call, for a graph that reads whole sequences.
     """
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         read_bytes(path)  # its error says what is wrong
     session = _session(path, whole_number("threads", threads, 1))
     beside = card_path(path)

@@ -90,6 +90,8 @@ class SortedInputs:
 
 def read_graph(inputs: Sequence[Any], outputs: Sequence[Any], who: str) -> OnnxGraph:
     """Return which inputs and outputs are what, read off their names, types and shapes."""
+    if not outputs:
+        raise ArgumentError(f"{who} has no outputs: expected scores; export the model again")
     by_kind = SortedInputs.of(inputs)
     if by_kind.are_of_steps:
         (ids,) = (*by_kind.vectors, *by_kind.matrices)

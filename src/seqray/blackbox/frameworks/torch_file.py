@@ -27,8 +27,8 @@ from seqray.blackbox.frameworks.torch import (
 from seqray.blackbox.frameworks.torch_stack import Stack, check_fit, read_stack
 from seqray.blackbox.frameworks.trial import tried
 from seqray.util.arrays import whole_number
-from seqray.util.errors import ArgumentError, FileError, MissingFileError
-from seqray.util.files import DAMAGE, fingerprint, reading
+from seqray.util.errors import ArgumentError, FileError
+from seqray.util.files import DAMAGE, fingerprint, read_bytes, reading
 from seqray.util.streams import check_zip
 
 SAVE_HINT = (
@@ -61,8 +61,7 @@ def open_torch(
         The most ids in one call, for a network without states.
     """
     threads = whole_number("threads", threads, 1)
-    if not Path(path).exists():
-        raise MissingFileError(f"{path}: there is no such file")
+    read_bytes(path, 1)  # its error says why there is no file to read
     torch = load_extra("torch", "torch")
     arrays = _read_arrays(torch, path, usable_device(torch, device))
     card = load_card(path)
@@ -114,7 +113,7 @@ def _load_safely(torch: Any, path: str | os.PathLike[str], device: Any) -> Any:
         check_zip(path)
     try:
         return torch.load(path, map_location=device, weights_only=True)
-    except (pickle.UnpicklingError, AttributeError, IndexError, *DAMAGE) as error:
+    except (pickle.UnpicklingError, *DAMAGE) as error:
         text = str(error)
         if "GLOBAL" in text or "global" in text or "TorchScript" in text:
             raise FileError(

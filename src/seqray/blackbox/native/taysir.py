@@ -79,6 +79,8 @@ def _build(config: Mapping[str, Any], arrays: NpzArrays) -> RecurrentLanguageMod
         DenseLayer(arrays[f"dense.{i}.weight"], arrays[f"dense.{i}.bias"], activation)
         for i, activation in enumerate(["identity"] * (len(linear) - 1) + ["sigmoid"])
     ]
+    if not layers:
+        raise ValueError(f"n_layers: expected 1 or more, got {config['n_layers']}")
     if config["alphabet"] > layers[0].n_inputs:
         raise ValueError(
             f"alphabet: {config['alphabet']!r} symbols: expected at most the network's "

@@ -164,6 +164,9 @@ class AnswerStore(SqliteFile):
         self, db: sqlite3.Connection, box: int, rows: list[tuple[Any, Any, Any]], what: str
     ) -> dict[bytes, bytes]:
         """Return rows of a name, content and checksum as a dictionary, or say that one is bad."""
+        n_bytes = {len(content) for _, content, _ in rows if isinstance(content, bytes)}
+        if len(n_bytes) > 1 or any(n % 8 for n in n_bytes):  # all hold as many numbers
+            raise self._damaged(db, box, what)
         for name, content, crc in rows:
             if not isinstance(name, bytes) or not isinstance(content, bytes):
                 raise self._damaged(db, box, what)

@@ -51,6 +51,7 @@ class Address:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
             host.encode("idna")
+            url.encode()  # half a character, of bytes that are no UTF-8, cannot be sent
         except ValueError as error:
             reason = "" if "@" in url else f": {error}"  # which may show a part of a password
             raise ArgumentError(

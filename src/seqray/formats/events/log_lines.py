@@ -57,7 +57,7 @@ def read_lines(stream: IO[bytes], session: str) -> tuple[EventTable, int]:
     """
     try:
         pattern = re.compile(session)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ArgumentError(
             f"session {session!r}: expected a regular expression such as 'blk_-?[0-9]+': {error}"
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -119,7 +120,7 @@ def check_format(time_format: str | None) -> None:
     >>> check_format("%d.%m.%Y")
     >>> check_format("dd.mm.yyyy")
     Traceback (most recent call last):
-    seqray.ArgumentError: time format 'dd.mm.yyyy': expected fields such as %d/%m/%Y %H:%M:%S
+    seqray.ArgumentError: time format 'dd.mm.yyyy': expected fields such as %d/%m/%Y ...
     """
     if time_format is None:
         return
@@ -127,9 +128,9 @@ def check_format(time_format: str | None) -> None:
         sample = UTC_EPOCH.strftime(time_format)
         datetime.strptime(sample, time_format)
         is_format = sample != time_format
-    except ValueError:
+    except (ValueError, OverflowError, RecursionError, re.error):  # the last: a field twice
         is_format = False
     if not is_format:
         raise ArgumentError(
-            f"time format {time_format!r}: expected fields such as %d/%m/%Y %H:%M:%S"
+            f"time format {time_format!r}: expected fields such as %d/%m/%Y %H:%M:%S, each once"
         )

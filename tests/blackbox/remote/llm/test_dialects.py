@@ -108,6 +108,7 @@ def test_a_response_without_a_list_is_none(dialect, document):
         (LlamaCpp, {}, 'no "completion_probabilities"'),
         (Sglang, [], "0 results for 1 prompts"),
         (Completions, {"choices": []}, "0 choices for 1 prompts"),
+        (Completions, {"choices": [{"index": math.inf}]}, "inf as a whole number"),
     ],
 )
 def test_a_response_of_another_form_is_refused(dialect, document, message):

@@ -167,7 +167,9 @@ class Sglang(Dialect):
     def _result(self, result: Any) -> Listed | None:
         positions = field(result, "meta_info", "output_token_ids_logprobs")
         return (
-            _listed(([int(token)], log) for log, token, *_ in positions[0]) if positions else None
+            _listed(([_whole(token)], log) for log, token, *_ in positions[0])
+            if positions
+            else None
         )
 
 
@@ -196,7 +198,7 @@ class LlamaCpp(Dialect):
         results = document if isinstance(document, list) else [document]
         if len(results) != n:
             raise UnexpectedError(f"{len(results)} results for {n} prompts")
-        results = sorted(results, key=lambda result: int(result.get("index", 0)))
+        results = sorted(results, key=lambda result: _whole(result.get("index", 0)))
         tops = [field(result, "completion_probabilities") for result in results]
         return [_top(top[0]) if top else None for top in tops]
 
@@ -291,7 +293,7 @@ def _completions(document: Any, n: int, top_k: int | None = None) -> list[Listed
     choices = field(document, "choices")
     if len(choices) != n:
         raise UnexpectedError(f"{len(choices)} choices for {n} prompts")
-    choices = sorted(choices, key=lambda choice: int(choice.get("index", 0)))
+    choices = sorted(choices, key=lambda choice: _whole(choice.get("index", 0)))
     return [_choice(choice, top_k) for choice in choices]
 
 
@@ -339,6 +341,13 @@ def _with_ids(listed: Listed | None) -> Listed | None:
     if not all(number.isdigit() for number, _ in pairs):
         raise UnexpectedError(f'tokens such as {next(iter(listed.logs))!r}, not "token_id:5"')
     return listed._replace(logs={int(number): log for number, log in pairs})
+
+
+def _whole(value: Any) -> int:
+    try:
+        return int(value)
+    except OverflowError:  # 1e999 is infinite
+        raise UnexpectedError(f"{value!r} as a whole number") from None
 
 
 def _log(value: Any) -> float:
