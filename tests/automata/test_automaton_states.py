@@ -61,3 +61,10 @@ def test_weights_at_both_ends_of_what_a_number_can_hold_are_stepped_without_over
 def test_weights_of_a_ratio_beyond_all_numbers_allow_one_step_without_a_warning():
     assert max_age(np.array([[[1e200]], [[1e-200]]])) == 1
     assert max_age(np.array([[[0.5]]])) == 16
+
+
+def test_a_coordinate_that_one_step_makes_vanish_beside_another_comes_back():
+    wa = WeightedAutomaton("ab", [1, 1], [np.diag([1e200, 1e-200]), np.diag([0, 1e200])], [1, 1])
+    sign, log = wa.log_weights(["ab", "aab", "a"])
+    assert sign.tolist() == [1, 1, 1]
+    assert log == pytest.approx([0, -200 * np.log(10), 200 * np.log(10)], abs=1e-9)

@@ -78,3 +78,8 @@ def test_the_spectral_radius_of_many_states_is_that_of_the_dense_matrix(remember
     expected = np.abs(np.linalg.eigvals(wa.step_sum)).max()
     assert structured_radius(wa.blocks) == pytest.approx(expected, rel=1e-9)
     assert wa.spectral_radius == pytest.approx(expected, rel=1e-9)
+
+
+@given(structured_automata())
+def test_the_total_is_that_of_the_dense_automaton(wa):
+    assert wa.total == pytest.approx(wa.to_dense().total, rel=1e-9, abs=1e-9, nan_ok=True)

@@ -175,8 +175,7 @@ class WeightedAutomaton(PlottedAutomaton):
     def prefix_final(self) -> FloatArray:
         """α̃∞, the summed weight of all that can follow each state: (I − ΣMσ)⁻¹ α∞.
 
-        What goes elsewhere follows, too: it is added to α∞. Above spectral radius 1 it is an
-        analytic continuation; see `continuation_weights`.
+        What goes elsewhere is added to α∞. See `continuation_weights` for spectral radius ≥ 1.
         """
         final = self.final if self.elsewhere is None else self.final + self.elsewhere
         return read_only(totals.continuation_weights(self.step_sum, final))
@@ -186,7 +185,8 @@ class WeightedAutomaton(PlottedAutomaton):
         """The weight of all words together, 1 for a distribution; see `totals.weight_of_all`."""
         if self.elsewhere is not None:
             return self.within.total
-        return totals.weight_of_all(self.initial, self.step_sum, self.prefix_final, self.final)
+        after_one = self.step_sum @ self.prefix_final
+        return totals.weight_of_all(self.initial, after_one, self.prefix_final, self.final)
 
     @property
     def arrays(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.scaling import rescale, too_wide
+from seqray.automata.scaling import rescale
 from seqray.automata.tree import sort_codes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
@@ -30,8 +30,8 @@ class AutomatonStates(NamedTuple):
 def start_states(initial: FloatArray) -> AutomatonStates:
     """Return a batch of one: the state before the first symbol."""
     vectors, log_scale = initial[None, :].copy(), np.zeros(1)
-    rescale(vectors, log_scale)
-    return AutomatonStates(vectors, log_scale, too_wide(vectors), np.zeros(1, np.int64))
+    wide = rescale(vectors, log_scale)
+    return AutomatonStates(vectors, log_scale, wide, np.zeros(1, np.int64))
 
 
 def max_age(transitions: FloatArray) -> int:
@@ -89,5 +89,5 @@ def _arrived(
     log_scale, wide = states.log_scale.take(origins), states.wide.take(origins)
     if states.age + 1 < oldest:
         return AutomatonStates(vectors, log_scale, wide, rows, states.age + 1)
-    rescale(vectors, log_scale)
-    return AutomatonStates(vectors, log_scale, wide | too_wide(vectors), rows)
+    wide |= rescale(vectors, log_scale)
+    return AutomatonStates(vectors, log_scale, wide, rows)

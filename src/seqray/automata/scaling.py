@@ -29,25 +29,32 @@ def scaled(weights: FloatArray, log_scale: FloatArray) -> FloatArray:
     return weights
 
 
-def too_wide(vectors: FloatArray) -> BoolArray:
-    """Whether the coordinates of each rescaled vector may be lost before the next look at them."""
-    sizes = np.abs(vectors)
-    sizes[sizes == 0] = np.inf
-    if sizes.min(initial=np.inf) > 1e-50:  # rescaled, so none is above 1e50
-        return np.zeros(len(vectors), bool)
-    return np.asarray(sizes.min(axis=1) < 1e-100 * np.abs(vectors).max(axis=1))
+def rescale(vectors: FloatArray, log_scale: FloatArray) -> BoolArray:
+    """Bring vectors that left the safe range back into it, in place; return which are too wide.
 
-
-def rescale(vectors: FloatArray, log_scale: FloatArray) -> None:
-    """Bring vectors that left the safe range back into it, in place."""
+    Coordinates of those may be lost, now or before the next look at them.
+    """
     squares = np.einsum("ij,ij->i", vectors, vectors)
     if squares.max(initial=1) < 1e100 and squares.min(initial=1) > 1e-100:
-        return
+        return _too_wide(vectors)
     far = np.flatnonzero((squares > 1e100) | (squares < 1e-100))
     sizes = np.abs(vectors[far]).max(axis=1)
     far, sizes = far[sizes > 0], sizes[sizes > 0]
+    wide = np.zeros(len(vectors), bool)
+    wide[far] = _too_wide(vectors[far])  # before the smallest coordinates become 0
     vectors[far] /= sizes[:, None]
     log_scale[far] += np.log(sizes)
+    return wide | _too_wide(vectors)
+
+
+def _too_wide(vectors: FloatArray) -> BoolArray:
+    """Whether the coordinates of each vector differ in size so much that some may be lost."""
+    sizes = np.abs(vectors)
+    largest = sizes.max(axis=1, initial=0)
+    sizes[sizes == 0] = np.inf
+    if sizes.min(initial=np.inf) > 1e-50 and largest.max(initial=0) < 1e50:
+        return np.zeros(len(vectors), bool)
+    return np.asarray(sizes.min(axis=1) < 1e-100 * largest)
 
 
 class Scales(NamedTuple):
@@ -67,8 +74,9 @@ def scales_of(vectors: FloatArray, before: Scales | None = None) -> Scales | Non
     None says that no vector has a scale or is too wide, which is nearly always so.
     """
     log_scale = np.zeros(len(vectors)) if before is None else before.log_scale
-    rescale(vectors, log_scale)
-    wide = too_wide(vectors) if before is None else before.wide | too_wide(vectors)
+    wide = rescale(vectors, log_scale)
+    if before is not None:
+        wide |= before.wide
     return Scales(log_scale, wide) if log_scale.any() or wide.any() else None
 
 

@@ -22,6 +22,7 @@ from seqray.automata.structured_totals import (
     structured_continuations,
     structured_radius,
 )
+from seqray.automata.totals import weight_of_all
 from seqray.automata.transitions import EdgeBlock
 from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.util.arrays import FloatArray, IntArray, read_only, real_array
@@ -314,6 +315,14 @@ class StructuredAutomaton(WeightedAutomaton):
     def spectral_radius(self) -> float:
         """The largest eigenvalue of ΣMσ in size; below 1 the sum over all words converges."""
         return structured_radius(self.blocks)
+
+    @cached_property
+    def total(self) -> float:
+        """The weight of all words together, 1 for a distribution; see `totals.weight_of_all`."""
+        if self.elsewhere is not None:
+            return self.within.total
+        after_one = self.blocks.times(self.prefix_final).sum(axis=1)
+        return weight_of_all(self.initial, after_one, self.prefix_final, self.final)
 
     def advance(self, state: FloatArray) -> FloatArray:
         """Return a state multiplied by ΣMσ: the sum of the states after one more symbol."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from seqray.automata.grouping import Grouping
-from seqray.automata.scaling import rescale, too_wide
+from seqray.automata.scaling import rescale
 from seqray.automata.structured_blocks import BlockMatrices
 from seqray.automata.tree import sort_codes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
@@ -196,8 +196,8 @@ class StructuredSteps:
         n_rows = 1 if self._stacked is None else BLOCK_ROWS
         vectors, groups = np.repeat(vectors, n_rows, axis=0), np.full(n_rows, self.grouping.start)
         log_scale = np.zeros(n_rows)
-        rescale(vectors, log_scale)
-        return StructuredStates(vectors, groups, log_scale, too_wide(vectors), np.zeros(1, int))
+        wide = rescale(vectors, log_scale)
+        return StructuredStates(vectors, groups, log_scale, wide, np.zeros(1, int))
 
     def step(
         self, states: StructuredStates, parents: IntArray, symbols: IntArray
@@ -218,8 +218,8 @@ class StructuredSteps:
         groups = self.targets.take(pairs)
         if states.age + 1 < self.max_age:
             return StructuredStates(vectors, groups, log_scale, wide, rows, states.age + 1)
-        rescale(vectors, log_scale)
-        return StructuredStates(vectors, groups, log_scale, wide | too_wide(vectors), rows)
+        wide |= rescale(vectors, log_scale)
+        return StructuredStates(vectors, groups, log_scale, wide, rows)
 
     def laid_out(self, origins: IntArray, runs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Fill up runs of equal numbers to whole blocks; return both, and where each is.

@@ -57,21 +57,21 @@ def continuation_weights(step: FloatArray, final: FloatArray) -> FloatArray:
 
 
 def weight_of_all(
-    initial: FloatArray, step: FloatArray, continuation: FloatArray, final: FloatArray
+    initial: FloatArray, after_one: FloatArray, continuation: FloatArray, final: FloatArray
 ) -> float:
     """Return α₀ᵀ α̃∞, the weight of all words; nan where their sum has no value.
 
     The relative error is about 1e-15 divided by what the spectral radius of M lacks to 1. There is
     no value where α̃∞, ``continuation``, does not solve (I − M) α̃∞ = α∞: at spectral radius 1, or so
-    near to it that float64 cannot tell.
+    near to it that float64 cannot tell. ``after_one`` is M α̃∞.
 
-    >>> weight_of_all(np.ones(1), np.array([[0.5]]), np.array([2.0]), np.ones(1))
+    >>> weight_of_all(np.ones(1), np.array([1.0]), np.array([2.0]), np.ones(1))
     2.0
-    >>> weight_of_all(np.ones(1), np.array([[1.0]]), np.array([0.0]), np.ones(1))
+    >>> weight_of_all(np.ones(1), np.array([0.0]), np.array([0.0]), np.ones(1))
     nan
     """
     size = np.abs(final).max() + SOLUTION_TOLERANCE * np.abs(continuation).max()
-    error = np.abs(continuation - step @ continuation - final).max()
+    error = np.abs(continuation - after_one - final).max()
     return float(initial @ continuation) if error <= SOLUTION_TOLERANCE * size else float("nan")
 
 
