@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,6 +12,7 @@ import seqray
 from seqray import WeightedAutomaton, cli
 from seqray.cli.common import json_line
 from seqray.cli.console import console
+from seqray.parallel.executor import Here
 
 ODD = ["[/x]", "[bold]", ":smile:", "漢", "é"]
 PRINTING = """
@@ -102,6 +104,21 @@ def test_json_is_whole_where_a_box_prints(printing, run_both, command):
     told = run_both(*command, "--against", printing, "--json")
     assert json.loads(told.out)
     assert "asked" in told.err
+
+
+def test_json_is_whole_where_workers_print_that_start_with_their_executor(
+    printing, monkeypatch, capfd
+):
+    @contextmanager
+    def noisy(given):
+        subprocess.run([sys.executable, "-c", "print('from a worker')"], check=True)
+        yield Here()
+
+    monkeypatch.setattr("seqray.cli.evaluate.opened_executor", noisy)
+    cli.main(["evaluate", "ab.json", "--against", printing, "--json", "--executor", "dask"])
+    told = capfd.readouterr()
+    assert json.loads(told.out)
+    assert "from a worker" in told.err
 
 
 def test_the_output_of_extract_is_whole_where_a_box_prints(printing, run_both):

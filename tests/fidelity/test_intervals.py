@@ -79,6 +79,14 @@ def test_what_is_no_number_without_some_word_has_no_interval():
     assert confidence_intervals(only, {"odd": IntervalKind.SIGNED}, 30) == {}
 
 
+@pytest.mark.parametrize("size", [1e160, 1e100, 1e-170])
+def test_weights_of_any_size_are_compared(size):
+    far = seqray.WeightedAutomaton("ab", [size], [[[0.3]], [[0.2]]], [1.0])
+    found = seqray.compare(FIGURE_1, far, ["", "a", "abb"] * 9)
+    assert found["relative_error"] >= 0.99
+    assert ("relative_error" in found.intervals) == (size < 1)
+
+
 def test_ranks_are_compared_without_intervals_which_would_take_long():
     reference = Reference.query(FIGURE_1, ["", "a"])
     assert not reference.compare(FIGURE_1).intervals

@@ -102,6 +102,27 @@ def test_a_file_of_rows_is_not_read_as_a_whole_by_accident():
         np.asarray(on_disk(matrix()))
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        (np.array([1]), np.array([0, 1, 2])),
+        (np.array([1, 2]), np.array([[0], [1], [2]])),
+        (np.array([4, 1]), slice(0, 2)),
+        (np.array([4, 1]), ...),
+        np.arange(9) % 2 == 0,
+        np.array(3),
+    ],
+    ids=["wide", "tall", "slice", "dots", "mask", "number"],
+)
+def test_every_index_means_what_it_means_for_an_array(key):
+    values = np.arange(36.0).reshape(9, 4)
+    rows = RowFile(values.shape, rows_per_chunk=2)
+    rows[:] = values
+    np.testing.assert_array_equal(rows[key], values[key])
+    rows[key] = values[key] = -values[key]
+    np.testing.assert_array_equal(rows[:], values)
+
+
 def test_the_file_has_no_name_and_is_gone_with_the_matrix(tmp_path):
     rows = RowFile((10, 10), rows_per_chunk=1, folder=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -141,8 +141,8 @@ def _evaluate(options: EvaluateOptions) -> None:
     path = store_path(spec, opened, options.store)
     with (
         opened_store(path) as cache,
+        box_prints_to_stderr(),  # before workers start, which print where this process does
         opened_executor(options.executor) as executor,
-        box_prints_to_stderr(),
     ):
         box = open_oracle(opened, cache=cache, executor=executor).reader
         words, drawn_from = _words(options, box, shown_box)

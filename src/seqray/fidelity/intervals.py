@@ -67,18 +67,23 @@ class Estimate(NamedTuple):
         return self.value(*(counts @ column for column in self.columns))
 
     def spread(self) -> Spread | None:
-        """Return how the metric depends on single words; None where it is not always finite."""
+        """Return how the metric depends on single words; None where it is not always finite.
+
+        Nor is there one where squares, which an error is made of, leave the range of float64.
+        """
         sums = [column.sum() for column in self.columns]
         with np.errstate(all="ignore"):
             value = float(self.value(*sums))
             pairs = list(zip(sums, self.columns, strict=True))
             without = self.value(*(total - column for total, column in pairs))
             changes = self.value(*(total + column for total, column in pairs)) - value
-        n = len(without)
-        if not (math.isfinite(value) and np.isfinite(without).all() and np.isfinite(changes).all()):
-            return None
-        variance = float((n - 1) / n * np.square(without - without.mean()).sum())
-        return Spread(value, variance, max(0.0, changes.max()), max(0.0, -changes.min()), n)
+            n = len(without)
+            variance = float((n - 1) / n * np.square(without - without.mean()).sum())
+            largest_square = np.square(np.append(changes, value)).max()
+            if not math.isfinite(variance + largest_square):
+                return None
+        up, down = max(0.0, float(changes.max())), max(0.0, float(-changes.min()))
+        return Spread(value, variance, up, down, n)
 
 
 class Spread(NamedTuple):

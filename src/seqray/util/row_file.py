@@ -134,12 +134,12 @@ class RowFile:
         A cell that is read maps the pages around it, too.
         """
         parts = key if isinstance(key, tuple) else (key,)
-        if not isinstance(parts[0], np.ndarray) or not len(parts[0]):
+        if not isinstance(parts[0], np.ndarray) or not all(map(_is_numbers, parts)):
             return []
         arrays = np.broadcast_arrays(*parts)
-        row = 8 * self.shape[1]
+        n, row = len(arrays[0]) if arrays[0].ndim else 0, 8 * self.shape[1]
         step = max(1, self.rows_per_chunk * row // max(row, MAPPED_BYTES))
-        slices = [slice(at, min(at + step, len(parts[0]))) for at in range(0, len(parts[0]), step)]
+        slices = [slice(at, min(at + step, n)) for at in range(0, n, step)]
         return [(some, tuple(array[some] for array in arrays)) for some in slices]
 
     def __array__(self, *_: Any, **__: Any) -> Any:
@@ -202,6 +202,11 @@ def empty_like(values: Rows) -> Rows:
 def frozen(values: Rows) -> Rows:
     """Return a matrix that cannot be written to."""
     return values.freeze() if isinstance(values, RowFile) else read_only(np.asarray(values))
+
+
+def _is_numbers(index: object) -> bool:
+    """Whether an index says rows or columns by their numbers, not by a slice or a mask."""
+    return not isinstance(index, slice) and np.asarray(index).dtype.kind in "iu"
 
 
 def _reserve(descriptor: int, n_bytes: int) -> None:

@@ -3,12 +3,14 @@ import pytest
 
 import seqray
 from clusters import Posted
+from seqray.blackbox.parcel import BoxWorkers
 from seqray.blackbox.queries import walk_task
 from seqray.blackbox.queries.limits import Limits, Meter
 from seqray.blackbox.queries.oracle import open_oracle
+from seqray.blackbox.queries.walk_task import PieceAnswers, read_pieces
 from seqray.extraction.hankel.fill import fill_planned
 from seqray.extraction.hankel.plan import Plan
-from seqray.parallel.executor import Outcome
+from seqray.parallel.executor import Outcome, Task
 from seqray.util.errors import BlackBoxError, Stopped, StopReason
 
 
@@ -80,3 +82,29 @@ def test_progress_counts_every_answer_once(box, plan):
     fill_planned(oracle, plan, lambda done, total: seen.append((done, total)))
     assert seen[-1] == (plan.n_queries, plan.n_queries)
     assert (np.diff([done for done, _ in seen]) > 0).all()
+
+
+class Piece:
+    n_reads = 0
+
+    def __init__(self, number):
+        self.number = number
+
+    @property
+    def max_steps(self):
+        Piece.n_reads += 1
+        return 10
+
+
+def answer(numbers):
+    return PieceAnswers([-number for number in numbers], len(numbers))
+
+
+def test_what_is_under_way_is_not_counted_anew_for_every_piece():
+    workers = BoxWorkers(Posted(n_workers=5), None)
+    pieces = map(Piece, range(1000))
+    read = dict(read_pieces(workers, Task(answer), pieces, Meter(), None))
+    assert sorted((piece.number, value) for piece, value in read.items()) == [
+        (number, -number) for number in range(1000)
+    ]
+    assert Piece.n_reads <= 5 * 1000

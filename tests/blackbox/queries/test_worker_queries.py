@@ -10,7 +10,14 @@ from seqray.blackbox.queries.oracle import open_oracle
 from seqray.util.errors import BlackBoxError, Stopped
 
 MODULE = """
+import threading
 import seqray
+
+stop = threading.Event()
+
+def stopping(words):
+    stop.set()
+    return [1] * len(words)
 
 def weights(words):
     if "bbbb" in words:
@@ -24,6 +31,8 @@ def scores(words):
     return [[0.25, 0.75] if "a" in word else [1, 0] for word in words]
 
 numbers = seqray.black_box(weights, "ab", name="numbers", batch_size=8)
+stopped = seqray.black_box(stopping, "ab", name="stopped", batch_size=8)
+given_up = seqray.black_box(stopping, "ab", name="given up", batch_size=8)
 model = seqray.language_model(after, "ab", name="model", batch_size=8)
 classes = seqray.classifier(scores, "ab", ["no", "yes"], name="classes")
 
@@ -75,6 +84,26 @@ def test_a_budget_holds(boxes):
     with pytest.raises(Stopped):
         oracle.next_symbol(WORDS)
     assert (oracle.meter.n_queries, oracle.meter.n_sent) == (10, 10)
+
+
+def test_what_is_under_way_when_somebody_says_stop_is_not_lost(boxes, tmp_path):
+    box = boxes("stopped")
+    meter = Meter(Limits(stop=sys.modules["worker_boxes"].stop))
+    with opened_store(tmp_path / "a.sqlite") as store:
+        oracle = open_oracle(box, meter, cache=store, executor=Posted(n_workers=3))
+        with pytest.raises(Stopped, match="interrupted"):
+            oracle.weights(WORDS)
+        assert [each.n_answers for each in store.boxes()] == [24]
+    assert (meter.n_answers, meter.n_sent) == (24, 24)
+
+
+def test_what_takes_too_long_after_a_stop_is_given_up(boxes, monkeypatch):
+    monkeypatch.setattr("seqray.blackbox.queries.worker_queries.FINISHING_SECONDS", -1.0)
+    box = boxes("given_up")
+    meter = Meter(Limits(stop=sys.modules["worker_boxes"].stop))
+    with pytest.raises(Stopped, match="interrupted"):
+        open_oracle(box, meter, executor=Posted(n_workers=3)).weights(WORDS)
+    assert meter.n_sent == 8
 
 
 def test_a_backend_shows_the_attributes_of_the_one_in_it(boxes):

@@ -129,7 +129,7 @@ def read_pieces(
     queue = _PieceQueue(meter, pieces)
     while True:
         for outcome in workers.executor.run(task, queue.jobs(), check=meter.check):
-            sent = queue.sent.pop(outcome.job)
+            sent = queue.taken(outcome.job)
             if outcome.result is None:
                 raise BlackBoxError(outcome.error)
             n_steps = outcome.result.n_steps
@@ -148,26 +148,36 @@ class _PieceQueue(Generic[PieceType]):
     def __init__(self, meter: Meter, pieces: Iterator[PieceType]) -> None:
         self.meter, self.pieces = meter, pieces
         self.sent: dict[int, list[PieceType]] = {}
+        self.n_open = 0  # the most steps of what was sent
         self.refused: PieceType | None = None
 
     def jobs(self) -> Iterator[tuple[int, Sequence[int]]]:
         self.refused = None
         job: list[PieceType] = []
+        n_steps = 0
         for piece in self.pieces:
-            if self._n_steps(job) + piece.max_steps > self.meter.left:
+            if self.n_open + n_steps + piece.max_steps > self.meter.left:
                 self.refused = piece
                 break
             job.append(piece)
-            if sum(each.max_steps for each in job) >= STEPS_PER_JOB:
+            n_steps += piece.max_steps
+            if n_steps >= STEPS_PER_JOB:
                 yield self._send(job)
-                job = []
+                job, n_steps = [], 0
         if job:
             yield self._send(job)
 
-    def _n_steps(self, job: list[PieceType]) -> int:
-        """Return the most steps of a job and of those under way."""
-        return sum(piece.max_steps for each in (*self.sent.values(), job) for piece in each)
+    def taken(self, name: int) -> list[PieceType]:
+        """Return the pieces of a job that is done."""
+        job = self.sent.pop(name)
+        self.n_open -= _most_steps(job)
+        return job
 
     def _send(self, job: list[PieceType]) -> tuple[int, Sequence[int]]:
         self.sent[job[0].number] = job
+        self.n_open += _most_steps(job)
         return job[0].number, [piece.number for piece in job]
+
+
+def _most_steps(job: Sequence[WalkPiece]) -> int:
+    return sum(piece.max_steps for piece in job)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,9 +25,10 @@ from seqray.blackbox.protocol import Backend, BlackBox, Classifier
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.blackbox.queries.cached_queries import Queried
 from seqray.blackbox.queries.steppers import WholeWords
+from seqray.blackbox.remote.waiting import FINISHING_SECONDS
 from seqray.parallel.executor import Check, Task
 from seqray.util.arrays import FloatArray, IntArray
-from seqray.util.errors import BlackBoxError, SeqrayError
+from seqray.util.errors import BlackBoxError, SeqrayError, Stopped
 
 MAX_WORDS_PER_JOB = 1024
 """The most words that a worker gets at once."""
@@ -134,27 +136,59 @@ class WorkerBackend:
         """Yield which words are answered, and their answers, as they come."""
         sent: dict[int, IntArray] = {}
         errors: list[str] = []
+        late: list[tuple[IntArray, FloatArray]] = []
+        ending = _Ending(self.check)
 
         def jobs() -> Iterator[tuple[int, Words]]:
             begin = 0
-            while begin < len(words) and not errors:
+            while begin < len(words) and not errors and ending.stopped is None:
                 which = np.arange(begin, min(begin + self._n_words(), len(words)))
                 sent[begin] = which
                 yield begin, words[which]
                 begin += len(which)
 
-        for outcome in self.workers.executor.run(self._task, jobs(), check=self.check):
-            which = sent.pop(outcome.job)
-            if outcome.result is None:
-                errors.append(f"{self.who} failed on a worker: {outcome.error}")
-                continue
-            for some, answers in outcome.result.pieces:
-                yield which[some], answers
-            if outcome.result.error:
-                errors.append(outcome.result.error)
-            self._adapt(len(which), outcome.result.seconds)
+        with suppress(Stopped):  # it is raised below, after what came meanwhile
+            for outcome in self.workers.executor.run(self._task, jobs(), check=ending):
+                which = sent.pop(outcome.job)
+                if outcome.result is None:
+                    errors.append(f"{self.who} failed on a worker: {outcome.error}")
+                    continue
+                pieces = [(which[some], answers) for some, answers in outcome.result.pieces]
+                if outcome.result.error:
+                    errors.append(outcome.result.error)
+                self._adapt(len(which), outcome.result.seconds)
+                if ending.is_near():
+                    late += pieces
+                else:
+                    yield from pieces
+        if late:  # as one piece: nobody waits for more after the first
+            yield np.concatenate([at for at, _ in late]), np.concatenate([row for _, row in late])
+        if ending.stopped is not None:
+            raise ending.stopped
         if errors:
             raise BlackBoxError(errors[0])
+
+
+class _Ending:
+    """A check that lets what is under way come to its end, for `FINISHING_SECONDS`."""
+
+    def __init__(self, check: Check) -> None:
+        self.check, self.deadline = check, 0.0
+        self.stopped: Stopped | None = None
+
+    def __call__(self) -> None:
+        if self.is_near() and time.monotonic() > self.deadline:
+            assert self.stopped is not None
+            raise self.stopped
+
+    def is_near(self) -> bool:
+        """Whether no more may be sent."""
+        if self.stopped is None:
+            try:
+                self.check()
+            except Stopped as stopped:
+                self.stopped, self.deadline = stopped, time.monotonic() + FINISHING_SECONDS
+        return self.stopped is not None
 
 
 def on_workers(box: Queried, workers: BoxWorkers | None, check: Check) -> Queried:
