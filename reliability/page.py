@@ -36,8 +36,8 @@ def _summary(rows: list[dict[str, Any]]) -> str:
     trials, failures = sum(row["n"] for row in rows), sum(len(row["failures"]) for row in rows)
     n_found = sum(len(getattr(each, "FOUND", ())) for each in campaigns().values())
     return (
-        f"In all: {trials:,} trials, {failures:,} failures in the last run of each campaign; "
-        f"{n_found} defects were found and fixed.\n"
+        f"In all: {trials:,} trials, of which {failures:,} failed in the last run of each "
+        f"campaign; {n_found} defects were found and fixed.\n"
     )
 
 

@@ -1,6 +1,7 @@
 import json
 
 from seqray import open_run
+from seqray.blackbox.queries.answer_cache import AnswerStore
 
 SMALL = ("--prefixes", "30", "--suffixes", "30")
 
@@ -64,10 +65,25 @@ def test_prune_removes_what_it_is_given(folder, run, fails, module):
     assert "Removed 0 answers" in run("store", "prune", "--older-than", "1")
     assert "Removed 0 answers" in run("store", "prune", "--box", "other")
     assert "nothing was chosen" in fails(2, "store", "prune")
-    assert "of 1 boxes" in run("store", "prune", "--box", "mine")
+    said = run("store", "prune", "--box", "mine")
+    assert "of 1 boxes" in said
+    assert "of disk space" in said
     assert "Removed 0 answers" in run("store", "prune", "--all")
     assert run("store", "export") == ""
     assert "no box has 'mine' in its name" in fails(2, "store", "export", "--box", "mine")
+
+
+def test_prune_says_what_is_left_to_do_when_it_is_interrupted(
+    folder, run, fails, module, monkeypatch
+):
+    def interrupted(store):
+        raise KeyboardInterrupt
+
+    run("extract", module(), "-o", "run", *SMALL)
+    monkeypatch.setattr(AnswerStore, "shrink", interrupted)
+    said = fails(1, "store", "prune", "--all")
+    assert "the answers are removed" in said
+    assert "Run the same command again to free the disk space" in said
 
 
 def test_a_store_that_is_not_there_is_named(folder, fails):

@@ -62,7 +62,9 @@ def open_recorded(
     if not ADAPTERS[record.kind].reads_files_only:
         if not is_trusted:
             raise _refusal(
-                record, run, "is more than a file: opening it starts a program or a connection"
+                record,
+                run,
+                "is more than a file: opening it runs code, starts a program or a connection",
             )
     elif ADAPTERS[record.kind].argument:
         spec = f"{record.kind}:{_path(record, run, is_trusted=is_trusted)}"

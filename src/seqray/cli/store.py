@@ -11,8 +11,9 @@ from rich.table import Table
 from seqray.blackbox.queries.answer_cache import AnswerStore, CachedBox, default_store
 from seqray.cli.common import json_line
 from seqray.cli.console import console
-from seqray.util.errors import ArgumentError, MissingFileError
+from seqray.util.errors import ArgumentError, MissingFileError, SeqrayError
 from seqray.util.formatting import megabytes
+from seqray.util.memory import shown_bytes
 
 DAY = 24 * 3600
 
@@ -80,15 +81,25 @@ def prune(
     """Remove the answers of some boxes, and free the disk space."""
     if pattern is None and older_than is None and not everything:
         raise click.UsageError("nothing was chosen: add --box TEXT, --older-than DAYS or --all")
-    with AnswerStore(_existing(path)) as store:
+    where = _existing(path)
+    with AnswerStore(where) as store:
         chosen = _matching(store.boxes(), pattern)
         if older_than is not None:
             chosen = [box for box in chosen if time.time() - box.used > older_than * DAY]
         store.forget(chosen)
-    click.echo(
-        f"Removed {sum(b.n_answers for b in chosen):,} answers and "
-        f"{sum(b.n_blocks for b in chosen):,} blocks of {len(chosen)} boxes."
-    )
+        click.echo(
+            f"Removed {sum(b.n_answers for b in chosen):,} answers and "
+            f"{sum(b.n_blocks for b in chosen):,} blocks of {len(chosen)} boxes."
+        )
+        n_before = where.stat().st_size
+        try:
+            store.shrink()
+        except KeyboardInterrupt:
+            raise SeqrayError(
+                "interrupted: the answers are removed, but the file is as large as before. Run the "
+                "same command again to free the disk space"
+            ) from None
+    click.echo(f"Freed {shown_bytes(max(0, n_before - where.stat().st_size))} of disk space.")
 
 
 @command.command()

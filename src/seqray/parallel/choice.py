@@ -64,4 +64,4 @@ def _made(given: object) -> Executor:
         return connected(None)
     elif where := re.fullmatch(r"(dask|tcp|tls)://(.+:[0-9]{1,5})", text):
         return connected(f"{where[1].replace('dask', 'tcp')}://{where[2]}")
-    raise ArgumentError(f"executor: expected {FORMS}, got {given!r}")
+    raise ArgumentError(f"executor: expected {FORMS}, got {given!r}. N is 1 or more")

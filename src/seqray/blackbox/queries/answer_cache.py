@@ -294,10 +294,13 @@ class AnswerStore(SqliteFile):
             yield _words_of_keys(box.alphabet, [*contents]), answers
 
     def forget(self, boxes: list[CachedBox]) -> None:
-        """Delete all that is cached of some boxes, and shrink the file."""
+        """Delete all that is cached of some boxes."""
+        with self._using() as db, transaction(db):
+            db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])
+
+    def shrink(self) -> None:
+        """Give the disk space of what was deleted back; large files take minutes."""
         with self._using() as db:
-            with transaction(db):
-                db.executemany("DELETE FROM boxes WHERE id = ?", [(b.id,) for b in boxes])
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

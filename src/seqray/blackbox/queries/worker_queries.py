@@ -120,10 +120,14 @@ class WorkerBackend:
     def _task(self) -> Task[Words, WordAnswers]:
         return Task(WordQueries(self.workers.parcel))
 
-    def _n_words(self) -> int:
+    def _n_words(self, n_all: int) -> int:
+        """Return how many of all words the next job gets; no worker of a function is idle."""
         size = getattr(self.backend, "batch_size", DEFAULT_WORDS_PER_JOB)
         size = min(size, MAX_WORDS_PER_JOB)
-        return min(size, self.pace[0]) if hasattr(self.backend, "pace") else size
+        if not hasattr(self.backend, "pace"):
+            return size
+        share = -(-n_all // max(1, self.workers.executor.n_workers))
+        return min(size, self.pace[0], share)
 
     def _adapt(self, n_words: int, seconds: float) -> None:
         """Aim at the seconds of one call to a function."""
@@ -142,7 +146,7 @@ class WorkerBackend:
         def jobs() -> Iterator[tuple[int, Words]]:
             begin = 0
             while begin < len(words) and not errors and ending.stopped is None:
-                which = np.arange(begin, min(begin + self._n_words(), len(words)))
+                which = np.arange(begin, min(begin + self._n_words(len(words)), len(words)))
                 sent[begin] = which
                 yield begin, words[which]
                 begin += len(which)
