@@ -1,4 +1,5 @@
 import json
+import re
 import tempfile
 
 import numpy as np
@@ -373,7 +374,8 @@ def test_a_box_of_numbers_has_one_estimate(folder, run_both, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(folder))
     said = run_both("extract", "python:number_box:box", "-o", "run", "--store", "none").err
-    assert "Estimate: the first round queries about 3" in said
+    (n_first,) = re.findall(r"Estimate: the first round queries about ([\d,]+) words", said)
+    assert int(n_first.replace(",", "")) <= 10_000
     assert "rounds end where nothing is left to learn, after at most 2,560,000 words" in said
     assert said.count("Estimate:") == 1
     assert open_run("run").settings["questions"] < 10_000

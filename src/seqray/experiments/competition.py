@@ -147,7 +147,7 @@ def write_problem(problem: GeneratedProblem, folder: PathLike, number: int) -> N
     ...     Parameters("dpfa", 5, 4, 0.5, 0.1), 20, 5, seed=np.random.default_rng(0))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_problem(problem, folder, 7)
-    ...     sorted(path.name for path in Path(folder).iterdir())
+    ...     sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".sha256")
     ['7.pautomac.test', '7.pautomac.train', '7.pautomac_model.txt', '7.pautomac_solution.txt']
     """
     train, test, model, solution = problem_paths(folder, number)

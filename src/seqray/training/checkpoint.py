@@ -73,7 +73,7 @@ class Checkpoint(NamedTuple):
             if {*tensors} != {*ARRAYS}:
                 raise ValueError(f"expected the arrays {', '.join(ARRAYS)}, got {sorted(tensors)}")
             _check_epochs(history)
-            _check_arrays({**tensors, "best": best})
+            _check_arrays(tensors, best)
         _check_purpose(path, saved, purpose)
         return cls(history, tensors, best)
 
@@ -85,10 +85,12 @@ def _check_epochs(history: tuple[Epoch, ...]) -> None:
             raise ValueError(f"expected epochs of numbers, got {tuple(epoch)!r:.200}")
 
 
-def _check_arrays(arrays: dict[str, FloatArray]) -> None:
+def _check_arrays(arrays: dict[str, FloatArray], best: FloatArray) -> None:
+    """Refuse arrays that are no real numbers or differ in shape; the best may have another size."""
     shape = arrays["weights"].shape
-    for name, array in arrays.items():
-        if array.dtype.kind != "f" or (name != "step" and array.shape != shape):
+    for name, array in {**arrays, "best": best}.items():
+        fits = array.ndim == 1 if name == "best" else name == "step" or array.shape == shape
+        if array.dtype.kind != "f" or not fits:
             raise ValueError(
                 f"{name} has type {array.dtype} and shape {array.shape}: expected real numbers of "
                 f"shape {shape}, as the weights have"

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -166,7 +167,10 @@ def test_the_example_opens_itself_by_name():
 def test_the_command_line_finds_modules_in_the_current_folder(tmp_path):
     command = [str(Path(sys.executable).with_name("seqray")), "extract", "python:python_box:box"]
     command += ["-o", str(tmp_path / "run"), "--prefixes", "20", "--suffixes", "20"]
-    done = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, check=True)
+    own = os.environ | {"SEQRAY_STORE": str(tmp_path / "answers.sqlite")}
+    done = subprocess.run(
+        command, cwd=EXAMPLES, env=own, capture_output=True, text=True, check=True
+    )
     assert "Run folder" in done.stdout
 
 
