@@ -18,7 +18,7 @@ ALLOWED = {
     ("parallel/process_pool.py", "pickle.loads"): "pipes between a run and its own processes",
     ("parallel/executor.py", "pickle.loads"): "what a run sends to its own workers",
     ("parallel/dask_cluster.py", "pickle.loads"): "outcomes of the workers the user named",
-    ("parallel/dask_cluster.py", "ctypes.CDLL"): "the C library's own memory settings",
+    ("parallel/executor.py", "ctypes.CDLL"): "the C library's own memory settings",
     ("blackbox/native/python.py", "importlib.import_module"): "python: the module the user named",
     ("blackbox/registry.py", "importlib.import_module"): "a table of seqray's own adapters",
     ("blackbox/frameworks/extras.py", "importlib.import_module"): "names in the source only",

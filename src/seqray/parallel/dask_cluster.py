@@ -7,7 +7,6 @@ as soon as it is there; a task stays open on a worker; every worker computes on 
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import logging
 import pickle
@@ -19,7 +18,6 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from seqray.parallel.executor import (
@@ -33,6 +31,7 @@ from seqray.parallel.executor import (
     ResultType,
     Task,
     UnpackedTask,
+    keep_memory,
     never,
     stay_on_one_thread,
 )
@@ -45,9 +44,6 @@ CONNECT_SECONDS = 15
 
 COUNT_SECONDS = 2.0
 """How often the scheduler is queried for its number of workers."""
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Settings of the allocator of Linux, by the numbers of its header malloc.h."""
 
 MAX_OPEN_TASKS = 4
 """Tasks that stay open, with the caller and on every worker."""
@@ -233,23 +229,10 @@ def _same(packed: bytes) -> bytes:
     return packed
 
 
-@cache
-def _hold_memory() -> None:
-    """Let a worker keep the memory of freed arrays.
-
-    Dask's nanny has workers give it back at once (``MALLOC_TRIM_THRESHOLD_``). To get it anew takes
-    several times as long as the steps of a network.
-    """
-    with suppress(OSError, AttributeError):  # no C library of Linux
-        allocator = ctypes.CDLL(None)
-        allocator.mallopt(M_MMAP_THRESHOLD, 2**25)
-        allocator.mallopt(M_TRIM_THRESHOLD, 2**27)
-
-
 def _work(token: str, packed: bytes, name: Hashable, job: bytes) -> bytes:
     """Run a job of a task, which stays open on this thread for the next one."""
     stay_on_one_thread()
-    _hold_memory()
+    keep_memory()
     tasks: OrderedDict[str, UnpackedTask] = _OPEN.__dict__.setdefault("tasks", OrderedDict())
     if token not in tasks:
         tasks[token] = UnpackedTask(packed)

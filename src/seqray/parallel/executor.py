@@ -10,11 +10,13 @@ computes on one thread: more would slow each other down.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import traceback
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -31,6 +33,9 @@ THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 """Environment variables by which libraries choose their number of threads when they load."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""What `keep_memory` sets, as the C library of Linux numbers it."""
 
 TICK_SECONDS = 0.1
 """How often an executor that waits for outcomes calls its check."""
@@ -221,3 +226,16 @@ def stay_on_one_thread() -> None:
     """Keep libraries on one thread in this process from now on."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     one_thread()
+
+
+@cache
+def keep_memory() -> None:
+    """Let a worker keep the memory of freed arrays.
+
+    Dask's nanny has processes give it back at once (``MALLOC_TRIM_THRESHOLD_``), also those that
+    inherit its environment. To get it anew takes several times as long as the steps of a network.
+    """
+    with suppress(OSError, AttributeError):  # no C library of Linux
+        allocator = ctypes.CDLL(None)
+        allocator.mallopt(M_MMAP_THRESHOLD, 2**25)
+        allocator.mallopt(M_TRIM_THRESHOLD, 2**27)

@@ -27,6 +27,7 @@ from seqray.parallel.executor import (
     ResultType,
     Task,
     UnpackedTask,
+    keep_memory,
     never,
     stay_on_one_thread,
 )
@@ -197,6 +198,7 @@ def _work(line: connection.Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, who ends this process
     threading.Thread(target=_end_with_caller, daemon=True).start()
     stay_on_one_thread()
+    keep_memory()
     line.send_bytes(READY)
     unpacked = UnpackedTask(b"")
     while True:
