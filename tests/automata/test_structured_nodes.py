@@ -50,3 +50,13 @@ def test_numbers_that_must_not_be_multiplied_in_advance_are_not(size):
     assert (sign == 1).all()
     expected = np.log(unscaled) + (np.array(lengths) + 1) * np.log(size)
     np.testing.assert_allclose(log, expected, rtol=1e-12)
+
+
+def test_where_one_symbol_can_follow_for_ever_the_table_has_few_levels():
+    matrix = np.array([[0.5, 0.25], [0.25, 0.5]])
+    wa = StructuredAutomaton(
+        "a", Grouping([[0]], [2]), [0.5, 0.5], np.full((2, 2), 0.25), np.ones(2), {(0, 0): matrix}
+    )
+    steps = StructuredSteps(wa.blocks)
+    nodes = part_nodes(steps, wa.initial_vector)
+    assert len(nodes.groups) <= steps.n_roots * (1 + structured_nodes.MAX_LEVELS)

@@ -21,6 +21,10 @@ MAX_NODE_NUMBERS = 2**18
 """The most numbers, 2 MiB, in the vectors after first letters: words few in number pay for them."""
 
 
+MAX_LEVELS = 8
+"""The most letters that lead to a vector in the table: where few can follow, there is no end."""
+
+
 class PartNodes(NamedTuple):
     """Nodes of the prefix trees of all possible parts: first the roots, then level by level.
 
@@ -50,7 +54,9 @@ def part_nodes(steps: StructuredSteps, initial: FloatArray) -> PartNodes:
     children = np.full((len(vectors), n_symbols + 1), -1)
     nodes = PartNodes(vectors, groups, children)
     n_before = 0
-    while nodes.is_complete and n_before < len(nodes.groups):
+    for _ in range(MAX_LEVELS):
+        if not nodes.is_complete or n_before == len(nodes.groups):
+            break
         level = np.arange(n_before, len(nodes.groups))
         n_before = len(nodes.groups)
         nodes = _deeper(steps, nodes, level, MAX_NODE_NUMBERS // width)
