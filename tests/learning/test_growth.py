@@ -72,16 +72,16 @@ def test_a_dfa_of_many_states_is_reported(method, caplog):
 
 
 def test_states_that_only_counterexamples_show_are_reported(caplog):
-    """After 5 equal states each state of a circle of 200 looks like the one before it."""
+    """After 5 equal states each state of a circle of 100 looks like the one before it."""
 
     def circle(prefixes):
-        return [[0.45, 0.45, 0.1] if len(p) % 200 else [0.6, 0.3, 0.1] for p in prefixes]
+        return [[0.45, 0.45, 0.1] if len(p) % 100 else [0.6, 0.3, 0.1] for p in prefixes]
 
     with caplog.at_level(logging.WARNING):
         learned = seqray.learn_pdfa(
-            seqray.language_model(circle, "ab"), words=["a" * 200, "b" * 400], n_words=5
+            seqray.language_model(circle, "ab"), words=["a" * 100, "b" * 200], n_words=5
         )
-    assert learned.automaton.n_states == 200
+    assert learned.automaton.n_states == 100
     (record,) = caplog.records
     assert "2 states became " in record.getMessage()
     assert "--min-probability" in record.getMessage()

@@ -39,4 +39,4 @@ def test_the_page_shows_figures_failures_and_what_was_skipped(tmp_path):
     text = (tmp_path / "page.md").read_text("utf-8")
     assert "| first part | 1,234 | 1 | memory (MB): 12.5 |" in text
     assert "| second part | skipped | | needs another user |" in text
-    assert "1,234 trials, 1 failures" in text
+    assert "1,234 trials, of which 1 failed" in text
