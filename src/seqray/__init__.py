@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from seqray.explain.background import Background
     from seqray.explain.changes import what_changes
     from seqray.explain.decision import explain_decision
+    from seqray.explain.difference.diff import diff
+    from seqray.explain.difference.record import Difference
     from seqray.explain.facts import facts
     from seqray.explain.flips import find_flips
     from seqray.explain.motifs import find_motifs
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
         singular_values,
     )
     from seqray.formats.events.event_log import EventLog, read_events, read_log_lines
+    from seqray.formats.hmm import from_hmmlearn, to_hmmlearn
     from seqray.formats.rare_symbols import group_rare
     from seqray.formats.words_file import read_words, write_words
     from seqray.learning.determinise import Determinised, determinise
@@ -125,6 +128,7 @@ _ROOMS = {
     "ClassifierAutomaton": "automata.classifier",
     "Determinised": "learning.determinise",
     "DeterministicAutomaton": "automata.deterministic",
+    "Difference": "explain.difference.record",
     "EventLog": "formats.events.event_log",
     "Extraction": "extraction.result",
     "Fidelity": "fidelity.table",
@@ -165,6 +169,7 @@ _ROOMS = {
     "decompose": "extraction.hankel.decomposition",
     "determinise": "learning.determinise",
     "deterministic_pfa": "automata.deterministic",
+    "diff": "explain.difference.diff",
     "disagreements": "fidelity.disagreements",
     "distance": "formats.automaton_arguments",
     "equivalent": "formats.automaton_arguments",
@@ -178,6 +183,7 @@ _ROOMS = {
     "find_motifs": "explain.motifs",
     "fit_automaton": "extraction.data_fit",
     "from_aalpy": "formats.aalpy_models",
+    "from_hmmlearn": "formats.hmm",
     "gramians": "formats.automaton_arguments",
     "guided": "blackbox.guided",
     "group_rare": "formats.rare_symbols",
@@ -213,6 +219,7 @@ _ROOMS = {
     "surprise": "explain.surprise",
     "to_aalpy": "formats.aalpy_models",
     "to_dot": "draw.dot",
+    "to_hmmlearn": "formats.hmm",
     "to_html": "explore.page",
     "to_svg": "draw.svg",
     "torch_box": "blackbox.frameworks.torch",
@@ -236,6 +243,7 @@ __all__ = [
     "ClassifierAutomaton",
     "Determinised",
     "DeterministicAutomaton",
+    "Difference",
     "EventLog",
     "Extraction",
     "Fidelity",
@@ -276,6 +284,7 @@ __all__ = [
     "decompose",
     "determinise",
     "deterministic_pfa",
+    "diff",
     "disagreements",
     "distance",
     "equivalent",
@@ -289,6 +298,7 @@ __all__ = [
     "find_motifs",
     "fit_automaton",
     "from_aalpy",
+    "from_hmmlearn",
     "gramians",
     "group_rare",
     "guided",
@@ -324,6 +334,7 @@ __all__ = [
     "surprise",
     "to_aalpy",
     "to_dot",
+    "to_hmmlearn",
     "to_html",
     "to_svg",
     "torch_box",

@@ -1,0 +1,1 @@
+"""What differs between two black boxes or automata: `seqray.diff`."""

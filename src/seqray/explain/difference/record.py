@@ -1,0 +1,310 @@
+"""What `seqray.diff` returns: typed records, tables for people, and JSON for programs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from seqray.automata.words import Alphabet, Symbol
+from seqray.explain.difference.distance import (
+    METRICS,
+    UNITS,
+    Distance,
+    DistanceFigure,
+    DistanceKind,
+)
+from seqray.explain.difference.states import (
+    MIN_CHANGE,
+    ArrowChange,
+    ArrowPart,
+    StateComparison,
+    StateMatch,
+)
+from seqray.explain.text import Section, as_text
+from seqray.fidelity.intervals import MAX_ROUNDING
+from seqray.fidelity.metrics import MEANINGS
+from seqray.util.display import Displayed
+from seqray.util.formatting import counted, significant, significant_but_one
+from seqray.util.version import __version__
+
+MAX_SHOWN_CHANGES = 20
+"""How many arrows a table shows."""
+
+
+@dataclass(frozen=True)
+class SideSummary:
+    """One side of a comparison.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    n_queries
+        How many queries it was sent, those of the extraction included; 0 for an automaton.
+    n_states
+        The states of the automaton that was compared with the other one; None: none was.
+    is_extracted
+        Whether that automaton was extracted from the box for this.
+    """
+
+    name: str
+    n_queries: int
+    n_states: int | None
+    is_extracted: bool
+
+
+@dataclass(frozen=True)
+class DifferentAnswer:
+    """A word on which two sides answer differently.
+
+    Where both predict, the answers ``a`` and ``b`` are the probabilities of ``next`` after the
+    word, the next symbol on which they differ most, and ``distance`` is the total variation
+    distance of all next symbols. Of classifiers they are classes, and ``distance`` that of the
+    class probabilities. Otherwise they are weights, and ``distance`` is their difference.
+    ``source`` says where the word is from: drawn from ``A`` or ``B``, ``random``, ``given``, or
+    varied by the ``search``.
+    """
+
+    word: tuple[Symbol, ...]
+    distance: float
+    next: str
+    a: float | str
+    b: float | str
+    source: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Displayed):
+    """What differs between two sides, A and B; made by `seqray.diff`.
+
+    Parameters
+    ----------
+    a, b
+        The two sides.
+    alphabet
+        Their symbols.
+    distance
+        How far they are from each other.
+    different
+        Words on which they differ most, the most different first.
+    states
+        Their automata, with matched states; None where states were not compared.
+    seed
+        The random seed.
+    """
+
+    a: SideSummary
+    b: SideSummary
+    alphabet: Alphabet
+    distance: Distance
+    different: tuple[DifferentAnswer, ...]
+    states: StateComparison | None
+    seed: int
+
+    @property
+    def figure(self) -> DistanceFigure:
+        """The figure to watch: bits per symbol, or what fits; the larger of both directions."""
+        return self.distance.largest
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no word of those compared has another answer, but for rounding."""
+        return self.figure.value == 0
+
+    def changes(self, min_change: float = MIN_CHANGE) -> tuple[ArrowChange, ...]:
+        """Return the arrows that differ; see `StateComparison.changes`."""
+        return () if self.states is None else self.states.changes(min_change)
+
+    @property
+    def is_below_noise(self) -> bool:
+        """Whether extraction loses as much as the boxes differ, so that arrows may differ by it."""
+        losses = [] if self.states is None else [self.states.loss_a, self.states.loss_b]
+        return any(loss is not None and loss >= self.figure.value for loss in losses)
+
+    def __repr__(self) -> str:
+        return f"Difference({self.a.name} → {self.b.name}: {self.headline})"
+
+    def __str__(self) -> str:
+        return as_text(self.sections())
+
+    @property
+    def headline(self) -> str:
+        """The figure with its interval, in words."""
+        return shown_figure(self.figure) + f" {self.figure.name}"
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return everything as tables."""
+        parts = [self._distances(), self._words()]
+        if self.states is not None:
+            parts += [_states(self.states), self._arrows()]
+        return tuple(parts)
+
+    def _distances(self) -> Section:
+        """Return both directions of the figure and of a few metrics beside it."""
+        forward, backward = self.distance.forward, self.distance.backward
+        rows = []
+        for name in _shown_metrics(self.distance):
+            cells = [
+                shown_figure(DistanceFigure(name, each[name], each.intervals.get(name)))
+                for each in (forward, backward)
+            ]
+            rows.append((name, *cells, MEANINGS[name]))
+        rows += self._exact_rows()
+        note = f"A → B on {self.distance.words_a}, B → A on {self.distance.words_b}; 95 % intervals"
+        columns = ("metric", " A → B", " B → A", "meaning")
+        return Section(f"From {self.a.name} (A) to {self.b.name} (B)", columns, tuple(rows), note)
+
+    def _exact_rows(self) -> list[tuple[str, str, str, str]]:
+        exact = self.distance.exact
+        if exact is None:
+            return []
+        l2 = significant(exact.l2, 4)
+        rows = [("exact L2", l2, l2, "sqrt(Σ (A(w) − B(w))²) over all words")]
+        for name, both in (("symbol", exact.bits_per_symbol), ("word", exact.bits_per_word)):
+            if both is not None:
+                values = [significant(each, 4) for each in both]
+                meaning = f"the divergence over all words, in bits per {name}"
+                rows.append((f"exact per {name}", values[0], values[1], meaning))
+        return rows
+
+    def _words(self) -> Section:
+        by_next = self.distance.kind is DistanceKind.DIVERGENCE
+        names = ("after the word" if by_next else "word", " distance")
+        columns = (*names, *(("next",) if by_next else ()), " A", " B", "source")
+        rows = tuple(
+            (
+                self.alphabet.show(each.word),
+                significant_but_one(each.distance, 2),
+                *((each.next,) if by_next else ()),
+                *(v if isinstance(v, str) else significant(v, 3) for v in (each.a, each.b)),
+                each.source,
+            )
+            for each in self.different
+        )
+        note = "" if rows else "None: both give the same answers to all words that were looked at."
+        return Section("Words on which they differ most", columns, rows, note)
+
+    def _arrows(self) -> Section:
+        changes = self.changes()
+        rows = tuple(
+            (
+                each.change.value,
+                shown_arrow(each),
+                significant(each.a, 3),
+                significant(each.b, 3),
+                f"{each.b - each.a:+.2g}".replace("-", "−"),
+            )
+            for each in changes[:MAX_SHOWN_CHANGES]
+        )
+        note = f"{counted(len(changes), 'arrow')} differ by {MIN_CHANGE:g} or more."
+        if len(changes) == 1:
+            note = f"1 arrow differs by {MIN_CHANGE:g} or more."
+        if not changes:
+            note = f"No arrow differs by {MIN_CHANGE:g} or more."
+        if len(changes) > MAX_SHOWN_CHANGES:
+            note += f" The first {MAX_SHOWN_CHANGES} are shown, the most used first."
+        return Section("Arrows that differ", ("", "arrow", " A", " B", " B − A"), rows, note)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as a document of JSON; what is not finite is null there."""
+        return {
+            "seqray": __version__,
+            "a": asdict(self.a),
+            "b": asdict(self.b),
+            "alphabet": self.alphabet.to_json(),
+            "seed": self.seed,
+            "distance": {
+                "kind": self.distance.kind.value,
+                "metric": METRICS[self.distance.kind],
+                "unit": UNITS[self.distance.kind],
+                **asdict(self.figure),
+                "a_to_b": _metrics_json(self.distance, 0),
+                "b_to_a": _metrics_json(self.distance, 1),
+                "exact": None if self.distance.exact is None else asdict(self.distance.exact),
+            },
+            "words": [asdict(each) for each in self.different],
+            "states": None if self.states is None else _states_json(self.states),
+            "arrows": [asdict(each) for each in self.changes()],
+        }
+
+
+def shown_figure(figure: DistanceFigure) -> str:
+    """Write a figure with its interval.
+
+    >>> shown_figure(DistanceFigure("bits", 0.123456, (0.1, 0.2)))
+    '0.123 (0.1 … 0.2)'
+    """
+    is_zero = abs(figure.value) <= MAX_ROUNDING
+    value = "0" if is_zero else significant_but_one(figure.value, 3)
+    if figure.interval is None or math.isnan(sum(figure.interval)):
+        return value
+    low, high = (significant(end, 3) for end in figure.interval)
+    return f"{value} ({low} … {high})"
+
+
+def shown_arrow(each: ArrowChange) -> str:
+    """Write where an arrow begins and leads."""
+    if each.part is ArrowPart.BEGIN:
+        return f"→ {each.target}"
+    if each.part is ArrowPart.END:
+        return f"{each.origin} → end"
+    if each.part is ArrowPart.CLASS:
+        return f"{each.origin}: class {each.symbol}"
+    return f"{each.origin} –{each.symbol}→ {each.target}"
+
+
+def _shown_metrics(distance: Distance) -> list[str]:
+    """Return the metrics of a table, the figure first."""
+    of_kind = {
+        DistanceKind.DIVERGENCE: ("kl_per_symbol", "kl_per_word", "disagreement", "ndcg5"),
+        DistanceKind.DECISIONS: ("agreement", "balanced_agreement", "score_distance"),
+        DistanceKind.WEIGHTS: ("relative_error", "max_error", "weight_agreement", "correlation"),
+    }[distance.kind]
+    both = distance.forward, distance.backward
+    return [name for name in of_kind if all(name in each for each in both)]
+
+
+def _states(states: StateComparison) -> Section:
+    """Return which states are which."""
+    rows = tuple(
+        (
+            "" if match.a is None else states.a.names[match.a],
+            "" if match.b is None else states.b.names[match.b],
+            _matched_text(match),
+        )
+        for match in states.matches
+    )
+    note = "0: the same words lead to both states, and the same follows; 1: nothing in common."
+    return Section("States", ("in A", "in B", " distance"), rows, note)
+
+
+def _matched_text(match: StateMatch) -> str:
+    if match.a is None:
+        return "only in B"
+    return "only in A" if match.b is None else significant(round(match.distance, 6), 2)
+
+
+def _metrics_json(distance: Distance, at: int) -> dict[str, Any]:
+    fidelity = (distance.forward, distance.backward)[at]
+    return {
+        "words": (distance.words_a, distance.words_b)[at],
+        "n_words": fidelity.n_words,
+        "metrics": fidelity.as_dict(),
+        "intervals": {name: [*ends] for name, ends in fidelity.intervals.items()},
+    }
+
+
+def _states_json(states: StateComparison) -> dict[str, Any]:
+    return {
+        "loss_a": states.loss_a,
+        "loss_b": states.loss_b,
+        "matches": [
+            {
+                "a": None if each.a is None else states.a.names[each.a],
+                "b": None if each.b is None else states.b.names[each.b],
+                "distance": each.distance,
+            }
+            for each in states.matches
+        ],
+    }

@@ -1,0 +1,301 @@
+"""The page of a difference: both automata side by side, and what differs, without a script."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from html import escape
+
+import numpy as np
+
+from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.decisions import Question
+from seqray.draw.compared import DrawnSide, compared_scenes
+from seqray.draw.graph import clear_threshold
+from seqray.draw.svg import scene_svg
+from seqray.explain.difference.distance import UNITS, DistanceFigure, DistanceKind
+from seqray.explain.difference.record import Difference, SideSummary, shown_figure
+from seqray.explain.difference.states import MIN_CHANGE, ChangeKind, PlacedWeights, StateComparison
+from seqray.explain.text import Section
+from seqray.explore.frame import filled_frame, policy, script_json, static_text
+from seqray.util.arrays import FloatArray
+from seqray.util.files import nulled
+from seqray.util.formatting import counted
+from seqray.util.version import __version__
+
+MAX_DRAWN_PLACES = 40
+"""With more states in both together they are listed and not drawn."""
+
+MAX_DRAWN_CHANGES = 20
+"""So many changes are drawn, however small their weights."""
+
+FAINT_END = 1e-3
+"""The probability to end at a place where an automaton has no state; it is not drawn."""
+
+STYLES = ("page.css", "screens.css", "difference.css")
+
+
+def difference_html(difference: Difference) -> str:
+    """Return a page about a difference, as one HTML file that needs nothing else.
+
+    `seqray.to_html` does this for a difference.
+
+    Examples
+    --------
+    >>> import seqray
+    >>> coin = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+    >>> page = difference_html(seqray.diff(coin, coin))
+    >>> page.startswith("<!DOCTYPE html>"), "No difference" in page, "<script>" in page
+    (True, True, False)
+    """
+    parts = {
+        "TITLE": escape(f"{difference.a.name} → {difference.b.name} · seqray diff"),
+        "STYLE": _style(),
+        "POLICY": policy([], [_style()], False),
+        "BODY": "\n".join(_sections(difference)),
+        "CONTENT": script_json(nulled(difference.to_json(), lambda x: not np.isfinite(x))),
+    }
+    return filled_frame("difference.html", parts)
+
+
+@cache
+def _style() -> str:
+    return "\n".join(map(static_text, STYLES))
+
+
+def _sections(difference: Difference) -> list[str]:
+    distances, words, *of_states = difference.sections()
+    parts = [_head(difference)]
+    if difference.states is not None:
+        parts.append(_drawings(difference, difference.states))
+        states, arrows = of_states
+        parts.append(_section("arrows", arrows.title, _table(arrows)))
+        parts.append(_section("states", "Which states are which", _table(states)))
+    parts.append(_section("words", words.title, _table(words)))
+    parts.append(_section("distance", "All figures", _table(distances)))
+    parts.append(_made(difference))
+    return parts
+
+
+def _section(key: str, title: str, *contents: str) -> str:
+    inner = "\n".join(contents)
+    return f'<section id="{key}"><h2>{escape(title)}</h2>\n{inner}\n</section>'
+
+
+def _head(difference: Difference) -> str:
+    names = [_letter(letter, side) for letter, side in zip("AB", _both(difference), strict=True)]
+    tiles = "".join(
+        f'<div class="tile"><b class="tile-value"><span>{escape(value)}</span></b>'
+        f'<span class="tile-text">{escape(text)}</span></div>'
+        for value, text in _tiles(difference)
+    )
+    return (
+        '<header class="head"><p class="kicker">seqray diff</p>'
+        f"<h1>{escape(_verdict(difference))}</h1>"
+        f'<p class="lede">{names[0]}<br>{names[1]}</p>'
+        f'<div class="tiles">{tiles}</div></header>'
+    )
+
+
+def _both(difference: Difference) -> tuple[SideSummary, SideSummary]:
+    return difference.a, difference.b
+
+
+def _letter(letter: str, side: SideSummary) -> str:
+    name = "" if side.name == letter else escape(side.name)
+    return f'<span class="letter">{letter}</span>{name}'
+
+
+def _verdict(difference: Difference) -> str:
+    """Return the headline."""
+    if difference.is_same:
+        return "No difference on any word that was compared"
+    share = difference.figure.value
+    if difference.distance.kind is DistanceKind.DIVERGENCE:
+        return f"They differ by {share:.3g} bits per symbol"
+    if difference.distance.kind is DistanceKind.DECISIONS:
+        return f"They decide differently on {100 * share:.3g} % of the words"
+    return f"Their weights differ by {100 * share:.3g} %"
+
+
+def _tiles(difference: Difference) -> list[tuple[str, str]]:
+    """Return the headline figures, each with what it is."""
+    distance = difference.distance
+    forward, backward = distance.figures
+    tiles = [_measured(forward, distance.words_a)]
+    if distance.kind is not DistanceKind.DECISIONS:
+        tiles.append(_measured(backward, distance.words_b))
+    if difference.states is not None:
+        changes = difference.changes()
+        counts = [
+            f"{n} {kind.value}"
+            for kind in ChangeKind
+            if (n := sum(each.change is kind for each in changes))
+        ]
+        tiles.append((f"{len(changes):,}", f"arrows differ: {', '.join(counts) or 'none'}"))
+        matched = sum(None not in (each.a, each.b) for each in difference.states.matches)
+        sizes = f"of {difference.a.n_states} in A and {difference.b.n_states} in B"
+        tiles.append((f"{matched}", f"states are in both, {sizes}"))
+    return tiles
+
+
+def _measured(figure: DistanceFigure, words: str) -> tuple[str, str]:
+    """Return a figure, and what it is, with its interval."""
+    text = f"{figure.name}, on {words}"
+    if figure.interval is not None:
+        text += "; 95 % interval {:.3g} … {:.3g}".format(*figure.interval)
+    return shown_figure(replace(figure, interval=None)), text
+
+
+# The drawings -------------------------------------------------------------------------------------
+
+
+def _drawings(difference: Difference, states: StateComparison) -> str:
+    title = "Both as maps"
+    if len(states.matches) > MAX_DRAWN_PLACES:
+        count = counted(len(states.matches), "state")
+        return _section("graph", title, f"<p>{count} are too many to draw side by side.</p>")
+    figures = "".join(
+        f'<figure class="card"><figcaption>{_letter(letter, side)}</figcaption>'
+        f'<div class="scroll" tabindex="0">{svg}</div></figure>'
+        for letter, side, svg in zip("AB", _both(difference), side_by_side(states), strict=True)
+    )
+    intro = (
+        "A state is what is known after the words that lead to it. States that are the same stand "
+        "at the same place. Grey arrows are the same in both."
+    )
+    said = f'<p class="intro">{intro}</p>{_noise(difference)}'
+    return _section("graph", title, said, f'<div class="sides">{figures}</div>')
+
+
+def _noise(difference: Difference) -> str:
+    """Say what extraction loses, where that is as much as the boxes differ."""
+    if difference.states is None or not difference.is_below_noise or difference.is_same:
+        return ""
+    losses = [difference.states.loss_a, difference.states.loss_b]
+    shown = " and ".join(f"{loss:.2g}" for loss in losses if loss is not None)
+    return (
+        f'<p class="notice">The automata were extracted for this page, and miss their boxes by '
+        f"{shown} ({escape(UNITS[difference.distance.kind])}). The boxes themselves differ by "
+        f"{difference.figure.value:.2g}: arrows may differ by extraction alone.</p>"
+    )
+
+
+def side_by_side(states: StateComparison) -> tuple[str, str]:
+    """Return two drawings with one layout, as SVG.
+
+    >>> import seqray
+    >>> coin = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+    >>> one, other = side_by_side(seqray.diff(coin, coin).states)
+    >>> one.count('class="state"'), one == other
+    (1, True)
+    """
+    placed = states.placed()
+    names = (
+        [
+            states.a.names[each.a] if each.a is not None else states.name(each)
+            for each in states.matches
+        ],
+        [
+            states.b.names[each.b] if each.b is not None else states.name(each)
+            for each in states.matches
+        ],
+    )
+    sides = tuple(
+        DrawnSide(_whole(states, one), own, _mass(one), one.present)
+        for one, own in zip(placed, names, strict=True)
+    )
+    differs = np.abs(placed[0].steps - placed[1].steps) >= MIN_CHANGE * states.scale
+    pairs = [(int(q), int(r)) for q, r in np.argwhere(differs.any(axis=0))]
+    union = _whole(states, _union(*placed))
+    scenes = compared_scenes(union, (sides[0], sides[1]), _threshold(states, placed), pairs)
+    return scene_svg(scenes[0]), scene_svg(scenes[1])
+
+
+def _mass(placed: PlacedWeights) -> FloatArray | None:
+    return placed.mass if placed.mass.sum() < 1.001 else None
+
+
+def _union(a: PlacedWeights, b: PlacedWeights) -> PlacedWeights:
+    """Return the larger of both weights everywhere."""
+    return PlacedWeights(
+        np.maximum(np.abs(a.begin), np.abs(b.begin)),
+        np.maximum(np.abs(a.steps), np.abs(b.steps)),
+        np.where(a.present[:, None], a.ends, b.ends),
+        a.mass,
+        a.present | b.present,
+    )
+
+
+def _whole(states: StateComparison, placed: PlacedWeights) -> WeightedAutomaton:
+    """Return an automaton with a state at each place; one that is not there loops for ever."""
+    steps, ends = placed.steps.copy(), placed.ends.copy()
+    absent = np.flatnonzero(~placed.present)
+    a = states.a.automaton
+    if isinstance(a, ClassifierAutomaton):
+        steps[:, absent, absent] = 1.0
+        ends[absent] = np.eye(ends.shape[1])[0]
+        parts = (a.alphabet, placed.begin, steps, ends)
+        question = Question.PROBABILITY
+        return ClassifierAutomaton(*parts, classes=a.classes, question=question)
+    ends[absent], steps[0, absent, absent] = FAINT_END, 1 - FAINT_END
+    return WeightedAutomaton(a.alphabet, placed.begin, steps, ends[:, 0])
+
+
+def _threshold(states: StateComparison, placed: tuple[PlacedWeights, PlacedWeights]) -> float:
+    """Return a threshold that leaves few edges, and those that differ most."""
+    a, b = (np.abs(each.steps) for each in placed)
+    clear = min(clear_threshold(each.automaton) for each in (states.a, states.b))
+    differences = np.abs(placed[0].steps - placed[1].steps)
+    order = np.argsort(-differences, axis=None)[:MAX_DRAWN_CHANGES]
+    sizes = np.maximum(a, b).ravel()[order]
+    sizes = sizes[differences.ravel()[order] >= MIN_CHANGE * states.scale]
+    return float(min(clear, sizes.min(initial=np.inf)))
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def _table(section: Section) -> str:
+    """Return a table as HTML; numbers stand to the right."""
+    short = section.shortened()
+    kinds = [_column_kind(name) for name in short.columns]
+    head = "".join(
+        f'<th class="{kind}" scope="col">{escape(name.strip())}</th>'
+        for name, kind in zip(short.columns, kinds, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(map(_cell, row, kinds, short.columns))}</tr>" for row in short.rows
+    )
+    note = f'<p class="caption">{escape(short.note)}</p>' if short.note else ""
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    return f'<div class="table" tabindex="0">{body}</div>{note}'
+
+
+def _column_kind(name: str) -> str:
+    if name.startswith(" "):
+        return "number"
+    return {"meaning": "text meaning", "word": "text word", "after the word": "text word"}.get(
+        name, "text"
+    )
+
+
+def _cell(cell: str, kind: str, column: str) -> str:
+    text = escape(cell)
+    if not column and cell in [*ChangeKind]:
+        text = f'<span class="chip {text}">{text}</span>'
+    return f'<td class="{kind}">{text}</td>'
+
+
+def _made(difference: Difference) -> str:
+    rows = []
+    for letter, side in zip("AB", _both(difference), strict=True):
+        facts = [counted(side.n_queries, "query").replace("querys", "queries")]
+        if side.n_states is not None:
+            how = "extracted for this page" if side.is_extracted else "as it was given"
+            facts.append(f"an automaton of {counted(side.n_states, 'state')}, {how}")
+        rows.append((f"{letter}: {side.name}", "; ".join(facts)))
+    rows += [("random seed", str(difference.seed)), ("seqray", __version__)]
+    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in rows)
+    return _section("made", "How it was made", f"<dl>{listed}</dl>")
