@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from automata import FIGURE_1
+from pages import ROOT
+from scorer_cases import AUTOMATA
 from seqray import DeterministicAutomaton, Grouping, StructuredAutomaton, WeightedAutomaton
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 
@@ -297,3 +300,58 @@ def test_a_name_that_utf_8_cannot_hold_is_a_clear_error(tmp_path):
     with pytest.raises(FileError, match="cannot be written"):
         moore.save(tmp_path / "moore.json")
     assert list(tmp_path.iterdir()) == []
+
+
+# The published schema -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def schema():
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads((ROOT / "docs" / "automaton.schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document)
+
+
+@pytest.mark.parametrize("name", AUTOMATA)
+def test_the_schema_describes_what_is_written(tmp_path, schema, name):
+    AUTOMATA[name].save(tmp_path / "wa.json")
+    schema.validate(json.loads((tmp_path / "wa.json").read_bytes()))
+
+
+def test_the_schema_describes_the_examples_of_the_docs(schema):
+    text = (ROOT / "docs" / "files.md").read_text("utf-8")
+    examples = [json.loads(each) for each in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+    automata = [each for each in examples if each.get("format") == "seqray.automaton"]
+    assert len(automata) == 3
+    for each in automata:
+        schema.validate(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("probabilistic", {"format": "other"}),
+        ("probabilistic", {"version": 3}),
+        ("probabilistic", {"alphabet": ["a", "a"]}),
+        ("probabilistic", {"final": ["x", 1]}),
+        ("probabilistic", {"transitions": ...}),
+        ("probabilistic", {"kind": "classifier"}),
+        ("structured", {"group_sizes": [0, 1]}),
+        ("structured", {"start_group": 0.5}),
+        ("DFA", {"output_names": ...}),
+        ("logits", {"question": "guess"}),
+        ("logits", {"threshold": 2}),
+        ("logits", {"version": 1}),
+    ],
+)
+def test_the_schema_refuses_what_is_refused(tmp_path, schema, name, changes):
+    path = tmp_path / "wa.json"
+    AUTOMATA[name].save(path)
+    whole = {**json.loads(path.read_bytes()), "checksum": ..., **changes}
+    document = {key: each for key, each in whole.items() if each is not ...}
+    assert not schema.is_valid(document)
+    if changes != {"version": 1}:  # which would be read all the same
+        path.write_text(json.dumps(document))
+        with pytest.raises((FileError, ArgumentError)):
+            WeightedAutomaton.load(path)

@@ -1,16 +1,23 @@
 """AT&T text: what is written, what comes back, and what is refused."""
 
+import math
+import shutil
+import subprocess
+import tempfile
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automata import FIGURE_1
+from seqray import StructuredAutomaton, deterministic_pfa
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.generators import random_structured
-from seqray.formats.fst import from_fst_text, to_fst_text, write_fst
+from seqray.formats.automaton_file import open_wa
+from seqray.formats.fst import from_fst_text, to_fst_text, write_fst, write_log_fst
 from seqray.util.errors import ArgumentError, FileError, SymbolError
 
 TABLE = "<eps> 0\na 1\nb 2\n"
@@ -134,10 +141,120 @@ def test_the_table_gives_the_alphabet_its_order() -> None:
 
 
 def test_more_states_than_the_limit_are_refused_with_the_limit() -> None:
-    text = "".join(f"{q} {q + 1} a a 0.5\n" for q in range(40_000))
-    message = "40,001 states and 2 symbols would need 3,200,160,002 numbers, more than the limit"
+    text = "0 1 a a 0.5\n" + "".join(f"0 {q} a a 0.5\n{q} {q} a a 1\n" for q in range(40_000))
+    message = "40,000 states and 2 symbols would need 1,600,120,000 numbers, more than the limit"
     with pytest.raises(FileError, match=message):
         from_fst_text(text, TABLE)
+
+
+def test_a_structured_automaton_comes_back_with_its_groups(tmp_path):
+    wa = random_structured("ab", 3, seed=0, remembering=0.5)
+    write_fst(wa, tmp_path / "wa.fst")
+    again = open_wa(tmp_path / "wa.fst")
+    assert isinstance(again, StructuredAutomaton)
+    assert again.group_sizes.tolist() == wa.group_sizes.tolist()
+    assert again.allclose(wa, rtol=0, atol=0)
+
+
+def test_thousands_of_deterministic_states_need_no_dense_matrices(tmp_path):
+    n = 10_000
+    table = np.column_stack([(np.arange(n) + 1) % n, np.zeros(n, np.int64)])
+    wa = deterministic_pfa("ab", table, np.tile([0.5, 0.25, 0.25], (n, 1)))
+    write_log_fst(wa, tmp_path / "wa.logfst")
+    again = open_wa(tmp_path / "wa.logfst")
+    assert again.n_bytes < 10**6
+    assert again.weights(["", "aaab"]) == pytest.approx(wa.weights(["", "aaab"]), rel=1e-14)
+
+
+@given(st.integers(1, 4), st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_a_round_trip_of_logarithms_keeps_weights(n_states, seed):
+    rng = np.random.default_rng(seed)
+    matrices = rng.exponential(size=(2, n_states, n_states)) * rng.integers(0, 2, n_states)
+    wa = WeightedAutomaton("ab", *(rng.exponential(size=n_states), matrices), np.eye(n_states)[0])
+    with tempfile.TemporaryDirectory() as folder:
+        write_log_fst(wa, Path(folder, "wa.logfst"))
+        again = open_wa(Path(folder, "wa.logfst"))
+    assert again.allclose(wa, rtol=1e-14, atol=0)
+
+
+def test_negative_weights_have_no_logarithm(tmp_path):
+    wa = WeightedAutomaton("a", [1], [[[-0.5]]], [1])
+    with pytest.raises(ArgumentError, match=r"has no negative weights: .* write \.fst"):
+        write_log_fst(wa, tmp_path / "wa.logfst")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_its_symbols_is_refused(tmp_path):
+    (tmp_path / "wa.fst").write_text("0 1\n")
+    with pytest.raises(FileError, match=r"wa\.syms: there is no such file: expected the symbols"):
+        open_wa(tmp_path / "wa.fst")
+
+
+def test_a_weight_beyond_all_numbers_is_refused():
+    with pytest.raises(FileError, match="expected a real weight, got '-1000'"):
+        from_fst_text("0 -1000\n", TABLE, is_log=True)
+
+
+class OpenFst:
+    """The tools of OpenFst, in a folder with an automaton for the log semiring."""
+
+    def __init__(self, wa, folder):
+        if shutil.which("fstcompile") is None:
+            pytest.skip("there is no fstcompile here (Debian: apt-get install libfst-tools)")
+        self.folder = folder
+        write_log_fst(wa, folder / "wa.logfst")
+        self.compile("wa")
+
+    def tool(self, name, *options):
+        done = subprocess.run(
+            [name, *options], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def compile(self, name):
+        symbols = "--isymbols=wa.syms", "--osymbols=wa.syms"
+        self.tool("fstcompile", "--arc_type=log64", *symbols, f"{name}.logfst", f"{name}.bin")
+        self.tool("fstarcsort", f"{name}.bin", f"{name}.bin")
+
+    def total(self, name):
+        """Return the weight of all paths."""
+        lines = self.tool("fstshortestdistance", "--reverse", "--delta=1e-12", f"{name}.bin")
+        return math.exp(-float(lines.split()[1]))
+
+    def weight(self, word):
+        lines = [f"{q} {q + 1} {symbol} {symbol}" for q, symbol in enumerate(word)]
+        (self.folder / "word.logfst").write_text("\n".join([*lines, f"{len(word)}"]) + "\n")
+        self.compile("word")
+        self.tool("fstcompose", "word.bin", "wa.bin", "both.bin")
+        return self.total("both")
+
+
+@pytest.mark.parametrize("wa", [FIGURE_1, random_structured("ab", 2, seed=0)], ids=repr)
+def test_the_tools_of_openfst_compute_the_same_weights(tmp_path, wa):
+    openfst = OpenFst(wa, tmp_path)
+    assert openfst.total("wa") == pytest.approx(wa.total, rel=1e-6)
+    for word in ("a", "ab", "bba"):
+        assert openfst.weight(word) == pytest.approx(wa.weight(word), rel=1e-6)
+
+
+def test_what_the_tools_of_openfst_print_comes_back(tmp_path):
+    openfst = OpenFst(FIGURE_1, tmp_path)
+    printed = openfst.tool("fstprint", "--isymbols=wa.syms", "--osymbols=wa.syms", "wa.bin")
+    again = from_fst_text(printed, (tmp_path / "wa.syms").read_text(), is_log=True)
+    words = short_words(FIGURE_1)
+    assert again.weights(words) == pytest.approx(FIGURE_1.weights(words), rel=1e-6)
+
+
+def test_pynini_reads_the_same_weights(tmp_path):
+    reason = "there is no pynini here (pip install pynini)"
+    pywrapfst = pytest.importorskip("pywrapfst", reason=reason)
+    write_log_fst(FIGURE_1, tmp_path / "wa.logfst")
+    table = pywrapfst.SymbolTable.read_text(str(tmp_path / "wa.syms"))
+    compiler = pywrapfst.Compiler(arc_type="log64", isymbols=table, osymbols=table)
+    compiler.write((tmp_path / "wa.logfst").read_text())
+    distances = pywrapfst.shortestdistance(compiler.compile(), reverse=True, delta=1e-12)
+    assert math.exp(-float(distances[0])) == pytest.approx(FIGURE_1.total, rel=1e-6)
 
 
 def test_a_structured_automaton_is_written_like_a_dense_one(tmp_path):

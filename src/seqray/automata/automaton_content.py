@@ -62,7 +62,7 @@ class AutomatonContent(NamedTuple):
 
 def write_automaton(path: str | os.PathLike[str], content: AutomatonContent) -> None:
     """Write an automaton to a ``.json`` or ``.npz`` file."""
-    written = to_npz if _suffix(path) == ".npz" else _to_json
+    written = to_npz if _suffix(path) == ".npz" else to_json
     with writing(path) as fresh:  # which has an error for text that UTF-8 cannot hold
         fresh.write_bytes(written(content))
 
@@ -71,10 +71,7 @@ def read_automaton(path: str | os.PathLike[str]) -> AutomatonContent:
     """Read what `write_automaton` wrote. No file can make it run code."""
     suffix, data = _suffix(path), read_bytes(path)
     with reading(path, "a seqray automaton"):
-        if suffix == ".npz":
-            return from_npz(data)
-        document = opened_json(data)
-        return _read(document, document)
+        return from_npz(data) if suffix == ".npz" else from_json(data)
 
 
 def to_npz(content: AutomatonContent) -> bytes:
@@ -97,9 +94,16 @@ def from_npz(data: bytes) -> AutomatonContent:
     return content
 
 
-def _to_json(content: AutomatonContent) -> bytes:
+def to_json(content: AutomatonContent) -> bytes:
+    """Return what a ``.json`` file holds, one line; docs/automaton.schema.json describes it."""
     lists = {name: array.tolist() for name, array in content.arrays.items()}
     return sealed_json({**_header(content), **lists})
+
+
+def from_json(data: bytes) -> AutomatonContent:
+    """Return what `to_json` wrote."""
+    document = opened_json(data)
+    return _read(document, document)
 
 
 def _header(content: AutomatonContent) -> dict[str, object]:

@@ -167,13 +167,16 @@ class WordCuts:
         cells = np.empty(len(words.codes) + len(words), np.int64)
         start = self.n_group_cells + self.steps.grouping.n_groups * self.n_columns
         at = np.full(len(words), start)
+        codes, read = words.codes.astype(np.int64), np.empty_like(at)
         n_longer = len(words) - np.cumsum(np.bincount(lengths, minlength=1))
         for n_active in n_longer[:-1].tolist():
-            read = at[:n_active] + words.codes.take(cursor[:n_active])
-            cells[place[:n_active]] = read
-            onward.take(read, out=at[:n_active], mode="clip")  # "clip" spares a copy
-            cursor[:n_active] += 1
-            place[:n_active] += 1
+            here = slice(0, n_active)
+            codes.take(cursor[here], out=read[here], mode="clip")  # "clip" spares a copy
+            read[here] += at[here]
+            cells[place[here]] = read[here]
+            onward.take(read[here], out=at[here], mode="clip")
+            cursor[here] += 1
+            place[here] += 1
         at += self.n_columns - 1
         cells[place] = at
         return cells

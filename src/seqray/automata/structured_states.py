@@ -256,6 +256,10 @@ class StructuredSteps:
         self, vectors: FloatArray, origins: IntArray, numbers: IntArray
     ) -> MatrixProducts:
         """Return the products of vectors ``origins[i]`` with matrices ``numbers[i]``."""
+        if self._stacked is not None and len(numbers) < len(self._stacked):
+            # Few share a matrix: blocks would be nearly empty.
+            vectors = _stacked_products(vectors.take(origins, axis=0), self._stacked, numbers)
+            return MatrixProducts(vectors, origins, np.arange(len(numbers)))
         order = sort_codes(numbers)
         origins, numbers, slots = self.laid_out(origins.take(order), numbers.take(order))
         rows = np.empty_like(slots)
@@ -385,11 +389,11 @@ class StructuredSteps:
 def _stacked_products(vectors: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
     """Return the product of each block of rows with the matrix of a number, the last for -1.
 
-    Each matrix is one row of ``stacked``.
+    Each matrix is one row of ``stacked``. All blocks have the same number of rows.
     """
     size, n_columns = vectors.shape[1], stacked.shape[1] // vectors.shape[1]
-    blocks = vectors.reshape(-1, BLOCK_ROWS, size)
-    products = np.empty((len(blocks), BLOCK_ROWS, n_columns))
+    blocks = vectors.reshape(len(numbers), len(vectors) // max(1, len(numbers)), size)
+    products = np.empty((*blocks.shape[:2], n_columns))
     n_together = max(1, GATHERED_NUMBERS // stacked.shape[1])
     is_whole = stacked.flags.c_contiguous  # `take` is faster, but copies all if it is not
     for begin in range(0, len(blocks), n_together):

@@ -28,8 +28,9 @@ FORMATS = "".join(f"  {suffix:<13} {each.meaning}\n" for suffix, each in EXPORTS
 HELP = f"""Write an automaton in the format that OUTPUT's ending names.
 
 Of a run folder it is the largest copy, if there are copies; a drawing and --repair take the
-automaton of the rank chosen there. A .dot file of a deterministic automaton is a model of the
-package AALpy, and can be read again; `seqray draw` makes a drawing of it.
+automaton of the rank chosen there. What is written as .json, .npz, .fst, .logfst, .pautomac or .dot
+can be read again. A .dot file of a deterministic automaton is a model of the package AALpy; `seqray
+draw` makes a drawing of it.
 
 \b
 {FORMATS}
@@ -40,6 +41,7 @@ Examples:
   seqray convert run wa.json --rank 8
   seqray convert run machine.pautomac --repair
   seqray convert dfa.json dfa.dot
+  seqray convert run scorer.c
   seqray convert 24.pautomac_model.txt machine.json
 """
 

@@ -256,8 +256,8 @@ def _without_start(text: str) -> str:
     return (
         f"no start state: expected a line '{START} -> STATE', and that state"
         + ("; the file looks like a drawing, which holds rounded weights" if drawn else "")
-        + ". To get a readable file of a deterministic automaton: seqray learn BOX -o model.dot, "
-        "or seqray convert dfa.json model.dot"
+        + ". To get a readable file: seqray learn BOX -o model.dot, or seqray convert dfa.json "
+        "model.dot"
     )
 
 

@@ -9,7 +9,8 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.purpose import Purpose, named_purpose
 from seqray.automata.ranks import RankedAutomata
-from seqray.formats.aalpy_dot import read_model
+from seqray.formats.fst import LOG_SUFFIX, read_fst
+from seqray.formats.graph_file import read_graph_file
 from seqray.formats.pautomac import read_machine
 from seqray.formats.run_files import COPY_FILES, RunFiles, opened_run
 from seqray.util.errors import ArgumentError, MissingFileError
@@ -21,8 +22,9 @@ def open_wa(path: str | os.PathLike[str], *, purpose: str = Purpose.COPYING) -> 
     Parameters
     ----------
     path
-        A ``.json`` or ``.npz`` file, a run folder, a machine of PAutomaC, or a ``.dot`` file of the
-        package AALpy (DFA, Moore machine, or stochastic Mealy machine with one input).
+        A ``.json`` or ``.npz`` file, a run folder, a machine of PAutomaC, OpenFst text (``.fst``,
+        ``.logfst``), or a ``.dot`` file: of ``seqray convert``, or of the package AALpy (DFA, Moore
+        machine, or stochastic Mealy machine with one input).
     purpose
         Which automaton of a run folder: for ``"copying"`` its largest copy, if it has copies; else,
         and for ``"reading"``, that of the rank chosen there.
@@ -41,8 +43,10 @@ def open_wa(path: str | os.PathLike[str], *, purpose: str = Purpose.COPYING) -> 
     if file.is_dir():
         with opened_run(file) as run:
             return _of_run(run, wanted)
+    if file.suffix in (".fst", LOG_SUFFIX):
+        return read_fst(file)
     if file.suffix == ".dot":
-        return read_model(file)
+        return read_graph_file(file)
     return WeightedAutomaton.load(file) if file.suffix in (".json", ".npz") else read_machine(file)
 
 

@@ -6,39 +6,64 @@ automaton has an input weight on every state. So state 0 is a fresh start, state
 automaton is ``q + 1``, and transitions from 0 that read nothing, ``<eps>``, carry the input
 weights.
 
-Weights are plain real numbers: they multiply along a path and add up over paths. OpenFst's log
-semiring keeps −log(weight) instead, which exists for positive weights only, and an extracted
-automaton may hold negative ones.
+A ``.fst`` file holds plain real numbers: they multiply along a path and add up over paths. The
+tools of OpenFst compute in its log semiring, which has −log(weight) instead; a ``.logfst`` file
+holds these, with all that follows from it: a weight of 0 is ``Infinity``, and there are no negative
+ones.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.automata.transitions import listed
+from seqray.automata.sparse_graph import automaton_of_graph
+from seqray.automata.transitions import Transitions, listed
 from seqray.automata.words import Alphabet, Symbol
-from seqray.util.errors import FileError, SymbolError
-from seqray.util.files import MAX_NUMBERS, check_writable, too_many_numbers, writing
+from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
+from seqray.util.files import check_writable, read_text, reading, writing
 
 EPSILON = "<eps>"
 ESCAPED = re.compile(r"\s|%(?=[0-9A-Fa-f]{2})")
 """What is written as in addresses: white space, which ends a field, and what looks like that."""
 
 
+LOG_SUFFIX = ".logfst"
+"""The ending of files for the log semiring."""
+
+
 def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
     """Write an automaton in the AT&T format, and its symbols to a ``.syms`` file beside it."""
+    _write(automaton, path, repr)
+
+
+def write_log_fst(automaton: WeightedAutomaton, path: Path) -> None:
+    """Write an automaton for the log semiring of OpenFst, and its symbols beside it."""
+    if not automaton.is_nonnegative:
+        raise ArgumentError(
+            f"{path}: OpenFst's log semiring has no negative weights: expected an automaton "
+            "without any; write .fst, which holds plain numbers, or repair it (seqray.repair, or "
+            "seqray convert --repair)"
+        )
+    _write(automaton, path, _log_text)
+
+
+def _log_text(weight: float) -> str:
+    return repr(-math.log(weight)) if weight else "Infinity"
+
+
+def _write(automaton: WeightedAutomaton, path: Path, text_of: Callable[[float], str]) -> None:
     names = _names(automaton.alphabet)
     check_writable(path)  # its symbols are moved to their place first
     with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
         with fresh.open("w", encoding="utf-8") as file:
-            file.writelines(_lines(automaton, names))
+            file.writelines(_lines(automaton, names, text_of))
         table.write_text(_table(names), "utf-8")
 
 
@@ -70,29 +95,46 @@ def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
     b 2
     """
     names = _names(automaton.alphabet)
-    return "".join(_lines(automaton, names)), _table(names)
+    return "".join(_lines(automaton, names, repr)), _table(names)
 
 
-def _lines(automaton: WeightedAutomaton, names: list[str]) -> Iterator[str]:
+def _lines(
+    automaton: WeightedAutomaton, names: list[str], text_of: Callable[[float], str]
+) -> Iterator[str]:
     """Yield the lines of the AT&T format one by one: there may be millions."""
     # One line at least, even where all input weights are 0: it names the start state.
     for q in np.flatnonzero(automaton.initial).tolist() or [0]:
-        yield f"0 {q + 1} {EPSILON} {EPSILON} {float(automaton.initial[q])!r}\n"
+        yield f"0 {q + 1} {EPSILON} {EPSILON} {text_of(float(automaton.initial[q]))}\n"
     for block in automaton.edge_blocks():
         name = names[block.code]
         for _, origin, target, weight in listed([block]).edges():
-            yield f"{origin + 1} {target + 1} {name} {name} {weight!r}\n"
+            yield f"{origin + 1} {target + 1} {name} {name} {text_of(weight)}\n"
     # Output weights of 0 are written too, so that no state is lost.
     for q, weight in enumerate(automaton.final.tolist()):
-        yield f"{q + 1} {weight!r}\n"
+        yield f"{q + 1} {text_of(weight)}\n"
 
 
 def _table(names: list[str]) -> str:
     return "".join(f"{name} {code}\n" for code, name in enumerate([EPSILON, *names]))
 
 
-def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
+def read_fst(path: Path) -> WeightedAutomaton:
+    """Read an automaton from a ``.fst`` or ``.logfst`` file and the ``.syms`` file beside it."""
+    text, table = read_text(path), path.with_suffix(".syms")
+    if not table.exists():
+        raise MissingFileError(
+            f"{table}: there is no such file: expected the symbols of {path.name}, lines "
+            "'symbol code', as --isymbols of fstcompile reads them"
+        )
+    symbols = read_text(table)
+    with reading(path, "OpenFst text"):
+        return from_fst_text(text, symbols, is_log=path.suffix == LOG_SUFFIX)
+
+
+def from_fst_text(text: str, symbols: str, *, is_log: bool = False) -> WeightedAutomaton:
     """Read an automaton from the AT&T format and its symbol table.
+
+    It is structured where the graph is, see `seqray.automata.sparse_graph`.
 
     Parameters
     ----------
@@ -102,6 +144,8 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     symbols
         Lines ``symbol code``. Codes give the alphabet its order; the symbols are strings, in
         which ``%20`` stands for a space.
+    is_log
+        Whether weights are those of the log semiring, −log(weight).
 
     Examples
     --------
@@ -111,7 +155,7 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     """
     written = _read_symbols(symbols)
     alphabet = Alphabet(map(unquote, written))
-    arcs, finals = _read_lines(text, {*written, EPSILON})
+    arcs, finals = _read_lines(text, {*written, EPSILON}, is_log)
     if not arcs and not finals:
         raise FileError("the FST text is empty: it needs at least one state")
     start = arcs[0][0] if arcs else next(iter(finals))
@@ -131,19 +175,15 @@ def from_fst_text(text: str, symbols: str) -> WeightedAutomaton:
     if len(initial) > 1 and start not in finals and all(edge[0] != start for edge in edges):
         states.remove(start)  # it did nothing but hand out the input weights
         del initial[start]
-    n_numbers = len(alphabet) * len(states) ** 2
-    if n_numbers > MAX_NUMBERS:
-        raise too_many_numbers(
-            f"the FST text: {len(states):,} states and {len(alphabet):,} symbols", n_numbers
-        )
     at = {state: index for index, state in enumerate(states)}
-    return WeightedAutomaton.from_edges(
-        alphabet,
-        len(states),
-        {at[q]: weight for q, weight in initial.items()},
-        [(at[q], symbol, at[r], weight) for q, symbol, r, weight in edges],
-        {at[q]: weight for q, weight in finals.items()},
-    )
+    start_weights, final = np.zeros(len(states)), np.zeros(len(states))
+    for vector, weights in ((start_weights, initial), (final, finals)):
+        for state, weight in weights.items():
+            vector[at[state]] = weight
+    listed_edges = [(alphabet.codes[symbol], at[q], at[r]) for q, symbol, r, _ in edges]
+    codes, origins, targets = np.array(listed_edges, np.int64).reshape(-1, 3).T
+    moves = Transitions(codes, origins, targets, np.array([edge[3] for edge in edges], np.float64))
+    return automaton_of_graph(alphabet, start_weights, moves, final)
 
 
 def _names(alphabet: Alphabet) -> list[str]:
@@ -177,7 +217,7 @@ def _read_symbols(text: str) -> list[str]:
 
 
 def _read_lines(
-    text: str, known: Set[Symbol]
+    text: str, known: Set[Symbol], is_log: bool
 ) -> tuple[list[tuple[int, int, str, float]], dict[int, float]]:
     arcs: list[tuple[int, int, str, float]] = []
     finals: dict[int, float] = {}
@@ -188,9 +228,10 @@ def _read_lines(
                     raise FileError(
                         f"line {at} of the FST text: symbol {symbol!r} is not in the symbol table"
                     )
-                arcs.append((_state(origin, at), _state(target, at), symbol, _weight(weight, at)))
+                number = _weight(weight, at, is_log)
+                arcs.append((_state(origin, at), _state(target, at), symbol, number))
             case [state, *weight] if len(weight) < 2:
-                finals[_state(state, at)] = _weight(weight, at)
+                finals[_state(state, at)] = _weight(weight, at, is_log)
             case _:
                 raise FileError(
                     f"line {at} of the FST text: expected 'from to symbol symbol weight', both "
@@ -209,10 +250,13 @@ def _state(field: str, at: int) -> int:
     return int(field)
 
 
-def _weight(fields: list[str], at: int) -> float:
+def _weight(fields: list[str], at: int, is_log: bool) -> float:
+    if not fields:
+        return 1.0
     try:
-        weight = float(fields[0]) if fields else 1.0
-    except ValueError:
+        weight = float(fields[0])
+        weight = math.exp(-weight) if is_log else weight
+    except (ValueError, OverflowError):
         weight = math.nan
     if not math.isfinite(weight):
         raise FileError(f"line {at} of the FST text: expected a real weight, got {fields[0]!r}")

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.deterministic import DeterministicAutomaton
+from seqray.automata.sparse_graph import automaton_of_graph
 from seqray.automata.transitions import Transitions
+from seqray.automata.words import Alphabet
 from seqray.formats.words_file import PathLike, text_lines
 from seqray.util.arrays import FloatArray
 from seqray.util.errors import ArgumentError, FileError
-from seqray.util.files import MAX_NUMBERS, too_many_numbers, writing
+from seqray.util.files import MAX_NUMBERS, reading, too_many_numbers, writing
 
 SECTIONS = {
     "I": "(state)",
@@ -54,7 +56,8 @@ def read_machine(path: PathLike) -> WeightedAutomaton:
     -------
     automaton
         Over the integers 0 … k-1, where k-1 is the largest symbol of the machine. The header of a
-        file of words may promise more: read that file with this alphabet.
+        file of words may promise more: read that file with this alphabet. It is dense; a machine
+        with too many states for that is structured, see `seqray.automata.sparse_graph`.
 
     Examples
     --------
@@ -72,10 +75,9 @@ def read_machine(path: PathLike) -> WeightedAutomaton:
         state for entries in sections.values() for key in entries for state in key[::2]
     )
     n_symbols = 1 + max(key[1] for name in "ST" for key in sections[name])
-    if n_symbols * n_states**2 > MAX_NUMBERS:
-        raise too_many_numbers(
-            f"{path}: {n_states:,} states and {n_symbols:,} symbols", n_symbols * n_states**2
-        )
+    n_numbers = 2 * (n_symbols + 1) * n_states  # of sections I, F and S, and of sums of section T
+    if n_numbers > MAX_NUMBERS:
+        raise too_many_numbers(f"{path}: {n_states:,} states and {n_symbols:,} symbols", n_numbers)
     shapes = {"I": (n_states,), "F": (n_states,), "S": (n_states, n_symbols)}
     arrays = {name: _filled(shape, sections[name]) for name, shape in shapes.items()}
     keys = np.array(list(sections["T"]))
@@ -85,9 +87,11 @@ def read_machine(path: PathLike) -> WeightedAutomaton:
     np.add.at(sums, (origins, symbols), targets)
     _check_sums(path, titles, arrays, sums)
     leaving = (1 - arrays["F"])[:, None] * arrays["S"]
-    transitions = np.zeros((n_symbols, n_states, n_states))
-    transitions[symbols, origins, ends] = leaving[origins, symbols] * targets
-    return WeightedAutomaton(range(n_symbols), arrays["I"], transitions, arrays["F"])
+    moves = Transitions(symbols, origins, ends, leaving[origins, symbols] * targets)
+    with reading(path, "a PAutomaC machine"):
+        return automaton_of_graph(
+            Alphabet(range(n_symbols)), arrays["I"], moves, arrays["F"], prefers_dense=True
+        )
 
 
 def _filled(shape: tuple[int, ...], entries: Entries) -> FloatArray:
