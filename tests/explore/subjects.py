@@ -25,6 +25,16 @@ def machine(n_states=4):
 
 
 @cache
+def many_symbols():
+    """Probabilities over sixty names."""
+    names = [f"{what}.{how}" for what in ("order", "pay", "ship", "refund", "cancel", "notify")
+             for how in ("begin", "end", "failed", "retry", "late", "by customer", "by agent",
+                         "timeout", "again", "done")]  # fmt: skip
+    made = random_machine("pfa", 5, 60, seed=np.random.default_rng(1))
+    return WeightedAutomaton(names, made.initial, made.transitions, made.final)
+
+
+@cache
 def probabilities():
     """An extraction by contexts: two ranks are fitted, the others cut from the largest.
 

@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from explore.subjects import (
     brute_force_shapley,
     large,
     machine,
+    many_symbols,
     probabilities,
     real,
     real_box,
     signed,
 )
+from explore.test_groups import structured
 from seqray.explain.background import Background
 from seqray.explore.classes_page import classes_html
 from seqray.explore.page import to_html
@@ -60,10 +63,10 @@ def test_a_page_opens_from_the_disk_with_all_its_sections(opened):
     assert opened.text("h1") == "a machine, seen as five states"
     assert n_of(opened, ".tile") == 4
     lede = opened.text("#lede")
-    assert re.search(r": the automaton loses \S+.* bits per symbol of \S+\.$", lede)
+    assert re.search(r": on average it keeps \S+\s% of the probability of a symbol\.$", lede)
     assert "perplexity" not in lede + opened.text("#tiles")
     options = opened.page.locator("#metric option").all_text_contents()
-    assert options[0] == "bits lost per symbol (divergence)"
+    assert options[0] == "how much worse it guesses"
     assert not any("perplexity" in option for option in options)
     assert "perplexity_ratio" in opened.page.inner_html("#sizes-table")
     assert n_of(opened, "#graph .state") == 5
@@ -400,7 +403,7 @@ def test_without_graphviz_states_stand_on_a_circle(visit, page_of_probabilities,
 
 def test_a_page_shows_its_graph_without_any_script(visit, page_of_probabilities):
     opened = visit(page_of_probabilities, settle=False, java_script_enabled=False)
-    assert opened.text("h1") == "a machine, seen as 5 states"
+    assert opened.text("h1") == "a machine, seen as five states"
     assert n_of(opened, "#graph svg .state") == 5
     assert n_of(opened, "#graph svg .arrow") > 5
     frame = opened.page.locator("#graph-frame").bounding_box()
@@ -428,16 +431,212 @@ def overlapping(opened, selector):
     return opened.page.evaluate(OVERLAPPING, selector)
 
 
-def test_figures_on_top_have_room_at_any_width(visit):
+@pytest.fixture(scope="module")
+def page_of_a_counter():
     def count(words):
         return [1.0 + w.count("a") % 3 + 0.01 * len(w) for w in words]
 
     box = seqray.black_box(count, "ab")
-    opened = visit(to_html(seqray.extract(box, prefixes=30, suffixes=30), box=box))
-    assert n_of(opened, ".tile") == 4
-    for width in (360, 560, 600, 800, 950, 1100, 1250, 1400, 1920):
+    return to_html(seqray.extract(box, prefixes=30, suffixes=30), box=box)
+
+
+WIDTHS = (360, 390, 768, 1280, 1920)
+
+COLLIDING = """() => {
+    const wanted = "h1, h2, h3, h4, .tile, .tile-value, .tile-text, .label, .legend li, label, " +
+        "button, select, summary, input:not([type=radio]), output, figcaption, " +
+        ".bar-label, .number, .step-symbol, .step-state, nav a";
+    const seen = (e) => {  // the part that is not cut off by a frame that scrolls
+        let { left, top, right, bottom } = e.getBoundingClientRect();
+        for (let frame = e.parentElement; frame; frame = frame.parentElement) {
+            if (getComputedStyle(frame).overflowX === "visible") continue;
+            const edge = frame.getBoundingClientRect();
+            [left, right] = [Math.max(left, edge.left), Math.min(right, edge.right)];
+            [top, bottom] = [Math.max(top, edge.top), Math.min(bottom, edge.bottom)];
+        }
+        return { e, left, top, right, bottom };
+    };
+    const boxes = [...document.querySelectorAll(wanted)]
+        .filter((e) => e.checkVisibility() && !e.closest(".visually-hidden"))
+        .map(seen)
+        .filter(({ left, top, right, bottom }) => right - left > 1 && bottom - top > 1);
+    const pairs = [];
+    boxes.forEach((a, at) => boxes.slice(at + 1).forEach((b) => {
+        if (a.e.contains(b.e) || b.e.contains(a.e)) return;
+        if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 &&
+            b.top < a.bottom - 1) pairs.push([a, b].map(({ e }) => e.outerHTML.slice(0, 90)));
+    }));
+    return pairs;
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(page_of_probabilities, page_of_a_counter):
+    """One page of each kind, by name."""
+    return {
+        "probabilities": page_of_probabilities,
+        "counter": page_of_a_counter,
+        "many symbols": to_html(many_symbols(), box=many_symbols()),
+        "classes": to_html(seqray.extract(three_classes()), box=three_classes(), name="rests"),
+        "groups": to_html(structured(33, 6), box=structured(33, 6), name="a copy"),
+    }
+
+
+KINDS = ("probabilities", "counter", "many symbols", "classes", "groups")
+
+
+@pytest.fixture(scope="module")
+def opened_kinds(visit, pages):
+    """One open page of each kind, for tests that leave it as it is but for its width."""
+    return {kind: visit(page) for kind, page in pages.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_overlaps_or_leaves_the_screen_at_any_width(opened_kinds, kind):
+    opened = opened_kinds[kind]
+    for width in WIDTHS:
         opened.page.set_viewport_size({"width": width, "height": 900})
-        assert overlapping(opened, ".tile-value, .tile-text") == []
+        opened.page.wait_for_timeout(300)  # the page draws anew when its width rests
+        assert opened.page.evaluate(COLLIDING) == []
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_what_overlaps_is_noticed(opened_kinds):
+    page = opened_kinds["counter"].page
+    page.evaluate("document.querySelector('.tile').style.marginRight = '-90px'")
+    assert page.evaluate(COLLIDING) != []
+    page.evaluate("document.querySelector('.tile').style.marginRight = ''")
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme"), [("probabilities", "light"), *((kind, "dark") for kind in KINDS)]
+)
+def test_axe_finds_nothing_serious(opened_kinds, kind, scheme):
+    page = opened_kinds[kind].page
+    page.set_viewport_size({"width": 390 if scheme == "light" else 1280, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    violations = page.evaluate(
+        "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)"
+    )
+    page.emulate_media(color_scheme="light")
+    serious = [
+        (each["id"], node["target"], node["failureSummary"])
+        for each in violations
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+    assert serious == []
+
+
+FOCUSABLE = """() => {
+    const wanted = "a[href], button, input, select, summary, [tabindex='0']";
+    const radios = new Set();  // the arrow keys choose among those of a group
+    return [...document.querySelectorAll(wanted)].filter((e) => {
+        if (e.tabIndex < 0 || e.disabled || !e.checkVisibility()) return false;
+        if (e.type !== "radio") return true;
+        return e.checked && !radios.has(e.name) && radios.add(e.name);
+    }).map((e, at) => (e.dataset.focusable = at));
+}"""
+
+FOCUSED = """() => {
+    const e = document.activeElement;
+    const style = getComputedStyle(e);
+    const disc = e.querySelector?.(".disc");
+    const hasRing = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+    const isMarked = disc && parseFloat(getComputedStyle(disc).strokeWidth) >= 4;
+    return [e.dataset.focusable ?? null, Boolean(hasRing || isMarked), e.outerHTML.slice(0, 90)];
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened_kinds, kind):
+    opened = opened_kinds[kind]
+    wanted = set(map(str, opened.page.evaluate(FOCUSABLE)))
+    reached, unmarked = set(), []
+    for _ in range(len(wanted) + 3):
+        opened.page.keyboard.press("Tab")
+        number, is_marked, what = opened.page.evaluate(FOCUSED)
+        if number is not None:
+            reached.add(number)
+            unmarked += [] if is_marked else [what]
+    assert reached == wanted
+    assert unmarked == []
+
+
+def test_a_group_opens_by_the_enter_key_and_by_a_click(opened_kinds):
+    opened = opened_kinds["groups"]
+    page = opened.page
+    page.locator("#groups svg a >> nth=2").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.getElementById('group-2').open")
+    assert page.evaluate("document.activeElement.parentElement.id") == "group-2"
+    assert "What comes next" in opened.text("#group-2")
+    page.click("#groups svg a >> nth=4")
+    assert page.evaluate("document.getElementById('group-4').open")
+
+
+PARTS = ("h1", "#kicker", "#lede", "#tiles", "#tiles-note", "#made-list", "#hidden-share")
+
+
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_what_is_there_before_the_script_is_what_the_script_writes(
+    visit, pages, opened_kinds, kind
+):
+    bare = visit(pages[kind], settle=False, java_script_enabled=False)
+    both = (bare, opened_kinds[kind])
+    for part in PARTS:
+        before, after = ("".join(each.page.text_content(part).split()) for each in both)
+        assert before == after
+    assert bare.page.is_visible("#facts-body table")
+    assert not bare.page.is_visible("#word")
+
+
+def test_terms_are_for_everyone_until_experts_choose_theirs(visit, page_of_probabilities):
+    opened = visit(page_of_probabilities)
+    assert "divergence" not in opened.text("main")
+    assert "Singular values" not in opened.text("#sizes")
+    opened.page.focus("#terms-everyone")
+    opened.page.keyboard.press("ArrowRight")
+    assert re.search(r": the automaton loses \S+ bits per symbol of \S+\.$", opened.text("#lede"))
+    assert "Singular values" in opened.text("#sizes")
+    options = opened.page.locator("#metric option").all_text_contents()
+    assert options[0] == "bits lost per symbol (divergence)"
+    opened.page.reload()
+    opened.settle()
+    assert opened.page.is_checked("#terms-experts")
+    opened.requests.pop()  # the page itself, again
+
+
+REFUSED = """Object.defineProperty(window, "localStorage", {
+    get() { throw new DOMException("refused", "SecurityError"); } });"""
+
+
+def test_a_browser_that_remembers_nothing_still_switches_terms(visit, page_of_probabilities):
+    opened = visit(page_of_probabilities, before=REFUSED)
+    opened.page.check("#terms-experts")
+    assert "divergence" in opened.text("#tiles")
+
+
+def test_on_paper_a_page_is_dark_on_white_even_where_the_screen_is_dark(opened_kinds):
+    opened = opened_kinds["probabilities"]
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    colours = opened.page.evaluate(
+        "['--paper', '--ink'].map((name) => "
+        "getComputedStyle(document.documentElement).getPropertyValue(name).trim())"
+    )
+    assert colours == ["#ffffff", "#000000"]
+    assert not opened.page.is_visible("#bar")
+    assert opened.page.is_visible("#graph svg")
+    opened.page.emulate_media(media="screen", color_scheme="light")
+
+
+def test_a_perfect_copy_is_said_to_be_one(visit):
+    box = machine()
+    opened = visit(to_html(box, box=box))
+    values = opened.page.locator(".tile-value > span").all_text_contents()
+    assert values == ["0 bits", "100 %", "100 %", "1"]
+    assert opened.text("#hidden-share") == "All 12 arrows are drawn."
 
 
 def resealed(html):
@@ -454,19 +653,17 @@ def test_a_counter_opens_with_most_of_its_weight(visit):
     html = to_html(seqray.WeightedAutomaton("abcd", np.eye(9)[0], nearly / 4, np.eye(9)[0]))
     # By Python's opening, and by that of other sizes, which the page finds itself.
     for page in (html, resealed(html.replace('"first":{', '"unknown":{'))):
-        share = re.search(r"has (\S+) % of all", visit(page).text("#hidden-share"))
+        share = re.search(r"drawn, (\S+) % of all", visit(page).text("#hidden-share"))
         assert share is None or float(share[1]) <= 34
 
 
 def test_what_is_drawn_is_said_without_contradiction(visit):
     one = seqray.WeightedAutomaton("ab", [1], [[[0.5 - 1e-5]], [[1e-5]]], [0.5])
     opened = visit(to_html(one))
-    said = (
-        "The only arrow is drawn, without its lightest symbols, which have < 0.01 % of all weight."
-    )
-    assert opened.text("#hidden-share") == said
-    opened.set_slider("threshold", 0)
     assert opened.text("#hidden-share") == "The only arrow is drawn."
+    opened.set_slider("threshold", 30)
+    said = "The only arrow is drawn, without its lightest symbols: < 0.01 % of all steps."
+    assert opened.text("#hidden-share") == said
     assert "Words have 1 symbol on average" in opened.text("#facts-body")
     opened.type_word("")
     assert opened.text(".answer-note") == "50 % of all words"
@@ -573,6 +770,13 @@ def test_every_flip_on_the_page_has_the_class_of_the_box(classifier_page):
     for item in items:
         word, _, name = item.partition(" ")
         assert three_classes().classify([word.replace("λ", "")]) == [name]
+
+
+def test_a_page_about_a_classifier_has_words_for_everyone_and_for_experts(classifier_page):
+    assert "margin" not in classifier_page.text("#agreement")
+    classifier_page.page.check("#terms-experts")
+    assert "Agreement by margin of the box" in classifier_page.text("#agreement")
+    assert "balanced_agreement" in classifier_page.text("#agreement")
 
 
 def test_a_symbol_that_is_none_is_named(classifier_page):

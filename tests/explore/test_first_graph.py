@@ -1,22 +1,10 @@
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.explore.first_graph import (
-    MAX_STATES,
-    FirstGraph,
-    opening_position,
-    slider_threshold,
-    state_names,
-)
+from seqray.explore.first_graph import MAX_STATES, FirstGraph, state_names
 
 WA = WeightedAutomaton("ab", [1, 0], [[[0.3, 0.2], [0, 0.5]], [[0.1, 0.1], [0.2, 0]]], [0.3, 0.3])
 NAMES = state_names(["λ", "a"], [1.0, 0.7])
-
-
-def test_a_slider_hides_nothing_at_its_begin_and_all_but_the_largest_at_its_end():
-    assert slider_threshold(0.8, 0) == 0
-    assert slider_threshold(0.8, 60) == 0.8
-    assert 0 < opening_position(WA) <= 60
 
 
 def test_names_have_two_parts():
@@ -32,9 +20,16 @@ def test_the_picture_has_all_states_and_the_arrows_of_its_json():
     assert "style=" not in picture
 
 
-def test_a_caption_says_what_is_hidden():
+def test_a_caption_says_what_is_drawn():
     many = WeightedAutomaton("a", [1, 0], [[[0.5, 0.1], [0.001, 0.3]]], [0.4, 0.6])
-    assert "arrows drawn; what is hidden has" in FirstGraph.of(many, NAMES, None).caption()
+    assert FirstGraph.of(many, NAMES, None).caption() == "All 4 arrows are drawn."
+
+
+def test_states_that_are_links_can_be_reached_by_the_keyboard():
+    links = [("#one", "start: 1 state"), ("#two", "after <a>")]
+    picture = FirstGraph(WA, NAMES, None, links).to_svg()
+    assert picture.count("<a href=") == 2
+    assert 'aria-label="after &lt;a&gt;"' in picture
 
 
 def test_negative_weights_are_dashed():

@@ -125,4 +125,4 @@ def test_names_of_symbols_are_text_everywhere(nasty):
 
 def test_a_page_about_an_extraction_names_what_it_is_given():
     page = copied().explore(rank=1, name="a machine")
-    assert "a machine, seen as 1 state" in page.html
+    assert "a machine</span>, seen as one state" in page.html

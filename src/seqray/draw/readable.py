@@ -231,13 +231,13 @@ def readable_scene(
         title_of(automaton, "Deterministic" if facts.is_certain else "Weighted"),
         _reading(facts),
         count_missing(_caption(automaton, threshold, facts), n_labels, len(arrangement.labels)),
-        _drawn(shown, arrangement),
+        drawn_groups(shown, arrangement),
         extent(arrangement),
         _legend(automaton, facts, shown.edges),
     )
 
 
-def _drawn(shown: Shown, arrangement: Arrangement) -> list[Group]:
+def drawn_groups(shown: Shown, arrangement: Arrangement) -> list[Group]:
     """Return edges, then arrow heads, which lines would cut into, then states, then labels."""
     edges, facts, curves = shown.edges, shown.facts, arrangement.curves
     n, widths = len(edges), [CERTAIN_PEN] * len(edges) if facts.is_certain else pens(edges)

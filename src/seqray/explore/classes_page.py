@@ -22,7 +22,10 @@ from seqray.explain.class_facts import ClassFacts, class_facts
 from seqray.explain.class_states import MIXTURE, likeness
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
+from seqray.explore.first_look import spelled_states
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
+from seqray.explore.numbers import share, show
+from seqray.explore.terms import NO_BREAK, term, terms
 from seqray.extraction.result import Extraction
 from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_decisions
 from seqray.fidelity.metrics import MEANINGS
@@ -44,10 +47,10 @@ EXAMPLE_LENGTH = 8
 MAX_NUMBERS = 200_000
 """With more numbers in its matrices an automaton is too large to try words in the browser."""
 
-NO_BREAK = "\u00a0"
-"""A space at which no line ends."""
+MAX_CLASS_LETTERS = 40
+"""Names of classes that are longer together are counted in the headline."""
 
-STYLES = ("page.css", "classes.css")
+STYLES = ("page.css", "screens.css", "classes.css")
 
 
 def is_classifier(subject: object) -> TypeGuard[Extraction | ClassifierAutomaton]:
@@ -121,7 +124,8 @@ def classes_html(
 
 
 def _script() -> str:
-    return f'"use strict";\n{static_text("checksum.js")}{static_text("classes.js")}'
+    own = "".join(map(static_text, ("checksum.js", "tools.js", "classes.js")))
+    return f'(() => {{\n"use strict";\n{own}}})();\n'
 
 
 def _chosen(subject: Extraction | ClassifierAutomaton, rank: int | None) -> ClassifierAutomaton:
@@ -174,35 +178,39 @@ def _section(key: str, title: str, *contents: str) -> str:
 
 
 def _head(about: _Subject) -> str:
-    states = counted(about.automaton.n_states, "state")
-    n_words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
-    number = about.automaton.n_states
-    if number in n_words:
-        states = states.replace(str(number), n_words[number])
+    states = spelled_states(about.automaton.n_states)
     tiles = [
-        ("classes", ", ".join(about.automaton.classes)),
-        ("the automaton computes", f"the {about.automaton.question.value} of each class"),
+        ("classes", _class_names(about.automaton.classes)),
+        (term("classes.computes"), f"the {about.automaton.question.value} of each class"),
     ]
     lede = "An automaton that decides for one class after every word."
     if (fidelity := about.fidelity) is not None:
-        share = f"{100 * fidelity['agreement']:.2f} %"
-        lede = f"The automaton gives {share} of the words the class that the box gives them."
-        tiles.insert(0, ("same class", share))
+        agreed = share(fidelity["agreement"])
+        lede = f"The automaton gives {agreed} of the words the class that the box gives them."
+        tiles.insert(0, (term("classes.agreement"), agreed))
         if "agreement" in fidelity.intervals:
             low, high = fidelity.intervals["agreement"]
-            tiles.insert(1, ("95 % interval", f"{100 * low:.2f} … {100 * high:.2f} %"))
+            between = f"{share(low).removesuffix(' %')} … {share(high)}"
+            tiles.insert(1, (term("classes.interval"), between))
     if about.extraction is not None and about.extraction.settings.questions is not None:
-        tiles.append(("words queried", f"{about.extraction.settings.questions:,}"))
+        tiles.append((term("classes.queries"), f"{about.extraction.settings.questions:,}"))
     shown = "".join(
-        f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
-        for name, value in tiles
+        f'<div class="tile"><b>{escape(value)}</b><span>{label}</span></div>'
+        for label, value in tiles
     ).replace(" %", NO_BREAK + "%")
     note = f'<p class="caption">Measured on {escape(about.source)}.</p>' if about.source else ""
     return (
         f'<header class="head"><p class="kicker">seqray · classifier</p>'
         f"<h1>{escape(about.name)}, decided by {states}</h1>"
-        f'<p class="lede">{escape(lede)}</p><div class="tiles">{shown}</div>{note}</header>'
+        f'<p class="lede">{escape(lede)}</p>{static_text("terms_switch.html")}'
+        f'<div class="tiles">{shown}</div>{note}</header>'
     )
+
+
+def _class_names(classes: Sequence[str]) -> str:
+    """Return the names of a few classes, and else how many there are."""
+    names = ", ".join(classes)
+    return names if len(names) <= MAX_CLASS_LETTERS else str(len(classes))
 
 
 def _graph(about: _Subject) -> str:
@@ -224,7 +232,8 @@ def _graph(about: _Subject) -> str:
         "graph",
         "The states as a map",
         f'<p class="intro">{intro}</p>',
-        f'<div class="card drawing">{drawing}</div>',
+        '<div class="card drawing" tabindex="0" role="region" aria-label="The map">'
+        f"{drawing}</div>",
     )
 
 
@@ -265,11 +274,8 @@ def _example_words(automaton: ClassifierAutomaton) -> list[Word]:
 
 
 def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
-    metrics = Section(
-        "",
-        ("metric", " value", "meaning"),
-        tuple((n, significant_but_one(v, 4), MEANINGS[n]) for n, v in fidelity.items()),
-    )
+    metrics = [(n, show(v, 4), MEANINGS[n]) for n, v in fidelity.items()]
+    plain, exact = terms()["classes.margin"]
     confusion = Section(
         "Words by class: rows the box, columns the automaton",
         ("box", *(f" {name}" for name in fidelity.classes), " automaton − box"),
@@ -277,9 +283,9 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
             (
                 name,
                 *(f"{count:,}" for count in row),
-                " … ".join(f"{100 * each:+.2f}" for each in share.interval) + " %",
+                " … ".join(f"{100 * e:+.2f}".replace("-", "−") for e in shares.interval) + " %",
             )
-            for name, row, share in zip(
+            for name, row, shares in zip(
                 fidelity.classes, fidelity.confusion.tolist(), fidelity.shares, strict=True
             )
         ),
@@ -294,14 +300,29 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
         ),
         "" if fidelity.different else "None of these words.",
     )
-    tables = (
-        metrics,
-        confusion,
-        _groups("Agreement by length", "symbols", fidelity.by_length),
-        _groups("Agreement by margin of the box", "margin", fidelity.by_margin),
-        different,
+    return _section(
+        "agreement",
+        "Where both agree",
+        _both(
+            Section("", ("what", " value"), tuple((what, value) for _, value, what in metrics)),
+            Section("", ("metric", " value", "meaning"), tuple(metrics)),
+        ),
+        _table(confusion),
+        _table(_groups("Agreement by length", "symbols", fidelity.by_length)),
+        _both(
+            _groups(plain, "how sure", fidelity.by_margin),
+            _groups(exact, "margin", fidelity.by_margin),
+        ),
+        _table(different),
     )
-    return _section("agreement", "Where both agree", *map(_table, tables))
+
+
+def _both(everyone: Section, experts: Section) -> str:
+    """Return two tables, of which the page shows one."""
+    return (
+        f'<div class="everyone">{_table(everyone)}</div>'
+        f'<div class="experts">{_table(experts)}</div>'
+    )
 
 
 def _groups(title: str, what: str, groups: Sequence[DecisionGroup]) -> Section:
@@ -362,7 +383,9 @@ def _table(section: Section) -> str:
     title = f"<h3>{escape(short.title)}</h3>" if short.title else ""
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     note = f'<p class="caption">{escape(short.note)}</p>' if short.note else ""
-    return f'<div class="table">{title}{body}{note}</div>'
+    label = escape(short.title or "Table")
+    frame = f'<div class="table" tabindex="0" role="region" aria-label="{label}">'
+    return f"{frame}{title}{body}{note}</div>"
 
 
 # The content for the script -----------------------------------------------------------------------

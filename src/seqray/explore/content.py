@@ -128,7 +128,7 @@ def page_content(
         "chosen": chosen,
         "largest": subject.ranks[-1],
         "singular_values": subject.automata.singular_values.tolist(),
-        "fidelity": _fidelity(fidelity, source),
+        "fidelity": fidelity_content(fidelity, source),
         "copies": _copies(subject),
         "frequencies": Background.frequencies(subject.automata.automaton(chosen)).initial.tolist(),
         "facts": facts,
@@ -147,7 +147,7 @@ def with_ranks(document: dict[str, Any], packed: PackedRanks) -> dict[str, Any]:
     return document | packed.to_json()
 
 
-def _fidelity(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
+def fidelity_content(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
     """Return the metrics by name, one value per rank, with confidence intervals."""
     if not fidelity:
         return None
@@ -207,7 +207,7 @@ def how_made(
     """
     settings = subject.settings
     if not settings:
-        rows = [("Automaton", name), ("States", f"{chosen}, as they are in the file")]
+        rows = [("Automaton", name), ("States", f"{chosen:,}, as they are in the file")]
     else:
         rows = [
             ("Black box", name),
@@ -237,8 +237,11 @@ def _method(settings: Mapping[str, Any]) -> str:
 
 def _basis(settings: Mapping[str, Any]) -> str:
     sizes = [
-        f"{settings[key]:,} {key}"
-        for key in ("prefixes", "columns" if "columns" in settings else "suffixes")
+        f"{settings[key]:,} {one if settings[key] == 1 else key}"
+        for key, one in (
+            ("prefixes", "prefix"),
+            ("columns", "column") if "columns" in settings else ("suffixes", "suffix"),
+        )
         if isinstance(settings.get(key), int)
     ]
     return ", ".join([" × ".join(sizes), str(settings.get("basis", ""))]).strip(", ")

@@ -16,56 +16,26 @@ import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.draw.geometry import Curve, Points, Rims, head_corners
-from seqray.draw.graph import (
-    DrawnEdge,
-    clear_threshold,
-    distinct,
-    drawn_edges,
-    hidden_share,
-)
+from seqray.draw.graph import DrawnEdge, distinct, drawn_edges
 from seqray.draw.labels import Arrangement, arrange
 from seqray.draw.layout import scattered, spread
 from seqray.draw.routing import OUTSIDE, Link
 from seqray.draw.strokes import extent, label_size, pen
+from seqray.explore.opening import MOST_EVER, ArrowUse, readable_arrows, slider_threshold
 from seqray.explore.packing import rounded
 from seqray.util.arrays import FloatArray
-from seqray.util.formatting import counted, page_percent, percent_in_words, typeset
+from seqray.util.formatting import counted, page_percent, typeset
 
-STEPS, DECADES = 60, 3
-"""Positions of the page's slider of thresholds, and how far down it goes (arrows.js)."""
+MAX_LABELLED_STATES = 40
+"""Graphs with more, or with more arrows than can be read, have no labels at their arrows."""
 
-MIN_ARROWS, MAX_ARROWS, ARROWS_PER_STATE = 9, 90, 2.2
-MAX_LABELLED_STATES, MAX_LABELLED_ARROWS = 40, 70
-"""Graphs with more have no labels at their arrows."""
+CROWDED_ARROWS = 24
+"""Labels of more arrows have two lines at most."""
 
 MAX_STATES, MAX_BEGINNINGS = 150, 8
 FAINT = 0.05
 FONT, MARGIN, MAX_SCALE = 12.0, 12.0, 1.15
 LETTER, SMALL_LETTER = 7.4, 5.8  # about the width of a letter in a state, in pixels
-
-
-def slider_threshold(largest: float, position: int) -> float:
-    """Return what a position of the page's slider hides.
-
-    >>> slider_threshold(0.8, 0), slider_threshold(0.8, 30), slider_threshold(0.8, 60)
-    (0.0, 0.025, 0.8)
-    """
-    if position == 0:
-        return 0.0
-    return float(f"{largest * 10 ** (-DECADES * (1 - position / STEPS)):.1e}")
-
-
-def opening_position(automaton: WeightedAutomaton) -> int:
-    """Return where the slider first stands: few arrows, and most of the weight.
-
-    >>> opening_position(WeightedAutomaton("a", [1, 0], [[[0.5, 0.1], [0.001, 0.3]]], [0, 1]))
-    20
-    """
-    n_edges = round(ARROWS_PER_STATE * automaton.n_states)
-    wanted = clear_threshold(automaton, min(MAX_ARROWS, max(MIN_ARROWS, n_edges)))
-    largest = float(np.abs(automaton.transitions).max())
-    positions = range(1, STEPS)
-    return next((p for p in positions if slider_threshold(largest, p) >= wanted), STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +50,14 @@ class FirstGraph:
         Of each state: how it is meant, and what is meant; see `state_names`.
     mass
         The share of the time in each state, or None.
+    links
+        Of each state: where it leads, and a text that says so; None where it is no link.
     """
 
     automaton: WeightedAutomaton
     names: Sequence[tuple[str, str]]
     mass: Sequence[float | None] | None
+    links: Sequence[tuple[str, str]] | None = None
 
     @classmethod
     def of(
@@ -106,24 +79,29 @@ class FirstGraph:
     # What is drawn --------------------------------------------------------------------------------
 
     @cached_property
+    def use(self) -> ArrowUse:
+        """How much each arrow is used."""
+        return ArrowUse(self.automaton, self.mass)
+
+    @property
     def position(self) -> int:
         """Where the slider of thresholds stands."""
-        return opening_position(self.automaton)
+        return self.use.opening
 
     @cached_property
     def threshold(self) -> float:
         """What is lighter is hidden."""
         return slider_threshold(self._largest, self.position)
 
-    @cached_property
+    @property
     def _largest(self) -> float:
-        return float(np.abs(self.automaton.transitions).max())
+        return self.use.largest
 
     @cached_property
     def edges(self) -> list[DrawnEdge]:
         """The arrows, the lightest first: what is drawn later lies on top."""
         edges = drawn_edges(self.automaton, self.threshold)
-        return sorted(edges, key=lambda edge: abs(edge.heaviest))
+        return sorted(edges, key=lambda edge: abs(edge.heaviest))[-MOST_EVER:]
 
     @cached_property
     def begins(self) -> list[int]:
@@ -133,10 +111,9 @@ class FirstGraph:
         states: list[int] = np.flatnonzero(sizes >= share * (sizes.max() or 1.0)).tolist()
         return states if len(states) <= MAX_BEGINNINGS else []
 
-    @cached_property
+    @property
     def _are_probabilities(self) -> bool:
-        a = self.automaton
-        return bool(a.is_distribution and a.transitions.min() > -1e-9 and self._largest < 1 + 1e-6)
+        return self.use.are_probabilities
 
     @property
     def _radius(self) -> float:
@@ -149,11 +126,12 @@ class FirstGraph:
     def _labels(self) -> list[list[tuple[str, str, float]]]:
         """The lines at each arrow, then at each beginning: a symbol, its weight as text, and it."""
         n = self.automaton.n_states
-        if n > MAX_LABELLED_STATES or len(self.edges) > MAX_LABELLED_ARROWS:
+        if n > MAX_LABELLED_STATES or len(self.edges) > readable_arrows(n):
             return [[] for _ in (*self.edges, *self.begins)]
         labels = []
         for edge in self.edges:
-            most = 4 if len(edge.weights) <= 4 else 3
+            room = 2 if len(self.edges) > CROWDED_ARROWS else 4
+            most = room if len(edge.weights) <= room else room - 1
             shown = zip(edge.names[:most], edge.weights, strict=False)
             lines = [(name, self._write(weight), weight) for name, (_, weight) in shown]
             rest = len(edge.weights) - most
@@ -217,8 +195,9 @@ class FirstGraph:
         height = float(np.ptp(corners.imag)) + 2 * MARGIN
         states = counted(self.automaton.n_states, "state")
         arrows = counted(len(self.edges), "arrow")
+        role = "img" if self.links is None else "group"
         parts = [
-            f'<svg class="graph first" role="img" viewBox="{left:.1f} {top:.1f} {width:.1f} '
+            f'<svg class="graph first" role="{role}" viewBox="{left:.1f} {top:.1f} {width:.1f} '
             f'{height:.1f}" width="{MAX_SCALE * width:.0f}" '
             f'height="{MAX_SCALE * height:.0f}" aria-label="Graph of {states} and {arrows}.">',
             *(self._arrow(at, curve) for at, curve in enumerate(arrangement.curves)),
@@ -283,10 +262,15 @@ class FirstGraph:
         shapes.append(f'<text class="what{small}" y="{y}">{escape(text)}</text>')
         title = escape(f"{self.names[state][0]} {what}".strip())
         at = _xy(complex(self.arrangement.centres[state]))
-        return (
+        if self.links is not None:
+            address, title = (escape(text) for text in self.links[state])
+        group = (
             f'<g class="state" transform="translate({at})">{"".join(shapes)}'
             f"<title>{title}</title></g>"
         )
+        if self.links is None:
+            return group
+        return f'<a href="{address}" aria-label="{title}">{group}</a>'
 
     def _label(self, at: int, box: FloatArray) -> str:
         x, y, half, tall = box.tolist()
@@ -306,14 +290,7 @@ class FirstGraph:
 
     def caption(self) -> str:
         """Return a sentence about what the picture leaves out."""
-        n_arrows = int((self.automaton.transitions != 0).any(axis=0).sum())
-        hidden = hidden_share(self.automaton, self.threshold)
-        if not hidden:
-            return ""
-        return (
-            f"{len(self.edges)} of {counted(n_arrows, 'arrow')} drawn; what is hidden has "
-            f"{percent_in_words(hidden)} of all weight."
-        )
+        return self.use.drawn_sentence(self.threshold)
 
 
 def state_names(prefixes: Sequence[str], shares: Sequence[float]) -> list[tuple[str, str]]:

@@ -14,14 +14,27 @@ from importlib.resources import files
 from typing import Any
 
 from seqray.automata.purpose import Purpose
+from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.explain.difference.record import Difference
 from seqray.explore.classes_page import classes_html, is_classifier
 from seqray.explore.content import Subject, joined, page_content, with_ranks
+from seqray.explore.difference_page import difference_html
 from seqray.explore.first_graph import FirstGraph
+from seqray.explore.first_look import FirstLook, spelled_states
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
-from seqray.explore.ranks import ShownRank, first_graph, least_size, pack_ranks, show_ranks
+from seqray.explore.groups_page import groups_html, groups_section
+from seqray.explore.ranks import (
+    MAX_NAMED_STATES,
+    ShownRank,
+    first_graph,
+    least_size,
+    pack_ranks,
+    show_ranks,
+)
 from seqray.explore.recorded import RecordedAnswers, record_answers
+from seqray.explore.terms import terms
 from seqray.explore.whole_facts import rank_changes, whole_facts, without_states
 from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
@@ -41,16 +54,25 @@ SIZES_TO_TRY = ((1.0, 4), (0.2, 4), (1.0, 3), (0.2, 3), (0.03, 3))
 
 _log = logging.getLogger(__name__)
 
-STYLES = ("vendor/uPlot.min.css", "page.css", "graph.css", "word.css", "tables.css", "screens.css")
+STYLES = (
+    "vendor/uPlot.min.css",
+    "page.css",
+    "graph.css",
+    "word.css",
+    "tables.css",
+    "groups.css",
+    "screens.css",
+)
 
 SCRIPTS = (
     *("checksum.js", "tools.js", "automaton.js", "content.js", "layout.js", "arrows.js", "plan.js"),
-    *("graph.js", "state.js", "charts.js", "compare.js", "facts.js", "word.js", "page.js"),
+    *("graph.js", "state.js", "charts.js", "compare.js", "facts.js", "word.js", "groups.js"),
+    "page.js",
 )
 
 
 def to_html(
-    extraction: Extraction | AutomatonLike,
+    extraction: Extraction | AutomatonLike | Difference,
     *,
     box: BlackBox | None = None,
     words: Words | Iterable[Word] | None = None,
@@ -66,7 +88,7 @@ def to_html(
     ----------
     extraction
         An extraction, with automata of every rank, or a single automaton; or the path of a run
-        folder or of an automaton's file.
+        folder or of an automaton's file. Or what `seqray.diff` returns, without other arguments.
     box
         The black box. With it the page also shows where box and automaton agree and where not.
     words
@@ -95,6 +117,8 @@ def to_html(
     >>> page.startswith("<!DOCTYPE html>"), len(page.encode()) < 3_000_000
     (True, True)
     """
+    if isinstance(extraction, Difference):
+        return difference_html(extraction)
     if words is not None and box is None:
         raise ArgumentError("words: only needed to compare with a box, and box is None")
     if isinstance(extraction, str | os.PathLike) and os.path.isdir(extraction):
@@ -116,6 +140,15 @@ def to_html(
             name=name,
             max_length=max_length,
             seed=seed,
+        )
+    if isinstance(extraction, StructuredAutomaton) and extraction.n_states > MAX_NAMED_STATES:
+        if is_live:
+            raise ArgumentError(
+                f"is_live: a page about {counted(extraction.n_states, 'state')} in groups queries "
+                "no box: write it to a file instead (-o page.html)"
+            )
+        return groups_html(
+            extraction, box=box, words=words, name=name, max_length=max_length, seed=seed
         )
     subject = Subject.of(extraction)
     chosen = _chosen_rank(subject, rank)
@@ -181,6 +214,16 @@ class _Page:
         return next(each for each in self.shown if each.rank == self.chosen)
 
     @cached_property
+    def groups(self) -> str:
+        """The map of the groups of the largest copy, where there is one."""
+        copies = () if self.subject.extraction is None else self.subject.extraction.copies
+        largest = copies[-1].automaton if copies else None
+        if not isinstance(largest, StructuredAutomaton):
+            return ""
+        states = counted(largest.n_states, "state")
+        return groups_section(largest, f"The copy of {states}, as a map of groups")
+
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """What the automaton does as a whole."""
         return whole_facts(self.at_first)
@@ -215,7 +258,7 @@ class _Page:
             recorded=recorded,
             is_live=self.is_live,
         )
-        frame = _assembled(document, self.first, self.name, self.is_live)
+        frame = _assembled(document, self.first, self.name, self.is_live, self.groups)
         room = MAX_PAGE_BYTES - len(frame.encode())
         automata = self.subject.automata
         try:
@@ -229,7 +272,8 @@ class _Page:
         if left_out:
             _log.warning("to stay below 3 MB the page leaves out %s", joined(left_out))
         document |= {"left_out": joined(left_out)}
-        return _assembled(with_ranks(document, packed), first, self.name, self.is_live)
+        whole = with_ranks(document, packed)
+        return _assembled(whole, first, self.name, self.is_live, self.groups)
 
 
 def _missing(recorded: RecordedAnswers, less: RecordedAnswers) -> list[str]:
@@ -248,19 +292,30 @@ def page_policy(is_live: bool) -> str:
     return policy([_script()], [_style()], is_live)
 
 
-def _assembled(document: dict[str, Any], first: FirstGraph | None, name: str, is_live: bool) -> str:
+def _assembled(
+    document: dict[str, Any],
+    first: FirstGraph | None,
+    name: str,
+    is_live: bool,
+    groups: str = "",
+) -> str:
     """Fill the frame of the page. Nothing of the content is read as HTML or as a script."""
-    states = counted(document.get("chosen", 0), "state")
+    places = None if first is None else first.to_json()
+    content = document | {"first": places, "terms": terms()}
+    n_states = document.get("chosen", 0)
+    states, spelled = counted(n_states, "state"), spelled_states(n_states)
     parts = {
         "TITLE": escape(f"{name} in {states} · seqray"),
-        "HEADLINE": escape(f"{name}, seen as {states}"),
+        "HEADLINE": f'<span class="box-name">{escape(name)}</span>, seen as {spelled}',
         "GRAPH": "" if first is None else first.to_svg(),
         "STATUS": "" if first is None else escape(first.caption()),
+        **FirstLook(document, first).parts(),
         "POLICY": page_policy(is_live),
         "STYLE": _style(),
-        "CONTENT": script_json(document | {"first": None if first is None else first.to_json()}),
+        "CONTENT": script_json(content),
         "GRAPHVIZ": _graphviz(),
         "LICENCES": static_text("vendor/LICENSES.txt"),
+        "GROUPS": groups,
         "SCRIPT": _script(),
     }
     return filled_frame("page.html", parts)

@@ -21,7 +21,8 @@ from seqray.automata.words import Symbol, Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guided import guide_of
 from seqray.blackbox.native.clipped import clipped
-from seqray.blackbox.protocol import BlackBox, allowed_length, query_weights
+from seqray.blackbox.protocol import BlackBox, allowed_length, max_length_of, query_weights
+from seqray.blackbox.queries.oracle import direct_oracle
 from seqray.fidelity.reference import Reference, words_that_fit
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.util.arrays import FloatArray, whole_number
@@ -67,7 +68,7 @@ class Disagreement(NamedTuple):
 
 def disagreements(
     box: BlackBox,
-    automaton: AutomatonLike,
+    automaton: BlackBox | AutomatonLike,
     *,
     n_words: int = 10,
     n_drawn: int = 500,
@@ -80,7 +81,7 @@ def disagreements(
     Parameters
     ----------
     box, automaton
-        The two sides, over the same alphabet.
+        The two sides, over the same alphabet. The second may be another box.
     n_words
         How many words to return of each source.
     n_drawn
@@ -112,8 +113,11 @@ def disagreements(
         whole_number(name, number, least)
     if max_length is not None:
         whole_number("max_length", max_length, 1)
-    box, automaton = as_box(box), as_automaton(automaton)
+    box = as_box(box)
+    if not isinstance(automaton, BlackBox):
+        automaton = as_automaton(automaton)
     max_length = allowed_length(box, max_length, DEFAULT_MAX_LENGTH)
+    max_length = min(max_length, max_length_of(automaton) or max_length)
     if box.alphabet != automaton.alphabet:
         raise ArgumentError(
             f"the box reads {box.alphabet}, the automaton {automaton.alphabet}: "
@@ -164,7 +168,7 @@ def _draw_words(
         "random": uniform_words(alphabet, n_words, seed=rng, max_length=max_length)
     }
     candidates: tuple[tuple[Source, object], ...] = (
-        ("automaton", clipped(sides.automaton)),
+        ("automaton", sides.predictor),
         ("box", sides.box),
     )
     for source, side in candidates:
@@ -229,8 +233,10 @@ def _worst_first(each: Disagreement) -> tuple[float, int]:
 class _Sides:
     """Box and automaton, compared by next symbols where both predict, else by weights."""
 
-    def __init__(self, box: BlackBox, automaton: WeightedAutomaton) -> None:
+    def __init__(self, box: BlackBox, automaton: BlackBox) -> None:
         self.box, self.automaton = box, automaton
+        own = direct_oracle(automaton).automaton
+        self.predictor = automaton if own is None else clipped(own)
         self.by_next = predicts(box) and predicts(automaton)
 
     def worst(self, words: Words, n_words: int, source: Source) -> list[Disagreement]:
@@ -241,7 +247,7 @@ class _Sides:
         if not len(words):
             return []
         if self.by_next:
-            sides = self.box, clipped(self.automaton)
+            sides = self.box, self.predictor
             one, other = _outcomes(*(_next(side, words) for side in sides))
             distances = total_variation(one, other)
             most = np.abs(one - other).argmax(axis=1)[:, None]

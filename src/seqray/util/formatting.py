@@ -62,15 +62,19 @@ def percent(share: float) -> str:
 def page_percent(share: float) -> str:
     """Write a share in per cent with three significant digits, as the page does (tools.js).
 
-    >>> [page_percent(share) for share in (0.2512, 0.0321, 1e-6, -0.1, 0.99999)]
-    ['25.1 %', '3.2 %', '< 0.01 %', '−10 %', '99.9 %']
+    What differs from 1 by rounding only is 100 %; what is a little less keeps its first other
+    digit, up to 99.9999 %.
+
+    >>> [page_percent(share) for share in (0.2512, 0.0321, 1e-6, -0.1, 0.99997, 1 - 1e-12)]
+    ['25.1 %', '3.2 %', '< 0.01 %', '−10 %', '99.997 %', '100 %']
     """
     value = 100 * share
     if value and abs(value) < 0.01:
         return "< 0.01 %" if value > 0 else "> −0.01 %"
     text = f"{value:.3g}" if abs(value) >= 10 else f"{value:.2g}"
-    if text == "100" and share < 1:
-        text = "99.9"
+    if text == "100" and share < 1 - 1e-9:
+        tried = (f"{value:.{places}f}" for places in range(2, 5))
+        text = next((each for each in tried if float(each) < 100), "99.9999")
     return f"{text.replace('-', '−')} %"
 
 

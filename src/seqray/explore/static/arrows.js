@@ -2,29 +2,30 @@
 
 const STEPS = 60; // positions of the slider of thresholds
 const DECADES = 3; // how far down it goes from the largest weight
-// When a graph is first shown, as in draw/graph.py:
-const MOST_HIDDEN = 1 / 3; // of the weight
-const MANY = 100; // arrows that are drawn for that
-const HEAVY = 0.5; // of the largest weight: heavier arrows are shown
-const NEGLIGIBLE = 0.01; // of the largest weight: lighter arrows are not
+// When a graph is first shown, as in opening.py:
+const WANTED = 0.9; // of the use of all arrows
+const LEAST = 0.5; // of it, for which more arrows are drawn than can be read
+const READABLE = 70; // arrows, and of small graphs fewer
+const MANY = 150; // arrows, between few states
+const FEW_STATES = 20;
+const NEGLIGIBLE = 0.01; // of the largest weight: lighter arrows are drawn where they are used
+const NOISE = 1e-9; // of the largest weight
 
 /**
  * What a rank has to draw. All symbols between two states share an arrow. With many states there
  * are hundreds of thousands of weights, so that lists of symbols are made for drawn arrows only.
  */
 class Arrows {
-  constructor(automaton) {
+  constructor(automaton, mass) {
     this.automaton = automaton;
     const { states, symbols } = automaton;
     const heaviest = new Float64Array(states * states); // with its sign
-    const sizes = new Float64Array(symbols * states * states);
     let least = 0;
-    for (let symbol = 0, at = 0; symbol < symbols; symbol += 1) {
+    for (let symbol = 0; symbol < symbols; symbol += 1) {
       for (let from = 0, pair = 0; from < states; from += 1) {
-        for (let to = 0; to < states; to += 1, at += 1, pair += 1) {
+        for (let to = 0; to < states; to += 1, pair += 1) {
           const weight = automaton.at(symbol, from, to);
-          sizes[at] = Math.abs(weight);
-          if (sizes[at] > Math.abs(heaviest[pair])) heaviest[pair] = weight;
+          if (Math.abs(weight) > Math.abs(heaviest[pair])) heaviest[pair] = weight;
           if (weight < least) least = weight;
         }
       }
@@ -40,22 +41,47 @@ class Arrows {
     this.count = pairs.length;
     this.largest = this.count ? Math.abs(heaviest[this.pairs[0]]) : 1;
     this.hasNegative = least < 0;
-    // Sums from the smallest weight up: what a threshold hides.
-    this.sizes = sizes.sort();
-    this.sums = new Float64Array(sizes.length + 1);
-    sizes.forEach((size, at) => {
-      this.sums[at + 1] = this.sums[at] + size;
-    });
-    this.total = this.sums[sizes.length];
     // Probabilities: weights that sum to one along every path through, none of them negative.
     this.areProbabilities = automaton.prefixFinal !== null && least > -1e-9 && this.largest < 1 + 1e-6;
+    this.#use(mass);
+  }
+
+  /**
+   * How much is used below each position of the slider: how often a transition is expected, where
+   * that is known, else the size of its weight.
+   */
+  #use(mass) {
+    const { states, symbols, prefixFinal } = this.automaton;
+    this.isBySteps =
+      this.areProbabilities && mass?.length === states && mass.every((share) => share !== null);
+    this.weighFrom = Float64Array.from({ length: states }, (_, state) =>
+      this.isBySteps ? (prefixFinal[state] > 0 ? mass[state] / prefixFinal[state] : 0) : 1,
+    );
+    this.weighTo = this.isBySteps ? prefixFinal : new Float64Array(states).fill(1);
+    this.thresholds = Array.from({ length: STEPS + 1 }, (_, position) => this.threshold(position));
+    const below = new Float64Array(STEPS + 2);
+    for (let symbol = 0; symbol < symbols; symbol += 1)
+      for (let from = 0; from < states; from += 1)
+        for (let to = 0; to < states; to += 1) {
+          const size = Math.abs(this.automaton.at(symbol, from, to));
+          if (size === 0) continue;
+          const position = first(STEPS + 1, (at) => this.thresholds[at] > size);
+          below[position] += size * this.weighFrom[from] * this.weighTo[to];
+        }
+    this.total = below.reduce((sum, use) => sum + use, 0);
+    this.hiddenAt = [];
+    let sum = 0;
+    for (let position = 0; position <= STEPS; position += 1) {
+      sum += below[position];
+      this.hiddenAt.push(this.total ? sum / this.total : 0);
+    }
   }
 
   /** Position 0 of the slider hides nothing; the others are spread by logarithm. */
   threshold(position) {
     if (position === 0) return 0;
     const exact = this.largest * 10 ** (-DECADES * (1 - position / STEPS));
-    return Number(exact.toPrecision(2));
+    return Math.min(this.largest, Number(exact.toPrecision(2)));
   }
 
   /** How many arrows a threshold leaves. */
@@ -90,10 +116,9 @@ class Arrows {
     return { from, to, weights, heaviest: weights.length ? weights[0].weight : 0 };
   }
 
-  /** How much of all weight a threshold hides, from 0 to 1. */
+  /** How much of all use a threshold of the slider hides, from 0 to 1. */
   hidden(threshold) {
-    const below = first(this.sizes.length, (at) => this.sizes[at] >= threshold);
-    return this.total ? this.sums[below] / this.total : 0;
+    return this.hiddenAt[Math.max(0, this.thresholds.indexOf(threshold))];
   }
 
   /** Say how much of it is drawn, at most so many arrows. */
@@ -101,48 +126,58 @@ class Arrows {
     if (!this.count) return "There are no arrows.";
     const many = Math.min(most, this.many(threshold));
     const hidden = many < this.many(threshold) ? this.#beyond(threshold, most) : this.hidden(threshold);
+    const share = `${percent(hidden)} of all ${this.isBySteps ? "steps" : "weight"}`;
     if (many < this.count)
-      return (
-        `${count(many)} of ${counted(this.count, "arrow")} drawn; what is hidden has ` +
-        `${percent(hidden)} of all weight.`
-      );
+      return `${count(many)} of ${count(this.count)} arrows drawn, ${share} hidden.`;
     const all = many === 1 ? "The only arrow is drawn" : `All ${count(many)} arrows are drawn`;
     if (hidden === 0) return `${all}.`;
     const whose = many === 1 ? "its" : "their";
-    return `${all}, without ${whose} lightest symbols, which have ${percent(hidden)} of all weight.`;
+    return `${all}, without ${whose} lightest symbols: ${share}.`;
   }
 
   /** How much weight is hidden where only the heaviest arrows are drawn. */
   #beyond(threshold, most) {
     let sum = 0;
-    for (const { weights } of this.shown(threshold, most))
-      for (const { weight } of weights) sum += Math.abs(weight);
-    return 1 - sum / this.total;
+    for (const { from, to, weights } of this.shown(threshold, most))
+      for (const { weight } of weights) sum += Math.abs(weight) * this.weighFrom[from] * this.weighTo[to];
+    return Math.max(0, 1 - sum / this.total);
   }
 
-  /** The position at which the graph is first shown: few arrows, most of the weight. */
+  /** The position at which the graph is first shown: most of the use, as far as it can be read. */
   opening() {
-    const few = Math.min(90, Math.max(9, Math.round(2.2 * this.automaton.states)));
-    let position = 1;
-    while (position < STEPS && !this.#isFew(position, few)) position += 1;
-    const canFall = () => position > 1 && this.many(this.threshold(position - 1)) <= MANY;
-    const hidesMuch = () => this.hidden(this.threshold(position)) > MOST_HIDDEN;
-    if (hidesMuch()) {
-      while (hidesMuch() && canFall()) position -= 1;
-      for (let more = 0; more < 2 && canFall(); more += 1) position -= 1; // what weighs about that
-    }
-    while (this.threshold(position) > HEAVY * this.largest && canFall()) position -= 1;
-    return position;
-  }
-
-  #isFew(position, few) {
-    const threshold = this.threshold(position);
-    return threshold >= NEGLIGIBLE * this.largest && this.many(threshold) <= few;
+    const { states } = this.automaton;
+    const most = readable(states);
+    const few = Math.min(most, Math.max(16, Math.round(2.2 * states)));
+    const lightest = this.count ? Math.abs(this.heaviest[this.pairs[this.count - 1]]) : Infinity;
+    if (this.count <= few && lightest >= NOISE * this.largest) return 0;
+    const keeps = (position, share) => this.hiddenAt[position] <= 1 - share + 1e-12;
+    let wanted = STEPS;
+    while (wanted > 1 && !keeps(wanted, WANTED)) wanted -= 1;
+    const canFall = () =>
+      this.thresholds[wanted - 1] >= NEGLIGIBLE * this.largest &&
+      this.many(this.thresholds[wanted - 1]) <= few;
+    while (wanted > 1 && canFall()) wanted -= 1;
+    const leaving = (n) => {
+      let position = 1;
+      while (position < STEPS && this.many(this.thresholds[position]) > n) position += 1;
+      // Where weights are so alike that it leaves hardly any, the position before.
+      const isBare = position > 1 && this.many(this.thresholds[position]) < n / 4;
+      if (isBare && this.many(this.thresholds[position - 1]) <= MOST_ARROWS) position -= 1;
+      return Math.max(wanted, position);
+    };
+    const position = leaving(most);
+    if (states > FEW_STATES || keeps(position, LEAST)) return position;
+    return keeps(leaving(MANY), LEAST) ? leaving(MANY) : position;
   }
 
   write(weight) {
     return this.areProbabilities ? percent(weight) : show(weight, 2);
   }
+}
+
+/** How many arrows between so many states can be read. */
+function readable(states) {
+  return Math.min(READABLE, Math.max(25, 5 * states));
 }
 
 /** The first place from which on something is true, by halving. */

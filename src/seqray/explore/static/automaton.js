@@ -128,7 +128,14 @@ class Scaled {
     if (!(this.part > 0)) return "probability 0";
     if (this.value > 1 + 1e-9) return ""; // not a probability
     if (this.value >= 0.01) return `${percent(this.value)} of all words`;
-    return `one in ${this.log10 > -300 ? show(10 ** -this.log10, 3) : showPower(-this.log10, 3)} words`;
+    const many = 10 ** -this.log10;
+    const said =
+      many < 1e6
+        ? count(Number(many.toPrecision(3)))
+        : this.log10 > -300
+          ? show(many, 3)
+          : showPower(-this.log10, 3);
+    return `one in ${said} words`;
   }
 }
 

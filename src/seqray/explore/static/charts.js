@@ -1,14 +1,15 @@
 // Fidelity and singular values against the number of states.
 
+/** Metrics that a chart can show, as a loss: lower is better. Their names are in terms.json. */
 const LOSSES = {
-  kl_per_symbol: ["bits lost per symbol (divergence)", (value) => value],
-  ndcg5: ["1 − NDCG₅, next symbols in another order", (value) => 1 - value],
-  disagreement: ["another first choice", (value) => value],
-  weight_agreement: ["1 − agreement of weights", (value) => 1 - value],
-  relative_error: ["relative error of weights", (value) => value],
-  correlation: ["1 − correlation of weights", (value) => 1 - value],
-  max_error: ["largest error of a weight", (value) => value],
-  zeros: ["words that get no weight", (value) => value],
+  kl_per_symbol: (value) => value,
+  ndcg5: (value) => 1 - value,
+  disagreement: (value) => value,
+  weight_agreement: (value) => 1 - value,
+  relative_error: (value) => value,
+  correlation: (value) => 1 - value,
+  max_error: (value) => value,
+  zeros: (value) => value,
 };
 
 /** Values for a logarithmic axis: what is 0 stands at the bottom. */
@@ -25,7 +26,8 @@ const LOGARITHMIC = {
   splits: (plot, axis, low, high) => {
     if (!(low > 0) || !Number.isFinite(high)) return [];
     const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
-    const step = Math.max(1, Math.ceil((last - first + 1) / 7));
+    const room = axis === 0 ? Math.max(2, Math.floor(plot.width / 70)) : 7; // numbers side by side
+    const step = Math.max(1, Math.ceil((last - first + 1) / room));
     const ticks = [];
     for (let exponent = first; exponent <= last; exponent += step) ticks.push(10 ** exponent);
     if (ticks.length > 1) return ticks;
@@ -75,8 +77,9 @@ class SizeChart {
     Object.assign(this, { place, note, onpick });
   }
 
-  draw({ ranks, values, marked, label, described }) {
-    Object.assign(this, { ranks, marked, described, values });
+  /** `sentence` is the name of a term that describes it, where there is one. */
+  draw({ ranks, values, marked, label, described, sentence }) {
+    Object.assign(this, { ranks, marked, described, values, sentence });
     this.plot?.destroy();
     const shown = positive(values);
     const width = Math.max(240, this.place.clientWidth);
@@ -137,8 +140,10 @@ class SizeChart {
     const index = at ?? this.ranks?.indexOf(this.rank) ?? -1;
     if (index < 0) return;
     const value = this.values[index];
-    this.note.textContent =
-      `${counted(this.ranks[index], "state")}: ${show(value, 3)}. ` + `${this.described}`;
+    this.note.replaceChildren(
+      `${counted(this.ranks[index], "state")}: ${show(value, 3)}. `,
+      ...(this.sentence ? Terms.nodes(this.sentence) : [this.described]),
+    );
   }
 }
 
@@ -155,12 +160,18 @@ class Sizes {
     const select = $("metric");
     const table = content.fidelity;
     this.metrics = table ? Object.keys(LOSSES).filter((name) => name in table.values) : [];
-    select.append(
-      ...this.metrics.map((name) => element("option", { value: name }, LOSSES[name][0])),
-    );
+    select.append(...this.metrics.map((name) => element("option", { value: name })));
+    $("values-title").replaceChildren(...Terms.nodes("sizes.values"));
+    this.named();
     select.addEventListener("change", () => this.draw());
     this.#table();
     this.#changes();
+  }
+
+  /** An option has room for one form of its name only. */
+  named() {
+    for (const option of $("metric").options)
+      option.textContent = Terms.text(`metric.${option.value}`);
   }
 
   get isThere() {
@@ -181,7 +192,7 @@ class Sizes {
     $("copies-note").hidden = !content.copies;
     const name = $("metric").value || this.metrics[0];
     const values = table.values[name].map((value) =>
-      value === null ? null : LOSSES[name][1](value),
+      value === null ? null : LOSSES[name](value),
     );
     this.fidelity.draw({
       ranks: table.ranks,
@@ -197,9 +208,8 @@ class Sizes {
       values: content.singular_values,
       marked: [],
       label: "",
-      described:
-        "How much of the box each further state explains. Where the curve falls to almost " +
-        "nothing, more states only repeat noise.",
+      described: Terms.text("sizes.values.note"),
+      sentence: "sizes.values.note",
     });
     this.at(this.rank ?? content.chosen);
   }
@@ -242,10 +252,9 @@ class Sizes {
         element("tbody", {}, ...rows),
       ),
     );
-    $("changes-note").textContent = predicting
-      ? "Total variation distance of the next symbols, on average over probable beginnings, and " +
-        "where it is largest."
-      : "The change of the weights of short words, and where it is largest.";
+    $("changes-note").replaceChildren(
+      ...Terms.nodes(predicting ? "changes.next" : "changes.weights"),
+    );
   }
 
   #table() {
@@ -266,7 +275,7 @@ class Sizes {
         ...names.map((name) => element("td", {}, show(table.values[name][at], 4))),
       ),
     );
-    $("sizes-table").append(
+    $("sizes-table").replaceChildren(
       element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
     );
   }

@@ -16,11 +16,13 @@ function crc32(text) {
   return (crc ^ -1) >>> 0;
 }
 
+class DamagedContent extends Error {}
+
 /** The content as it was written; a changed one is an error. */
 function checkedContent() {
   const { textContent } = document.getElementById("content");
   if (crc32(textContent) !== Number(document.documentElement.dataset.checksum)) {
-    throw new Error("its content is damaged, so it shows nothing: restore it, or make it again");
+    throw new DamagedContent("its content is damaged, so it shows nothing: restore it, or make it again");
   }
   return JSON.parse(textContent);
 }

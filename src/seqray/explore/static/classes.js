@@ -10,6 +10,7 @@
     document.body.replaceChildren(notice);
     return;
   }
+  Terms.listen(() => {});
   const field = document.getElementById("word-field");
   if (field === null) {
     document.body.dataset.settled = "true";
@@ -138,7 +139,12 @@
       .map((each) => ({ each, number: decided(scoresOf(stateAfter(each))) }))
       .filter(({ number }) => number !== own);
     document.getElementById("flip-note").textContent =
-      `${flips.length} of ${all.length} words with one edit have another class.`;
+      all.length === 1
+        ? `The only word with one edit has ${flips.length ? "another" : "the same"} class.`
+        : flips.length
+          ? `${flips.length} of ${all.length} words with one edit ` +
+            `${flips.length === 1 ? "has" : "have"} another class.`
+          : `None of ${all.length} words with one edit has another class.`;
     for (const { each, number } of flips.slice(0, MAX_FLIPS)) {
       const item = document.createElement("li");
       const code = document.createElement("code");

@@ -351,7 +351,8 @@ class Comparison {
     );
     const cut =
       columns.length <= content.symbols
-        ? ` Shown are the ${columns.length - 1} most expected of ${count(content.symbols)} symbols.`
+        ? ` The columns are the ${columns.length - 1} most expected of ` +
+          `${count(content.symbols)} symbols, and the end.`
         : "";
     const strongest = tables.difference
       ? ` Differences are automaton minus box; the strongest colour there stands for ` +
@@ -393,7 +394,7 @@ function heatCell(value, share, view) {
   const cell = element(
     "td",
     {
-      className: `${value < 0 ? "negative " : ""}${share > 0.55 ? "strong" : ""}`,
+      className: value < 0 ? "negative" : "",
       title: Number.isNaN(value) ? "" : percent(value, 4),
     },
     text,

@@ -35,6 +35,7 @@ class Content {
 
   static async read() {
     const content = new Content(checkedContent());
+    Terms.all = content.terms;
     const names = Object.keys(content.arrays);
     const arrays = await Promise.all(names.map((name) => unpack(content.arrays[name])));
     content.arrays = Object.fromEntries(names.map((name, at) => [name, arrays[at]]));

@@ -51,17 +51,24 @@ function factLength(content) {
     lines.push([
       "Words have ",
       element("strong", {}, `${show(length[0])} ${show(length[0]) === "1" ? "symbol" : "symbols"}`),
-      ` on average${length[1] > 0 ? `, with a standard deviation of ${show(length[1], 2)}` : ""}.`,
+      " on average",
+      ...(length[1] > 0 ? Terms.nodes("facts.spread", { spread: show(length[1], 2) }) : []),
+      ".",
     ]);
   for (const states of absorbing)
     lines.push([`Once in ${names(states)}, a word stays there until it ends.`]);
   for (const [period, states] of periodic)
     lines.push([`It comes back to ${names(states)} only after multiples of ${period} symbols.`]);
-  for (const [period, strength] of rhythms)
-    lines.push([
+  const swings = rhythms.map(
+    ([period, strength]) =>
       `The weights of words swing with their length, once in ${show(period)} symbols; ` +
-        `with each symbol ${percent(strength)} of that swing is left.`,
-    ]);
+      (strength > 1 + 1e-9
+        ? `with each symbol the swing grows ${show(strength, 2)} times.`
+        : strength > 1 - 1e-9
+          ? "the swing never dies away."
+          : `with each symbol ${percent(strength)} of that swing is left.`),
+  );
+  for (const swing of new Set(swings)) lines.push([swing]);
   if (!lines.length) return null;
   return factCard("Length and rhythm", ...lines.map((parts) => element("p", {}, ...parts)));
 }
@@ -102,8 +109,7 @@ function factSymbols(content) {
     element(
       "p",
       { className: "caption" },
-      "Per word: the expected number. Influence: the total variation distance between the next " +
-        "symbols after it and on average.",
+      ...Terms.nodes("facts.symbols"),
     ),
   );
 }

@@ -18,7 +18,7 @@ class Graph {
   }
 
   arrows(rank = this.rank) {
-    if (!this.cache.has(rank)) this.cache.set(rank, new Arrows(this.content.drawn(rank)));
+    if (!this.cache.has(rank)) this.cache.set(rank, new Arrows(this.content.drawn(rank), this.content.byRank.get(rank).mass));
     return this.cache.get(rank);
   }
 

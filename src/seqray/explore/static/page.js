@@ -15,6 +15,7 @@ class Page {
     this.sizes = new Sizes(content, (rank) => this.pick(rank));
     this.comparison = new Comparison(content, (word) => this.tryWord(word));
     this.#made();
+    openGroups();
     this.#controls();
   }
 
@@ -50,6 +51,8 @@ class Page {
     );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
     themeButton(() => this.#redraw());
+    matchMedia("print").addEventListener("change", () => this.#redraw());
+    Terms.listen(() => this.sizes.named());
   }
 
   /** Charts have their colours in pixels. */
@@ -88,12 +91,12 @@ class Page {
     if (!this.positions.has(rank)) this.positions.set(rank, arrows.opening());
     $("threshold").value = String(this.positions.get(rank));
     this.#threshold();
-    $("graph-intro").textContent = readingHelp(content, rank, arrows);
+    $("graph-intro").replaceChildren(...readingHelp(content, rank, arrows));
     $("legend").replaceChildren(...legend(content, rank, arrows));
     const drawn = this.graph.show(rank, this.thresholdNow);
     this.panel.show(rank, null);
     this.word.show(rank);
-    $("word-intro").textContent = wordHelp(this.word.automaton);
+    $("word-intro").replaceChildren(...wordHelp(this.word.automaton));
     drawn
       .then(() => this.comparison.show(rank))
       .then(() => {
@@ -176,9 +179,9 @@ class Page {
       ? "All of it comes from the box's answers. seqray used no training data and did not look " +
         "inside the box."
       : "The automaton was given as it is; everything on this page is computed from it.";
-    $("made-list").append(
+    $("made-list").replaceChildren(
       ...content.made.flatMap(([name, text]) => [
-        element("dt", {}, name),
+        element("dt", {}, ...(`made.${name}` in Terms.all ? Terms.nodes(`made.${name}`) : [name])),
         element("dd", { dir: "auto" }, text),
       ]),
     );
@@ -239,11 +242,17 @@ function verdictOf(figure) {
   if (lost !== null) {
     const said = levels(lost, [1e-3, 1e-2, 5e-2, 0.2]);
     const own = figure("entropy_per_symbol");
-    const of = own === null ? "" : ` of ${show(own, 3)}`;
+    const values = {
+      ratio: percent(figure("ratio_per_symbol") ?? 2 ** -lost, 4),
+      lost: bits(lost),
+      of: own === null ? "" : ` of ${show(own, 3)}`,
+    };
     return [
       "In predicting the next symbol, the two are ",
       element("strong", {}, said),
-      `: the automaton loses ${bits(lost)} bits per symbol${of}.`,
+      ": ",
+      ...Terms.nodes("lede.ratio", values),
+      ".",
     ];
   }
   if (order !== null) {
@@ -265,13 +274,16 @@ function bits(value) {
 }
 
 function tilesOf(figure, interval) {
-  const tile = (name, value, text) => {
+  const word = figure("kl_per_word");
+  const values = { word: word === null ? "" : `; ${bits(word)} per word` };
+  const tile = (name, value) => {
     const between = interval(name);
     const measured = figure(name);
-    const half = between ? Math.max(between[1] - measured, measured - between[0]) : null;
+    const reaches = between ? Math.max(between[1] - measured, measured - between[0]) : 0;
+    const half = measured > 0.5 && reaches < 1e-6 ? 0 : reaches; // figures near 1 have six digits
     const isShare = ["ratio_per_symbol", "disagreement", "sign_agreement"].includes(name);
     const isBits = name === "kl_per_symbol";
-    const reach = isShare ? percent(half) : isBits ? bits(half) : show(half, 2);
+    const reach = isShare ? `${bits(100 * half)} %` : isBits ? bits(half) : show(half, 2);
     const sure = half ? `± ${reach}` : "";
     return element(
       "div",
@@ -282,60 +294,29 @@ function tilesOf(figure, interval) {
         element("span", {}, value),
         ...(sure ? [" ", element("small", {}, sure)] : []),
       ),
-      element("span", { className: "tile-text" }, text),
+      element("span", { className: "tile-text" }, ...Terms.nodes(`tile.${name}`, values)),
     );
   };
   const tiles = [];
-  const add = (name, write, text) => {
+  const add = (name, write) => {
     const value = figure(name);
-    if (value !== null) tiles.push(tile(name, write(value), text));
+    if (value !== null) tiles.push(tile(name, write(value)));
   };
-  const word = figure("kl_per_word");
-  add(
-    "kl_per_symbol",
-    (value) => `${bits(value)} bits`,
-    "lost per symbol: the divergence from the box" +
-      (word === null ? "" : `; ${bits(word)} per word`),
-  );
-  add(
-    "ratio_per_symbol",
-    (value) => percent(value, 4),
-    "of a symbol's probability is kept, on average: the ratio per symbol",
-  );
-  add(
-    "disagreement",
-    (value) => percent(1 - value, 4),
-    "of the time both expect the same next symbol",
-  );
-  add(
-    "ndcg5",
-    (value) => show(value, 5),
-    "NDCG₅: the automaton's order of the next symbols; 1 is the box's own",
-  );
-  if (!tiles.length || figure("ndcg5") === null) {
-    add(
-      "weight_agreement",
-      (value) => percent(value, 4),
-      "agreement of the two numbers for a word, on average",
-    );
-    add(
-      "relative_error",
-      (value) => show(value, 3),
-      "error of its numbers, relative to their size",
-    );
-    add("correlation", (value) => show(value, 5), "correlation of the two numbers for a word");
-    add("sign_agreement", (value) => percent(value, 4), "of words get a number with the same sign");
+  add("kl_per_symbol", (value) => `${bits(value)} bits`);
+  add("ratio_per_symbol", (value) => percent(value, 4));
+  add("disagreement", (value) => percent(1 - value, 4));
+  add("ndcg5", (value) => show(value, 5));
+  if (figure("ndcg5") === null) {
+    add("weight_agreement", (value) => percent(value, 4));
+    add("relative_error", (value) => show(value, 3));
+    add("correlation", (value) => show(value, 5));
+    add("sign_agreement", (value) => percent(value, 4));
   }
   return tiles;
 }
 
 function wordHelp(automaton) {
-  return automaton.readers
-    ? "Type a word, and follow it. Before every symbol the automaton predicts what comes " +
-        "next; the word's weight is the product of the probabilities of its symbols " +
-        "and of its end."
-    : "Type a word, and follow it. Every symbol changes the state; the weight is read " +
-        "from the last one.";
+  return Terms.nodes(automaton.readers ? "word.probabilities" : "word.weights");
 }
 
 /** Light, dark, or as the system has it. */
@@ -364,5 +345,9 @@ Content.read()
     $("failure").hidden = false;
     $("failure").textContent =
       `This page could not be shown: ${error.message}. It needs a browser from 2023 or later.`;
+    document.documentElement.classList.remove("js");
+    // Of a damaged page nothing is to be believed; a browser that is too old still shows tables.
+    if (error instanceof DamagedContent)
+      for (const part of document.querySelectorAll("main > header, main > section")) part.remove();
     throw error;
   });

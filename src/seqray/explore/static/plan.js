@@ -1,5 +1,7 @@
 // What a graph shows: the states, arrows and labels that a layout has to place.
 
+const CROWDED = 24; // arrows: labels of more have two lines at most, as in first_graph.py
+
 /** What to lay out: states, arrows with their labels, and where words begin. */
 function planOf(graph, arrows, edges) {
   const { automaton } = arrows;
@@ -7,12 +9,12 @@ function planOf(graph, arrows, edges) {
   const isNamed = Boolean(graph.content.byRank.get(graph.rank).names);
   const size = !isNamed ? (n > 40 ? 30 : 38) : n <= 12 ? 66 : n <= 30 ? 56 : 44;
   const isNarrow = graph.frame.clientWidth < 600;
-  const labelled = edges.length <= 70 && n <= 40;
-  const engine = edges.length <= 70 && n <= 40 ? "dot" : "neato";
+  const labelled = edges.length <= readable(n) && n <= 40;
+  const engine = labelled ? "dot" : "neato";
   const nodes = Array.from({ length: n }, (_, state) => ({ size, state }));
   const planned = edges.map((edge) => ({
     ...edge,
-    label: labelled ? labelOf(graph, arrows, edge) : null,
+    label: labelled ? labelOf(graph, arrows, edge, edges.length > CROWDED ? 2 : 4) : null,
     pull: Math.abs(edge.heaviest) / arrows.largest,
   }));
   // Where words begin: a dot, with an arrow to every state that has a share of the beginning.
@@ -58,8 +60,8 @@ function planOf(graph, arrows, edges) {
   };
 }
 
-function labelOf(graph, arrows, { weights }) {
-  const most = weights.length <= 4 ? 4 : 3;
+function labelOf(graph, arrows, { weights }, room) {
+  const most = weights.length <= room ? room : room - 1;
   const lines = weights.slice(0, most).map(({ symbol, weight }) => ({
     symbol: graph.symbols[symbol],
     text: arrows.write(weight),

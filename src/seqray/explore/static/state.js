@@ -24,7 +24,7 @@ function bars(rows, { write = percent, compared = false } = {}) {
   return list;
 }
 
-const LABEL = 17; // letters that have room in a list of states
+const LABEL = 28; // letters that have room in a list of states, in two lines
 
 class StatePanel {
   constructor(content, graph) {
@@ -159,23 +159,12 @@ class StatePanel {
 /** What the circles and arrows mean, for the kind of automaton that is shown. */
 function readingHelp(content, rank, arrows) {
   const entry = content.byRank.get(rank);
-  const named = entry.names
-    ? " A state is named after symbols that lead there."
-    : entry.kept === null
-      ? " There are too many states for names, so they have numbers."
-      : " States have numbers here: at this size they are coordinates of a singular value " +
-        "decomposition and have no names.";
-  if (arrows.areProbabilities) {
-    return (
-      `A word is read symbol by symbol, and every symbol moves you along an arrow. ` +
-      `Circles are states, arrows are symbols with their probability.${named}`
-    );
-  }
-  const rule =
-    "To weigh a word, multiply the weights along every path through the graph that " +
-    "spells it, and add up all paths.";
-  const minus = " Dashed arrows have negative weights: they subtract what other paths add too much.";
-  return `${rule}${named}${minus}`;
+  const named = Terms.nodes(
+    entry.names ? "graph.named" : entry.kept === null ? "graph.many" : "graph.coordinates",
+  );
+  if (arrows.areProbabilities) return spaced(Terms.nodes("graph.probabilities"), named);
+  const minus = arrows.hasNegative ? [Terms.nodes("graph.negative")] : [];
+  return spaced(Terms.nodes("graph.weights"), named, ...minus);
 }
 
 function legend(content, rank, arrows) {

@@ -1,6 +1,8 @@
 // Small things that every part of the page uses. Text of the content reaches the document only by
 // `textContent` and attributes, never as HTML.
 
+document.documentElement.classList.add("js"); // shows what needs a script
+
 const $ = (id) => document.getElementById(id);
 
 /** Make an element: properties, `data-` and `aria-` attributes, then children or text. */
@@ -85,11 +87,12 @@ function show(value, digits = 3) {
 
 /** What differs from 1 by rounding only is 1. */
 function nearOne(value) {
-  for (let digits = 4; digits < 13; digits += 1) {
+  if (Math.abs(value - 1) <= 1e-9) return "1";
+  for (let digits = 4; digits < 8; digits += 1) {
     const text = trimmed(value.toPrecision(digits));
     if (text !== "1") return text;
   }
-  return "1";
+  return value < 1 ? "0.999999" : "1";
 }
 
 function trimmed(text) {
@@ -102,17 +105,17 @@ function percent(share, digits = 2) {
   if (value !== 0 && Math.abs(value) < 0.01) return value > 0 ? "< 0.01 %" : "> −0.01 %";
   if (Math.abs(value) >= 999.5) return `${show(value, 3)} %`;
   let text = trimmed(value.toPrecision(Math.max(digits, Math.abs(value) >= 10 ? 3 : digits)));
-  if (text === "100" && share !== 1) text = share < 1 ? cutBelow(value) : text;
+  if (text === "100" && share < 1 - 1e-9) text = belowHundred(value);
   return `${text.replace("-", "−")} %`;
 }
 
-/** 99.9997 and not 100 for what is a little less. */
-function cutBelow(value) {
-  for (let places = 1; places < 10; places += 1) {
-    const text = (Math.floor(value * 10 ** places) / 10 ** places).toFixed(places);
-    if (Number(text) < 100 && !/^99\.0*$/.test(text)) return text;
+/** 99.9997 and not 100 for what is a little less, but 100 for what differs by rounding only. */
+function belowHundred(value) {
+  for (let places = 2; places < 5; places += 1) {
+    const text = value.toFixed(places);
+    if (Number(text) < 100) return text;
   }
-  return "100";
+  return "99.9999";
 }
 
 function count(number) {
@@ -141,6 +144,69 @@ const NUMBERS = [
 
 function spelled(number) {
   return NUMBERS[number] ?? count(number);
+}
+
+// Terms -------------------------------------------------------------------------------------------
+
+/** Sentences for everyone and for experts: one of both is shown, see terms.json. */
+class Terms {
+  static all = {};
+
+  static get isForExperts() {
+    return document.documentElement.dataset.terms === "experts";
+  }
+
+  /** Both forms, for an element. */
+  static nodes(name, values = {}) {
+    const [everyone, experts] = Terms.texts(name, values);
+    if (everyone === experts) return [everyone];
+    return [
+      element("span", { className: "everyone" }, everyone),
+      element("span", { className: "experts" }, experts),
+    ];
+  }
+
+  /** The form that is shown now, where there is room for a text only. */
+  static text(name, values = {}) {
+    return Terms.texts(name, values)[Terms.isForExperts ? 1 : 0];
+  }
+
+  static texts(name, values) {
+    return Terms.all[name].map((text) =>
+      text.replace(/\{(\w+)\}/g, (whole, key) => values[key]?.replace(" %", "\u00a0%") ?? whole),
+    );
+  }
+
+  /** The switch; what was chosen is remembered where the browser allows that. */
+  static listen(onchange) {
+    const choose = (which) => {
+      document.documentElement.dataset.terms = which;
+      $(`terms-${which}`).checked = true;
+      onchange();
+    };
+    for (const which of ["everyone", "experts"]) {
+      $(`terms-${which}`).addEventListener("change", () => {
+        choose(which);
+        try {
+          localStorage.setItem("seqray.terms", which);
+        } catch {
+          // A page from the disk may be refused this; the choice then holds for this visit.
+        }
+      });
+    }
+    let remembered = null;
+    try {
+      remembered = localStorage.getItem("seqray.terms");
+    } catch {
+      // As above.
+    }
+    if (remembered === "experts") choose("experts");
+  }
+}
+
+/** Parts of a sentence with spaces between them. */
+function spaced(...parts) {
+  return parts.flatMap((part, at) => (at ? [" ", ...part] : part));
 }
 
 function capital(text) {

@@ -1,5 +1,6 @@
 // Try a word: its weight, the path through the states, and what each symbol does.
 
+const MOST_CHIPS = 300; // symbols to choose from; all can be typed
 const LONGEST = 2000; // symbols that the page reads
 const SHAPLEY_WORK = 6e9; // multiplications that are worth waiting for
 
@@ -27,7 +28,7 @@ class WordView {
     field.addEventListener("input", () => this.#typed());
     $("word-back").addEventListener("click", () => this.set(this.word.slice(0, -1)));
     $("word-draw").addEventListener("click", () => this.set(this.draw()));
-    const names = content.alphabet.names.slice(0, 60);
+    const names = content.alphabet.names.slice(0, MOST_CHIPS);
     $("chips").append(
       ...names.map((name, code) =>
         element(
@@ -39,7 +40,7 @@ class WordView {
     );
     if (content.symbols > names.length)
       $("chips").append(
-        element("span", { className: "caption" }, `and ${content.symbols - names.length} more`),
+        element("span", { className: "caption" }, `and ${count(content.symbols - names.length)} more`),
       );
   }
 
@@ -300,26 +301,24 @@ class WordView {
     const parts = [];
     parts.push(
       this.automaton.readers
-        ? "Under each symbol: its probability, a bar for what it does to the weight, and " +
-            "the likeliest state after it."
-        : "Under each symbol: a bar for what it does to the weight, and the state that is " +
-            "largest after it.",
+        ? [
+            "Under each symbol: its probability, a bar for what it does to the weight, and " +
+              "the likeliest state after it.",
+          ]
+        : [
+            "Under each symbol: a bar for what it does to the weight, and the state that is " +
+              "largest after it.",
+          ],
     );
     if (values) {
       const usual = backgroundWeight(this.automaton, word.length, this.content.frequencies);
       const sum = values.reduce((a, b) => a + b, 0);
-      parts.push(
-        `Bars are Shapley values: a random word of ${counted(word.length, "symbol")} weighs ` +
-          `${show(usual)} on average, and the symbols of this one share the difference of ` +
-          `${sum > 0 ? "+" : ""}${show(sum)}.`,
-      );
-    } else if (word.length)
-      parts.push(
-        2 * word.length ** 2 * this.automaton.states ** 2 > SHAPLEY_WORK
-          ? "The word is too long for Shapley values at this size."
-          : "",
-      );
-    $("steps-note").textContent = parts.join(" ");
+      const length = counted(word.length, "symbol");
+      const signed = `${sum > 0 ? "+" : ""}${show(sum)}`;
+      parts.push(Terms.nodes("word.shapley", { length, usual: show(usual), sum: signed }));
+    } else if (2 * word.length ** 2 * this.automaton.states ** 2 > SHAPLEY_WORK)
+      parts.push(["The word is too long for bars at this size."]);
+    $("steps-note").replaceChildren(...spaced(...parts));
   }
 
   #choose(at, isKey) {
