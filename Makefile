@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fast test soak lint browser clean help
+.PHONY: demo fast test docs soak lint browser clean help
 
 demo: $(VENV)/installed  ## extract an automaton from a trained network, and make its page
 	$(BIN)/seqray demo -o demo
@@ -15,8 +15,12 @@ demo: $(VENV)/installed  ## extract an automaton from a trained network, and mak
 fast: $(VENV)/tested  ## the fast tests, in under a minute
 	$(BIN)/python -m pytest -n 2 -q --fast
 
-test: browser lint  ## every check and test, with coverage
+test: browser lint docs  ## every check and test, with coverage
 	$(BIN)/python -m pytest -n 2 -q --cov --cov-report=term
+
+# A broken link, a missing anchor or any other warning is an error.
+docs: $(VENV)/documented  ## the documentation as a site that needs no network: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The long forms of all campaigns: faults, hostile input, load (docs/reliability.md). Hours.
 soak: $(VENV)/tested  ## all reliability campaigns in their long form; writes docs/reliability.md
@@ -48,8 +52,12 @@ $(VENV)/tested: $(VENV)/installed dev-requirements.txt constraints.txt
 	$(BIN)/python -m pip install --quiet --no-deps dgaintel==2.3 || echo "No dgaintel: its notebook is not tested."
 	@touch $@
 
-clean:  ## remove the virtual environment and the demo
-	rm -rf $(VENV) demo
+$(VENV)/documented: $(VENV)/installed docs-requirements.txt
+	$(BIN)/python -m pip install --quiet --requirement docs-requirements.txt
+	@touch $@
+
+clean:  ## remove the virtual environment, the demo and the site
+	rm -rf $(VENV) demo site
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kinds import NoFrameworks, left_out_of_fast, mark_of
+from kinds import NoFrameworks, is_measured, left_out_of_fast, mark_of
 from seqray.extraction.conditional import method
 from seqray.extraction.settings import ConditionalSettings, StructuredSettings
 
@@ -41,8 +41,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(TESTS):
             path = item.path.relative_to(TESTS).as_posix()
-            if mark := mark_of(f"{path}::{getattr(item, 'originalname', item.name)}"):
+            test = f"{path}::{getattr(item, 'originalname', item.name)}"
+            if mark := mark_of(test):
                 item.add_marker(getattr(pytest.mark, mark[0])(reason=mark[1]))
+            if not is_measured(test):
+                item.add_marker(pytest.mark.no_cover)
         (slow if item.get_closest_marker("slow") else fast).append(item)
     if config.getoption("fast"):
         config.hook.pytest_deselected(items=slow)

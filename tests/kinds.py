@@ -26,6 +26,7 @@ FRAMEWORKS = (
     "blackbox/remote/llm/test_real_server.py",
     "cli/test_train.py",
     "cli/test_train_progress.py",
+    "formats/test_onnx_export.py",
     "training",
 )
 
@@ -90,6 +91,7 @@ SLOW = {
     "extraction/conditional/test_counterexamples.py": "searches for rare behaviour, many rounds",
     "extraction/conditional/test_learner.py": "fits automata, round after round",
     "extraction/conditional/test_method.py": "fits automata to what a box predicts",
+    "extraction/hankel/test_growing_blocks.py": "grows blocks on boxes of every kind",
     "extraction/hankel/test_growth.py": "grows bases on boxes of every kind",
     "extraction/test_extract.py::test_a_box_is_never_asked_about_words_longer_than_it_reads": (
         "extracts with every method"
@@ -108,6 +110,15 @@ SLOW = {
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
     "util/test_plots.py": "draws with matplotlib",
 }
+
+COMPUTING = ("draw/", "extraction/", "fidelity/", "learning/", "published/", "reliability/")
+"""Where slow tests compute for long: the same lines again and again, which coverage slows most."""
+
+
+def is_measured(test: str) -> bool:
+    """Return whether coverage counts the lines that a test runs; fast tests run them, too."""
+    mark = mark_of(test)
+    return not (mark and mark[0] == "slow" and test.startswith(COMPUTING))
 
 
 def mark_of(test: str) -> tuple[str, str] | None:

@@ -137,8 +137,8 @@ ADAPTERS = {
     "wa": Adapter(
         "seqray.formats.automaton_file:open_wa",
         "PATH",
-        "an automaton: .json, .npz, the folder of an extraction, a PAutomaC machine, or a .dot "
-        "model of AALpy",
+        "an automaton: .json, .npz, .fst, .logfst, the folder of an extraction, a PAutomaC "
+        "machine, or a .dot file of seqray convert or AALpy",
         is_cached=False,
         reads_files_only=True,
     ),
