@@ -32,6 +32,14 @@ def test_every_command_is_in_the_reference():
         assert f"### seqray {name}\n" in text
 
 
+def test_help_texts_of_commands_are_prose_in_the_reference():
+    pytest.importorskip("mkdocs", reason="make docs installs it")
+    from docs.hooks.reference import paragraphs  # noqa: PLC0415
+
+    shown = list(paragraphs("Do it.\n\n    More\n    of it.\n\n    \b\n    Example:\n      seqray"))
+    assert shown == ["Do it.", "More\nof it.", "```text\nExample:\n  seqray\n```"]
+
+
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
 def test_names_of_seqray_in_a_page_are_public(page):
     names = re.findall(r"`seqray\.(\w+)", page.read_text("utf-8"))

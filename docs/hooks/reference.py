@@ -3,6 +3,7 @@
 No page of it is a file, so that none can be out of date.
 """
 
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -107,7 +108,7 @@ def command_sections(command: click.Command, path: str) -> Iterator[str]:
 
 def paragraphs(text: str) -> Iterator[str]:
     """Yield the paragraphs of a help text; those that click does not wrap are code."""
-    for paragraph in re.split(r"\n\s*\n", text.strip()):
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if paragraph.startswith("\b"):
             lines = paragraph.removeprefix("\b").strip("\n")
             yield f"```text\n{lines}\n```"
@@ -117,7 +118,8 @@ def paragraphs(text: str) -> Iterator[str]:
 
 def options_table(command: click.Command, context: click.Context) -> str:
     """Return the table of a command's options."""
-    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    records = [option.get_help_record(context) for option in options]
     rows = [f"| `{cell(name)}` | {cell(plain(text))} |" for name, text in filter(None, records)]
     return "\n".join(["| option | |", "| --- | --- |", *rows])
 
