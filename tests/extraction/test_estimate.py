@@ -1,4 +1,5 @@
 import logging
+import time
 
 import pytest
 
@@ -61,6 +62,17 @@ def test_the_speed_is_measured_on_words_that_are_queried_anyway():
     words = set(basis.prefixes.followed_by(basis.suffixes))
     assert {tuple(word) for word in count.queried} <= words
     assert measured_speed(job(black_box(count, "ab"), budget=1000), basis) is None
+
+
+def test_what_a_box_does_once_is_not_counted_for_every_word():
+    once = [0.5]
+
+    def slow_at_first(words):
+        time.sleep(once.pop() if once else 0)
+        return [len(word) for word in words]
+
+    one = job(black_box(slow_at_first, "ab"))
+    assert measured_speed(one, uniform_basis(one.oracle.alphabet, 50, 50, seed=0)) < 0.5 / 16
 
 
 def test_an_extraction_has_one_estimate_that_agrees_with_the_check(caplog):

@@ -11,8 +11,9 @@ from seqray.util.formatting import duration
 
 logger = logging.getLogger(__name__)
 
-TIMED_BATCHES = (16, 64, 256, 1024)
-"""How many words are queried before the estimate, batch by batch, until one takes long enough."""
+TIMED_BATCHES = (4, 16, 64, 256, 1024)
+"""How many words are queried before the estimate, batch by batch, until one takes long enough. The
+first one does not count: it also starts processes, and loads what a box loads when it is used."""
 
 MIN_TIMED_SECONDS = 0.1
 """A batch that takes as long as this shows the speed."""
@@ -88,6 +89,7 @@ def measured_speed(job: Job, basis: Basis) -> float | None:
         seconds, words = meter.elapsed - begin, words[n_words:]
         if (n_sent := meter.n_sent - n_before) > 0:
             speed = seconds / n_sent
-        if seconds > MIN_TIMED_SECONDS or not len(words):
+        is_warm = n_words > TIMED_BATCHES[0]
+        if (is_warm and seconds > MIN_TIMED_SECONDS) or not len(words):
             break
     return speed

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqray
+from page_commands import DOCS, run_page_commands
 from pages import blocks, run_example
 from same_gru.hf import (
     ALPHABET,
@@ -235,13 +236,15 @@ def test_a_model_that_answers_nan_is_named():
 # The page and the example ---------------------------------------------------------------------
 
 
-def test_the_page_s_code_runs(tmp_path, monkeypatch):
+def test_the_page_s_code_runs(tmp_path, monkeypatch, hasty):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     words = ("the", "cat", "dog", "sleeps", "good", "bad", "not")
     classes = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "num_labels": 2, "vocab_size": 12}
     for folder, model in (("model", gpt2(vocab_size=12)), ("reviews", bert(**classes))):
         saved(model, tmp_path / folder)
         tokenizer(words=words, around=("<s>", "</s>")).save_pretrained(folder)
+    run_page_commands(DOCS / "boxes/hf.md")
     monkeypatch.setattr(seqray, "extract", lambda box, **_: box.weights([("the", "cat")]))
     names = {}
     for code in blocks("boxes/hf.md", "python"):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from page_commands import DOCS, run_page_commands
 from pages import blocks, run_example
 from same_gru import assert_same_as_native
 from same_gru.keras import (
@@ -387,13 +388,15 @@ def test_a_backend_that_is_missing_is_named():
 # What the documentation shows -----------------------------------------------------------------
 
 
-def test_the_page_runs(tmp_path, monkeypatch):
+def test_the_page_runs(tmp_path, monkeypatch, hasty):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     shown = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Keras makes NumPy complain when it saves
         exec("\n".join(blocks("boxes/keras.md", "python")), shown)
     assert isinstance(shown["box"], SteppedModel)
+    run_page_commands(DOCS / "boxes/keras.md")
 
 
 def test_the_example_finds_two_states():

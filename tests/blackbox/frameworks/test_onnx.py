@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from page_commands import DOCS, run_page_commands
 from pages import blocks, run_example
 from same_gru import WORDS, assert_same_as_native, native
 from same_gru.onnx import export, onnx_sequences, onnx_steps, sequence_graph, step_graph
@@ -256,8 +257,9 @@ def test_a_number_of_threads_that_is_none_is_refused(sequences, threads):
 # What the documentation shows -----------------------------------------------------------------
 
 
-def test_the_page_runs(torch, tmp_path, monkeypatch):
+def test_the_page_runs(torch, tmp_path, monkeypatch, hasty):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     opening, exporting, labelling = blocks("boxes/onnx.md", "python")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -266,6 +268,7 @@ def test_the_page_runs(torch, tmp_path, monkeypatch):
     shown = {}
     exec(opening, shown)
     assert isinstance(shown["box"], SteppedModel)
+    run_page_commands(DOCS / "boxes/onnx.md")
 
 
 def test_the_example_finds_the_same_with_both(torch):

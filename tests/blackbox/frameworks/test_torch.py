@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from page_commands import DOCS, run_page_commands
 from pages import blocks, run_example
 from same_gru import WORDS, assert_same_as_native, native
 from same_gru.torch import (
@@ -231,12 +232,14 @@ def test_an_alphabet_and_a_module_that_disagree_are_refused_on_opening(card, kin
 # What the documentation shows -----------------------------------------------------------------
 
 
-def test_the_page_runs(tmp_path, monkeypatch):
+def test_the_page_runs(tmp_path, monkeypatch, hasty):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / ".answers.sqlite"))
     shown = {}
     exec("\n".join(blocks("boxes/torch.md", "python")), shown)
     whole, opened = torch_box(shown["module"], shown["card"]), shown["box"]
     np.testing.assert_allclose(opened.weights(WORDS), whole.weights(WORDS), rtol=1e-5)
+    run_page_commands(DOCS / "boxes/torch.md")
 
 
 def test_the_example_finds_two_states():
