@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import BlackBox, Classifier
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.oracle import Oracle, open_oracle
 from seqray.explain.difference.distance import (
@@ -22,11 +23,18 @@ from seqray.explain.difference.distance import (
 )
 from seqray.explain.difference.exact import exact_distance
 from seqray.explain.difference.record import Difference, DifferentAnswer, SideSummary
-from seqray.explain.difference.sides import ComparedSide, SideLike, check_comparable, open_side
+from seqray.explain.difference.sides import (
+    MAX_READ_STATES,
+    ComparedSide,
+    SideLike,
+    check_comparable,
+    open_side,
+)
 from seqray.explain.difference.states import StateComparison, compare_states
 from seqray.extraction.extract import extract
 from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.disagreements import DEFAULT_MAX_LENGTH, Disagreement, Source, disagreements
+from seqray.learning.determinise import determinise
 from seqray.parallel.executor import Executor
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
@@ -34,14 +42,17 @@ from seqray.util.random import Seed, seed_number
 MAX_EXTRACTED_STATES = 12
 """The most states of an automaton that is extracted to be read beside another one."""
 
-N_DIFFERENT_WORDS = 3
-"""How many words on which both differ most are listed of each source, as `disagreements` says."""
+N_DIFFERENT_WORDS = 40
+"""How many words on which both differ most are looked at, of each source of `disagreements`."""
+
+MAX_LISTED_WORDS = 10
+"""How many of them are listed: the shortest of those that show the same difference."""
 
 ROUNDING = 1e-6
 """Answers that differ by no more are the same but for rounding."""
 
-SOURCES: dict[Source, str] = {"box": "A", "automaton": "B", "random": "random", "search": "search"}
-"""Where words come from, as `disagreements` and as a difference say it."""
+SOURCES: Mapping[Source, str] = MappingProxyType({"box": "A", "automaton": "B"})
+"""What a difference calls a source of `disagreements` that has another name there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +62,7 @@ class DiffRequest:
     Parameters
     ----------
     words
-        What to compare them on; None: words are drawn from each side.
+        What to compare them on, and nothing else; None: words are drawn from each side.
     max_length
         The longest word to draw.
     with_states
@@ -95,8 +106,9 @@ def diff(
         path of a run folder or of an automaton's file; or a box, an automaton or an extraction. A
         run is compared as its automaton.
     words
-        What to compare them on. By default 2,000 words are drawn from each side that predicts, and
-        random ones for any other.
+        What to compare them on: but for states, nothing else is queried. By default 2,000 words are
+        drawn from each side that predicts, and random ones for any other; further words are
+        searched on which both differ most.
     max_length
         The longest word to draw: by default 100 symbols, 12 at random, or the limit of a box.
     with_states
@@ -184,28 +196,41 @@ def _different(
     if isinstance(distance.forward, DecisionFidelity):
         source = "random" if request.words is None else "given"
         distinct = {each.word: each for each in distance.forward.different}.values()
-        return tuple(
+        answers = [
             DifferentAnswer(each.word, each.distance, "", each.box, each.automaton, source)
-            for each in sorted(distinct, key=lambda each: (-each.distance, len(each.word)))
-        )[: len(SOURCES) * N_DIFFERENT_WORDS]
+            for each in distinct
+        ]
+        return tuple(sorted(answers, key=_plainest_first))[:MAX_LISTED_WORDS]
     length = shared_length(a, b, request.max_length, DEFAULT_MAX_LENGTH)
     worst = disagreements(
-        a, b, n_words=N_DIFFERENT_WORDS, max_length=max(1, length), seed=request.seed
+        *(a, b),
+        words=request.words,
+        n_words=N_DIFFERENT_WORDS,
+        max_length=max(1, length),
+        seed=request.seed,
     )
-    largest = max(each.distance for each in worst)
-    limit = ROUNDING * (1 if distance.kind is DistanceKind.DIVERGENCE else max(1, largest))
-    return tuple(
+    size = max((abs(value) for each in worst for value in (each.box, each.automaton)), default=0)
+    return _listed(each for each in worst if each.distance > ROUNDING * size)
+
+
+def _listed(worst: Iterable[Disagreement]) -> tuple[DifferentAnswer, ...]:
+    """Return a few different answers, of those that look the same the one to the shortest word."""
+    answers = (
         DifferentAnswer(
-            each.word, each.distance, each.next, each.box, each.automaton, SOURCES[each.source]
+            *(each.word, each.distance, each.next, each.box, each.automaton),
+            SOURCES.get(each.source, each.source),
         )
-        for each in _short_first(worst)
-        if each.distance > limit
+        for each in worst
     )
+    shown: dict[tuple[object, ...], DifferentAnswer] = {}
+    for each in sorted(answers, key=_plainest_first):
+        shown.setdefault((each.next, f"{each.a:.2g}", f"{each.b:.2g}"), each)
+    return tuple(shown.values())[:MAX_LISTED_WORDS]
 
 
-def _short_first(worst: list[Disagreement]) -> list[Disagreement]:
-    """Return words by their distance to two digits, and of equal ones the shortest first."""
-    return sorted(worst, key=lambda each: (-float(f"{each.distance:.2g}"), len(each.word)))
+def _plainest_first(each: DifferentAnswer) -> tuple[float, int]:
+    """Sort by the distance to two digits, the largest first, and then by length."""
+    return -float(f"{each.distance:.2g}"), len(each.word)
 
 
 def _states(
@@ -252,4 +277,17 @@ def _reading(
     if loss is not None and kind is DistanceKind.DECISIONS:
         loss = 1 - loss
     n_queries = 0 if side.automaton is not None else extraction.settings.questions or 0
-    return _ReadingAutomaton(extraction.best(purpose=Purpose.READING), loss, n_queries)
+    best = extraction.best(purpose=Purpose.READING)
+    return _ReadingAutomaton(_plain(best, request.seed), loss, n_queries)
+
+
+def _plain(automaton: WeightedAutomaton, seed: int) -> WeightedAutomaton:
+    """Return the Moore machine of an automaton that decides, if there is a small one.
+
+    It is easier to read: one state after each word, and no weights.
+    """
+    if not isinstance(automaton, Classifier):
+        return automaton
+    machine = determinise(automaton, max_states=MAX_READ_STATES, seed=seed)
+    is_whole = machine.learned.is_complete and machine.agreement == 1
+    return machine.automaton if is_whole else automaton

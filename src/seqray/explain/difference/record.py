@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.explain.difference.distance import (
-    METRICS,
     UNITS,
     Distance,
     DistanceFigure,
@@ -23,13 +24,33 @@ from seqray.explain.difference.states import (
 )
 from seqray.explain.text import Section, as_text
 from seqray.fidelity.intervals import MAX_ROUNDING
-from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
 from seqray.util.display import Displayed
 from seqray.util.formatting import counted, significant, significant_but_one
 from seqray.util.version import __version__
 
 MAX_SHOWN_CHANGES = 20
 """How many arrows a table shows."""
+
+SHOWN_METRICS: Mapping[DistanceKind, Mapping[str, str]] = MappingProxyType(
+    {
+        DistanceKind.DIVERGENCE: {
+            "kl_per_symbol": "bits lost per symbol: the divergence",
+            "kl_per_word": "bits lost per word",
+            "disagreement": "prefixes whose first choices differ",
+        },
+        DistanceKind.DECISIONS: {
+            "agreement": "share of words that both give the same class",
+            "score_distance": "distance of the class probabilities",
+        },
+        DistanceKind.WEIGHTS: {
+            "relative_error": "size of the difference over all words",
+            "max_error": "largest difference on one word",
+            "correlation": "correlation of the two weights",
+        },
+    }
+)
+"""The metrics of a table and what they mean, the one that the figure comes from first."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +130,10 @@ class Difference(Displayed):
 
     @property
     def is_same(self) -> bool:
-        """Whether no word of those compared has another answer, but for rounding."""
-        return self.figure.value == 0
+        """Whether no word that was looked at has another answer, but for rounding."""
+        exact = self.distance.exact
+        is_separated = exact is not None and exact.separating_word is not None
+        return self.figure.value == 0 and not self.different and not is_separated
 
     def changes(self, min_change: float = MIN_CHANGE) -> tuple[ArrowChange, ...]:
         """Return the arrows that differ; see `StateComparison.changes`."""
@@ -123,15 +146,33 @@ class Difference(Displayed):
         return any(loss is not None and loss >= self.figure.value for loss in losses)
 
     def __repr__(self) -> str:
-        return f"Difference({self.a.name} → {self.b.name}: {self.headline})"
+        return f"Difference({self.a.name} → {self.b.name}: {self.summary})"
 
     def __str__(self) -> str:
-        return as_text(self.sections())
+        return f"{self.summary}\n\n{as_text(self.sections())}"
 
     @property
-    def headline(self) -> str:
-        """The figure with its interval, in words."""
-        return shown_figure(self.figure) + f" {self.figure.name}"
+    def summary(self) -> str:
+        """The figure with its interval, in one sentence."""
+        if self.is_same:
+            is_proven = self.distance.exact is not None and self.distance.exact.is_equivalent
+            which = "" if is_proven else " that was looked at"
+            return f"No difference: both give the same answer to every word{which}."
+        if self.figure.value == 0:
+            return "They differ on rare words only, and by 0 on the words that were drawn."
+        percent = self.distance.kind is not DistanceKind.DIVERGENCE
+        size = _size(self.figure, percent=percent)
+        if self.distance.kind is DistanceKind.DECISIONS:
+            return f"They decide differently on {size} of the words."
+        one, other = "AB" if self.figure == self.distance.figures[0] else "BA"
+        if self.distance.kind is DistanceKind.WEIGHTS:
+            return f"The weights of {other} are off by {size}, relative to those of {one}."
+        own = self.distance.forward if one == "A" else self.distance.backward
+        entropy = significant(own["entropy_per_symbol"], 3)
+        return (
+            f"They differ by {size} bits per symbol: on words of {one}, which have {entropy}, "
+            f"{other} loses that much."
+        )
 
     def sections(self) -> tuple[Section, ...]:
         """Return everything as tables."""
@@ -141,31 +182,51 @@ class Difference(Displayed):
         return tuple(parts)
 
     def _distances(self) -> Section:
-        """Return both directions of the figure and of a few metrics beside it."""
-        forward, backward = self.distance.forward, self.distance.backward
+        """Return the figure and a few metrics beside it, in both directions if they differ."""
+        distance = self.distance
+        both: tuple[Fidelity, ...] = (distance.forward, distance.backward)
+        if distance.kind is DistanceKind.DECISIONS:
+            both = both[:1]
         rows = []
-        for name in _shown_metrics(self.distance):
-            cells = [
-                shown_figure(DistanceFigure(name, each[name], each.intervals.get(name)))
-                for each in (forward, backward)
-            ]
-            rows.append((name, *cells, MEANINGS[name]))
+        for name, meaning in SHOWN_METRICS[distance.kind].items():
+            if all(name in each for each in both):
+                values = (
+                    DistanceFigure(name, each[name], each.intervals.get(name)) for each in both
+                )
+                rows.append((name, *map(shown_figure, values), meaning))
         rows += self._exact_rows()
-        note = f"A → B on {self.distance.words_a}, B → A on {self.distance.words_b}; 95 % intervals"
-        columns = ("metric", " A → B", " B → A", "meaning")
-        return Section(f"From {self.a.name} (A) to {self.b.name} (B)", columns, tuple(rows), note)
+        if distance.kind is DistanceKind.DECISIONS:
+            columns: tuple[str, ...] = ("metric", " value", "meaning")
+            note = f"On {distance.words_a}; 95 % intervals."
+        else:
+            columns = ("metric", " A → B", " B → A", "meaning")
+            note = f"A → B on {distance.words_a}, B → A on {distance.words_b}; 95 % intervals."
+        return Section(self._title(), columns, tuple(rows), note)
 
-    def _exact_rows(self) -> list[tuple[str, str, str, str]]:
+    def _title(self) -> str:
+        """Say what A and B are."""
+        sides = zip("AB", (self.a, self.b), strict=True)
+        names = [
+            letter if side.name == letter else f"{side.name} ({letter})" for letter, side in sides
+        ]
+        return f"From {names[0]} to {names[1]}"
+
+    def _exact_rows(self) -> list[tuple[str, ...]]:
         exact = self.distance.exact
+        rows: list[tuple[str, ...]] = []
         if exact is None:
-            return []
-        l2 = significant(exact.l2, 4)
-        rows = [("exact L2", l2, l2, "sqrt(Σ (A(w) − B(w))²) over all words")]
+            return rows
+        if exact.separating_word is not None:
+            word = self.alphabet.show(exact.separating_word)
+            rows.append(("separating_word", word, "a shortest word with different classes"))
+        if exact.l2 is not None and math.isfinite(exact.l2):
+            l2 = significant(exact.l2, 3)
+            rows.append(("L2", l2, l2, "exact: sqrt(Σ (A(w) − B(w))²)"))
         for name, both in (("symbol", exact.bits_per_symbol), ("word", exact.bits_per_word)):
             if both is not None:
-                values = [significant(each, 4) for each in both]
-                meaning = f"the divergence over all words, in bits per {name}"
-                rows.append((f"exact per {name}", values[0], values[1], meaning))
+                values = [significant(each, 3) for each in both]
+                meaning = f"exact: bits lost per {name}"
+                rows.append((f"exact_per_{name}", *values, meaning))
         return rows
 
     def _words(self) -> Section:
@@ -193,7 +254,7 @@ class Difference(Displayed):
                 shown_arrow(each),
                 significant(each.a, 3),
                 significant(each.b, 3),
-                f"{each.b - each.a:+.2g}".replace("-", "−"),
+                f"{each.b - each.a:+.2g}",
             )
             for each in changes[:MAX_SHOWN_CHANGES]
         )
@@ -203,7 +264,7 @@ class Difference(Displayed):
         if not changes:
             note = f"No arrow differs by {MIN_CHANGE:g} or more."
         if len(changes) > MAX_SHOWN_CHANGES:
-            note += f" The first {MAX_SHOWN_CHANGES} are shown, the most used first."
+            note += f" The first {MAX_SHOWN_CHANGES} are shown, the most important first."
         return Section("Arrows that differ", ("", "arrow", " A", " B", " B − A"), rows, note)
 
     def to_json(self) -> dict[str, Any]:
@@ -216,7 +277,6 @@ class Difference(Displayed):
             "seed": self.seed,
             "distance": {
                 "kind": self.distance.kind.value,
-                "metric": METRICS[self.distance.kind],
                 "unit": UNITS[self.distance.kind],
                 **asdict(self.figure),
                 "a_to_b": _metrics_json(self.distance, 0),
@@ -239,8 +299,18 @@ def shown_figure(figure: DistanceFigure) -> str:
     value = "0" if is_zero else significant_but_one(figure.value, 3)
     if figure.interval is None or math.isnan(sum(figure.interval)):
         return value
-    low, high = (significant(end, 3) for end in figure.interval)
+    low, high = (significant_but_one(end, 3) for end in figure.interval)
     return f"{value} ({low} … {high})"
+
+
+def _size(figure: DistanceFigure, *, percent: bool) -> str:
+    """Write how large a figure is, with its interval, for a sentence."""
+    factor, unit = (100, " %") if percent else (1, "")
+    size = f"{factor * figure.value:.3g}{unit}"
+    if figure.interval is None or math.isnan(sum(figure.interval)):
+        return size
+    low, high = (f"{factor * end:.3g}" for end in figure.interval)
+    return f"{size} (95 % interval {low} … {high}{unit})"
 
 
 def shown_arrow(each: ArrowChange) -> str:
@@ -252,17 +322,6 @@ def shown_arrow(each: ArrowChange) -> str:
     if each.part is ArrowPart.CLASS:
         return f"{each.origin}: class {each.symbol}"
     return f"{each.origin} –{each.symbol}→ {each.target}"
-
-
-def _shown_metrics(distance: Distance) -> list[str]:
-    """Return the metrics of a table, the figure first."""
-    of_kind = {
-        DistanceKind.DIVERGENCE: ("kl_per_symbol", "kl_per_word", "disagreement", "ndcg5"),
-        DistanceKind.DECISIONS: ("agreement", "balanced_agreement", "score_distance"),
-        DistanceKind.WEIGHTS: ("relative_error", "max_error", "weight_agreement", "correlation"),
-    }[distance.kind]
-    both = distance.forward, distance.backward
-    return [name for name in of_kind if all(name in each for each in both)]
 
 
 def _states(states: StateComparison) -> Section:

@@ -231,7 +231,7 @@ def compare_states(a: WeightedAutomaton, b: WeightedAutomaton) -> StateCompariso
     named = name_states(a)
     other = _named_alike(b, named)
     contexts = _contexts(named, other)
-    shares = [_shares(each.automaton, contexts) for each in (named, other)]
+    shares = _shares_in_both(named.automaton, other.automaton, contexts)
     following = [_continuations(each.automaton) for each in (named, other)]
     distances = (_relative(*shares) + _relative(*(each.T for each in following))) / 2
     matches = _matched(distances)
@@ -269,6 +269,15 @@ def _shares(automaton: WeightedAutomaton, words: Words) -> FloatArray:
     vectors = np.abs(scaled_states(automaton, words).vectors)
     total = vectors.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(vectors, total, out=np.zeros_like(vectors), where=total > 0))
+
+
+def _shares_in_both(
+    a: WeightedAutomaton, b: WeightedAutomaton, words: Words
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares of states after those words that both automata can read."""
+    one, other = _shares(a, words), _shares(b, words)
+    is_read = one.any(axis=1) & other.any(axis=1)
+    return one[is_read], other[is_read]
 
 
 def _continuations(automaton: WeightedAutomaton) -> FloatArray:
