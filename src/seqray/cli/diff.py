@@ -146,8 +146,8 @@ def _diff(options: DiffOptions) -> None:
     difference = _difference(options)
     is_above = options.is_above(difference)
     if options.as_json:
-        limit = {"fail_above": options.fail_above, "is_above": is_above}
-        click.echo(json_line({**difference.to_json(), **limit}))
+        verdict = {"fail_above": options.fail_above, "is_above": is_above}
+        click.echo(json_line({**difference.to_json(), **verdict}))
     else:
         console().print(difference.summary + "\n", style="bold", highlight=False)
         show_sections(difference.sections())

@@ -153,26 +153,54 @@ class Difference(Displayed):
 
     @property
     def summary(self) -> str:
-        """The figure with its interval, in one sentence."""
+        """What differs, by how much, and what that means, in one sentence."""
+        return f"{self.headline}: {self.explanation}"
+
+    @property
+    def headline(self) -> str:
+        """By how much they differ."""
         if self.is_same:
-            is_proven = self.distance.exact is not None and self.distance.exact.is_equivalent
-            which = "" if is_proven else " that was looked at"
-            return f"No difference: both give the same answer to every word{which}."
-        if self.figure.value == 0:
-            return "They differ on rare words only, and by 0 on the words that were drawn."
-        percent = self.distance.kind is not DistanceKind.DIVERGENCE
-        size = _size(self.figure, percent=percent)
+            return "No difference"
+        size = self.figure.value
+        if size == 0:
+            return "They differ on rare words only"
+        if self.distance.kind is DistanceKind.DIVERGENCE:
+            return f"They differ by {size:.3g} bits per symbol"
         if self.distance.kind is DistanceKind.DECISIONS:
-            return f"They decide differently on {size} of the words."
-        one, other = "AB" if self.figure == self.distance.figures[0] else "BA"
-        if self.distance.kind is DistanceKind.WEIGHTS:
-            return f"The weights of {other} are off by {size}, relative to those of {one}."
-        own = self.distance.forward if one == "A" else self.distance.backward
+            return f"They decide differently on {100 * size:.3g} % of the words"
+        return f"Their weights differ by {100 * size:.3g} %"
+
+    @property
+    def explanation(self) -> str:
+        """What the headline was measured on, with its interval."""
+        distance, interval = self.distance, self._interval()
+        if self.is_same:
+            is_proven = distance.exact is not None and distance.exact.is_equivalent
+            which = "" if is_proven else " that was looked at"
+            return f"both give the same answer to every word{which}."
+        if distance.kind is DistanceKind.DECISIONS:
+            return f"counted on {distance.words_a}{interval}."
+        is_forward = self.figure == distance.figures[0]
+        one, other = "AB" if is_forward else "BA"
+        words = distance.words_a if is_forward else distance.words_b
+        if self.figure.value == 0:
+            return f"on {words} they do not differ."
+        if distance.kind is DistanceKind.WEIGHTS:
+            return f"on {words}, relative to the weights of {one}{interval}."
+        own = distance.forward if is_forward else distance.backward
         entropy = significant(own["entropy_per_symbol"], 3)
         return (
-            f"They differ by {size} bits per symbol: on words of {one}, which have {entropy}, "
-            f"{other} loses that much."
+            f"on {words}, with {entropy} bits per symbol, {other} needs that much more than "
+            f"{one}{interval}."
         )
+
+    def _interval(self) -> str:
+        """Write the interval of the figure in brackets, in the unit of the headline."""
+        if self.figure.interval is None or math.isnan(sum(self.figure.interval)):
+            return ""
+        factor, unit = (1, "") if self.distance.kind is DistanceKind.DIVERGENCE else (100, " %")
+        low, high = (f"{factor * end:.3g}" for end in self.figure.interval)
+        return f" (95 % interval {low} … {high}{unit})"
 
     def sections(self) -> tuple[Section, ...]:
         """Return everything as tables."""
@@ -301,16 +329,6 @@ def shown_figure(figure: DistanceFigure) -> str:
         return value
     low, high = (significant_but_one(end, 3) for end in figure.interval)
     return f"{value} ({low} … {high})"
-
-
-def _size(figure: DistanceFigure, *, percent: bool) -> str:
-    """Write how large a figure is, with its interval, for a sentence."""
-    factor, unit = (100, " %") if percent else (1, "")
-    size = f"{factor * figure.value:.3g}{unit}"
-    if figure.interval is None or math.isnan(sum(figure.interval)):
-        return size
-    low, high = (f"{factor * end:.3g}" for end in figure.interval)
-    return f"{size} (95 % interval {low} … {high}{unit})"
 
 
 def shown_arrow(each: ArrowChange) -> str:
