@@ -24,15 +24,6 @@ def machine(n_states=4):
     return WeightedAutomaton("abcd", made.initial, made.transitions, made.final)
 
 
-def changed(automaton, by=0.2):
-    """The same automaton, whose heaviest arrow gives some of its weight to the end of the word."""
-    transitions, final = automaton.transitions.copy(), automaton.final.copy()
-    place = np.unravel_index(transitions.argmax(), transitions.shape)
-    transitions[place] -= by
-    final[place[1]] += by
-    return WeightedAutomaton(automaton.alphabet, automaton.initial, transitions, final)
-
-
 @cache
 def many_symbols():
     """Probabilities over sixty names."""

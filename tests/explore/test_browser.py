@@ -9,12 +9,12 @@ import pytest
 
 import seqray
 from classifier_boxes import three_classes
+from compared_pairs import changed
 from copied import copied
 from displays import shown
 from explore.subjects import (
     NASTY,
     brute_force_shapley,
-    changed,
     large,
     machine,
     many_symbols,

@@ -23,7 +23,7 @@ from seqray.cli.boxes import (
     store_path,
 )
 from seqray.cli.common import check_output, json_line
-from seqray.cli.console import console, notes, progress_bar
+from seqray.cli.console import notes, progress_bar
 from seqray.cli.explain import show_sections
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.cli.words import EventOptions, event_options
@@ -149,7 +149,6 @@ def _diff(options: DiffOptions) -> None:
         verdict = {"fail_above": options.fail_above, "is_above": is_above}
         click.echo(json_line({**difference.to_json(), **verdict}))
     else:
-        console().print(difference.summary + "\n", style="bold", highlight=False)
         show_sections(difference.sections())
     if options.output is not None:
         _write(options.output, difference, is_quiet=options.as_json)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.blackbox.protocol import Classifier
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.oracle import Oracle, open_oracle
+from seqray.explain.difference.different_words import different_words
 from seqray.explain.difference.distance import (
     METRICS,
-    Distance,
     DistanceKind,
     measure_distance,
-    shared_length,
 )
 from seqray.explain.difference.exact import exact_distance
-from seqray.explain.difference.record import Difference, DifferentAnswer, SideSummary
+from seqray.explain.difference.record import Difference, SideSummary
 from seqray.explain.difference.sides import (
     MAX_READ_STATES,
     ComparedSide,
@@ -32,8 +30,6 @@ from seqray.explain.difference.sides import (
 )
 from seqray.explain.difference.states import StateComparison, compare_states
 from seqray.extraction.extract import extract
-from seqray.fidelity.decisions import DecisionFidelity
-from seqray.fidelity.disagreements import DEFAULT_MAX_LENGTH, Disagreement, Source, disagreements
 from seqray.learning.determinise import determinise
 from seqray.parallel.executor import Executor
 from seqray.util.progress import Progress, shown_progress
@@ -41,18 +37,6 @@ from seqray.util.random import Seed, seed_number
 
 MAX_EXTRACTED_STATES = 12
 """The most states of an automaton that is extracted to be read beside another one."""
-
-N_DIFFERENT_WORDS = 40
-"""How many words on which both differ most are looked at, of each source of `disagreements`."""
-
-MAX_LISTED_WORDS = 10
-"""How many of them are listed: the shortest of those that show the same difference."""
-
-ROUNDING = 1e-6
-"""Answers that differ by no more are the same but for rounding."""
-
-SOURCES: Mapping[Source, str] = MappingProxyType({"box": "A", "automaton": "B"})
-"""What a difference calls a source of `disagreements` that has another name there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +151,9 @@ def compare_sides(a: ComparedSide, b: ComparedSide, request: DiffRequest) -> Dif
     )
     if a.automaton is not None and b.automaton is not None:
         distance = replace(distance, exact=exact_distance(a.automaton, b.automaton))
-    different = _different(distance, *readers, request)
+    different = different_words(
+        *(distance, *readers, request.words), max_length=request.max_length, seed=request.seed
+    )
     states, n_extracted = None, (0, 0)
     if request.with_states:
         states, n_extracted = _states(sides, distance.kind, request)
@@ -187,50 +173,6 @@ def compare_sides(a: ComparedSide, b: ComparedSide, request: DiffRequest) -> Dif
 
 def _n_queries(oracle: Oracle) -> int:
     return 0 if oracle.is_free else oracle.meter.n_queries
-
-
-def _different(
-    distance: Distance, a: BlackBox, b: BlackBox, request: DiffRequest
-) -> tuple[DifferentAnswer, ...]:
-    """Return words on which both sides differ most."""
-    if isinstance(distance.forward, DecisionFidelity):
-        source = "random" if request.words is None else "given"
-        distinct = {each.word: each for each in distance.forward.different}.values()
-        answers = [
-            DifferentAnswer(each.word, each.distance, "", each.box, each.automaton, source)
-            for each in distinct
-        ]
-        return tuple(sorted(answers, key=_plainest_first))[:MAX_LISTED_WORDS]
-    length = shared_length(a, b, request.max_length, DEFAULT_MAX_LENGTH)
-    worst = disagreements(
-        *(a, b),
-        words=request.words,
-        n_words=N_DIFFERENT_WORDS,
-        max_length=max(1, length),
-        seed=request.seed,
-    )
-    size = max((abs(value) for each in worst for value in (each.box, each.automaton)), default=0)
-    return _listed(each for each in worst if each.distance > ROUNDING * size)
-
-
-def _listed(worst: Iterable[Disagreement]) -> tuple[DifferentAnswer, ...]:
-    """Return a few different answers, of those that look the same the one to the shortest word."""
-    answers = (
-        DifferentAnswer(
-            *(each.word, each.distance, each.next, each.box, each.automaton),
-            SOURCES.get(each.source, each.source),
-        )
-        for each in worst
-    )
-    shown: dict[tuple[object, ...], DifferentAnswer] = {}
-    for each in sorted(answers, key=_plainest_first):
-        shown.setdefault((each.next, f"{each.a:.2g}", f"{each.b:.2g}"), each)
-    return tuple(shown.values())[:MAX_LISTED_WORDS]
-
-
-def _plainest_first(each: DifferentAnswer) -> tuple[float, int]:
-    """Sort by the distance to two digits, the largest first, and then by length."""
-    return -float(f"{each.distance:.2g}"), len(each.word)
 
 
 def _states(

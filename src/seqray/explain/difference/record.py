@@ -26,11 +26,14 @@ from seqray.explain.text import Section, as_text
 from seqray.fidelity.intervals import MAX_ROUNDING
 from seqray.fidelity.table import Fidelity
 from seqray.util.display import Displayed
-from seqray.util.formatting import counted, significant, significant_but_one
+from seqray.util.formatting import counted, shortened, significant, significant_but_one
 from seqray.util.version import __version__
 
 MAX_SHOWN_CHANGES = 20
 """How many arrows a table shows."""
+
+MAX_WORD_CHARACTERS = 60
+"""Of a longer word a table shows the end."""
 
 SHOWN_METRICS: Mapping[DistanceKind, Mapping[str, str]] = MappingProxyType(
     {
@@ -149,7 +152,7 @@ class Difference(Displayed):
         return f"Difference({self.a.name} → {self.b.name}: {self.summary})"
 
     def __str__(self) -> str:
-        return f"{self.summary}\n\n{as_text(self.sections())}"
+        return as_text(self.sections())
 
     @property
     def summary(self) -> str:
@@ -178,13 +181,13 @@ class Difference(Displayed):
             is_proven = distance.exact is not None and distance.exact.is_equivalent
             which = "" if is_proven else " that was looked at"
             return f"both give the same answer to every word{which}."
-        if distance.kind is DistanceKind.DECISIONS:
-            return f"counted on {distance.words_a}{interval}."
         is_forward = self.figure == distance.figures[0]
         one, other = "AB" if is_forward else "BA"
         words = distance.words_a if is_forward else distance.words_b
         if self.figure.value == 0:
             return f"on {words} they do not differ."
+        if distance.kind is DistanceKind.DECISIONS:
+            return f"counted on {words}{interval}."
         if distance.kind is DistanceKind.WEIGHTS:
             return f"on {words}, relative to the weights of {one}{interval}."
         own = distance.forward if is_forward else distance.backward
@@ -223,21 +226,15 @@ class Difference(Displayed):
                 )
                 rows.append((name, *map(shown_figure, values), meaning))
         rows += self._exact_rows()
+        names = f"A: {self.a.name}, B: {self.b.name}. "
         if distance.kind is DistanceKind.DECISIONS:
             columns: tuple[str, ...] = ("metric", " value", "meaning")
-            note = f"On {distance.words_a}; 95 % intervals."
+            measured = f"On {distance.words_a}"
         else:
             columns = ("metric", " A → B", " B → A", "meaning")
-            note = f"A → B on {distance.words_a}, B → A on {distance.words_b}; 95 % intervals."
-        return Section(self._title(), columns, tuple(rows), note)
-
-    def _title(self) -> str:
-        """Say what A and B are."""
-        sides = zip("AB", (self.a, self.b), strict=True)
-        names = [
-            letter if side.name == letter else f"{side.name} ({letter})" for letter, side in sides
-        ]
-        return f"From {names[0]} to {names[1]}"
+            measured = f"A → B on {distance.words_a}, B → A on {distance.words_b}"
+        names = "" if (self.a.name, self.b.name) == ("A", "B") else names
+        return Section(self.summary, columns, tuple(rows), f"{names}{measured}; 95 % intervals.")
 
     def _exact_rows(self) -> list[tuple[str, ...]]:
         exact = self.distance.exact
@@ -263,7 +260,7 @@ class Difference(Displayed):
         columns = (*names, *(("next",) if by_next else ()), " A", " B", "source")
         rows = tuple(
             (
-                self.alphabet.show(each.word),
+                shortened(self.alphabet.show(each.word), MAX_WORD_CHARACTERS),
                 significant_but_one(each.distance, 2),
                 *((each.next,) if by_next else ()),
                 *(v if isinstance(v, str) else significant(v, 3) for v in (each.a, each.b)),
