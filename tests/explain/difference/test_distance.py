@@ -70,16 +70,15 @@ def test_the_rounding_of_small_floats_is_no_difference():
     def rows(prefixes):
         return np.tile(np.float32([0.7, 0.2, 0.1]), (len(prefixes), 1))
 
-    box, exact = seqray.language_model(rows, "ab"), seqray.WeightedAutomaton(
-        "ab", [1], [[[0.7]], [[0.2]]], [0.1]
+    box, exact = (
+        seqray.language_model(rows, "ab"),
+        seqray.WeightedAutomaton("ab", [1], [[[0.7]], [[0.2]]], [0.1]),
     )
     assert measure_distance(box, exact, None).largest.value < 1e-12
     assert as_predictor(box).next_symbol([""]).sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_no_word_is_longer_than_both_can_read():
-    box = seqray.language_model(
-        lambda words: [[0.4, 0.5, 0.1]] * len(words), "ab", max_length=7
-    )
+    box = seqray.language_model(lambda words: [[0.4, 0.5, 0.1]] * len(words), "ab", max_length=7)
     assert shared_length(PAIR[0], box, None, 100) == shared_length(box, PAIR[0], None, 100) == 7
     assert measure_distance(PAIR[0], box, None).forward.n_words == 2000
