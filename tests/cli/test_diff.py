@@ -64,6 +64,14 @@ def test_a_page_is_written(pair, run_both):
     assert "page.html: open" in printed.err
 
 
+def test_a_picture_of_both_is_written(pair, run, tmp_path):
+    assert "both.svg: both as a picture" in run(*pair, "-o", "both.svg")
+    picture = (tmp_path / "both.svg").read_text("utf-8")
+    assert picture.count("<svg ") == 3
+    assert ">A: machine.json</text>" in picture
+    assert ">B: other.json</text>" in picture
+
+
 def test_words_of_a_file_are_what_both_are_compared_on(pair, run, machine):
     document = json.loads(run(*pair, *TINY, "--json"))
     words = seqray.read_words("words.txt", alphabet=machine.alphabet)
@@ -170,7 +178,8 @@ def test_answers_of_boxes_are_cached_and_survive_an_interruption(folder, run, fa
         (["machine.json", "missing.json"], "missing.json: there is no such file or folder"),
         (["machine.json", "xyz.json"], "the alphabets differ: machine.json has 0, 1, 2, which xyz"),
         (["machine.json", "dfa.json"], "dfa.json decides for classes, machine.json gives numbers"),
-        (["machine.json", "machine.json", "-o", "page.pdf"], "page.pdf ends in none of .html"),
+        (["machine.json", "machine.json", "-o", "page.pdf"], "page.pdf ends in none of .html .svg"),
+        (["machine.json", "machine.json", "-o", "x.svg", "--no-states"], "a picture shows states"),
         (["machine.json", "machine.json", "--fail-above", "nan"], "expected a number from 0"),
         (["machine.json", "machine.json", "--fail-above", "-1"], "-1.0 is not in the range"),
         (["machine.json", "machine.json", "--case", "x"], "--case says how to read a file"),

@@ -12,7 +12,12 @@ from classifier_boxes import remainder_automaton
 from compared_pairs import chain, changed
 from displays import elements
 from explore.subjects import NASTY, machine
-from seqray.explore.difference_page import MAX_DRAWN_PLACES, difference_html, side_by_side
+from seqray.explore.difference_page import (
+    MAX_DRAWN_PLACES,
+    difference_html,
+    difference_svg,
+    side_by_side,
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +86,12 @@ def test_more_states_than_fit_are_counted_and_not_drawn():
     ring = [[(q + 1) % n] for q in range(n)]
     ends = np.linspace(0.1, 0.6, n)
     one = seqray.deterministic_pfa("a", ring, np.column_stack([1 - ends, ends]))
-    page = difference_html(seqray.diff(one, one))
+    difference = seqray.diff(one, one)
+    page = difference_html(difference)
     assert "<figure" not in page
     assert f"{n} states are too many to draw side by side." in page
+    with pytest.raises(seqray.ArgumentError, match="needs their states, at most 40 together"):
+        difference_svg(difference)
 
 
 def test_classes_that_differ_are_drawn():

@@ -30,6 +30,7 @@ from seqray.cli.words import EventOptions, event_options
 from seqray.explain.difference.diff import DiffRequest, compare_sides
 from seqray.explain.difference.record import Difference, shown_figure
 from seqray.explain.difference.sides import ComparedSide, check_comparable, open_side
+from seqray.explore.difference_page import difference_svg
 from seqray.explore.page import to_html
 from seqray.fidelity.reference import N_DRAWN_WORDS
 from seqray.parallel.choice import opened_executor
@@ -89,7 +90,7 @@ def _limit(context: click.Context, option: click.Parameter, value: float | None)
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write a page that shows both, a file that ends in .html.",
+    help="Also write a page that shows both (.html), or a picture of both (.svg).",
 )
 @click.option(
     "--fail-above",
@@ -142,7 +143,9 @@ def _diff(options: DiffOptions) -> None:
     if options.words is None:
         options.events.check_unused("--words")
     if options.output is not None:
-        check_output(options.output, [".html"], "--output")
+        check_output(options.output, [".html", ".svg"], "--output")
+        if options.output.suffix == ".svg" and options.no_states:
+            raise click.UsageError("a picture shows states: leave out --no-states, or write a page")
     difference = _difference(options)
     is_above = options.is_above(difference)
     if options.as_json:
@@ -199,8 +202,10 @@ def _words(options: DiffOptions, path: Path, sides: tuple[ComparedSide, Compared
 
 
 def _write(output: Path, difference: Difference, *, is_quiet: bool) -> None:
-    write_text(output, to_html(difference))
-    click.echo(f"{output}: open it in a browser, it needs nothing else", err=is_quiet)
+    is_page = output.suffix == ".html"
+    write_text(output, to_html(difference) if is_page else difference_svg(difference))
+    what = "open it in a browser, it needs nothing else" if is_page else "both as a picture"
+    click.echo(f"{output}: {what}", err=is_quiet)
 
 
 def _too_different(options: DiffOptions, difference: Difference) -> str:

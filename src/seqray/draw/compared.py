@@ -145,7 +145,10 @@ class _Paint:
                 return group
             fill = None if colour == CHANGED else OWN_STATES[self.side]
             return _outlined(group, colour, fill)
-        return _coloured(group, CHANGED) if self.begins[group.data["to"]] else group
+        place, own = group.data["to"], ONLY_HERE[self.side]
+        if not self.begins[place]:
+            return group
+        return _coloured(group, own if self.states.get(place) == own else CHANGED)
 
     def legend(self) -> list[LegendEntry]:
         """Return what a legend says of the colours that occur."""

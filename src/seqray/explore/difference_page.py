@@ -15,6 +15,7 @@ from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import Question
 from seqray.draw.compared import DrawnChanges, DrawnSide, compared_scenes
 from seqray.draw.graph import clear_threshold
+from seqray.draw.scene import PAPER, Scene
 from seqray.draw.svg import scene_svg
 from seqray.explain.difference.distance import UNITS, DistanceFigure
 from seqray.explain.difference.record import Difference, SideSummary, shown_figure
@@ -22,6 +23,7 @@ from seqray.explain.difference.states import MIN_CHANGE, ChangeKind, PlacedWeigh
 from seqray.explain.text import Section
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.util.arrays import FloatArray
+from seqray.util.errors import ArgumentError
 from seqray.util.files import nulled
 from seqray.util.formatting import counted
 from seqray.util.version import __version__
@@ -34,6 +36,9 @@ MAX_DRAWN_CHANGES = 20
 
 FAINT_END = 1e-3
 """The probability to end at a place where an automaton has no state; it is not drawn."""
+
+TITLE_HEIGHT = 30
+"""How much room a name has above a drawing, in pixels."""
 
 STYLES = ("page.css", "screens.css", "difference.css")
 
@@ -187,9 +192,50 @@ def side_by_side(states: StateComparison) -> tuple[str, str]:
     >>> import seqray
     >>> coin = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
     >>> one, other = side_by_side(seqray.diff(coin, coin).states)
-    >>> one.count('class="state"'), one == other
-    (1, True)
+    >>> one.count('class="state"'), other.count('class="state"')
+    (1, 1)
     """
+    one, other = _scenes(states)
+    return scene_svg(one), scene_svg(other)
+
+
+def difference_svg(difference: Difference) -> str:
+    """Return both automata of a difference in one SVG picture.
+
+    >>> import seqray
+    >>> coin = WeightedAutomaton("a", [1], [[[0.5]]], [0.5])
+    >>> difference_svg(seqray.diff(coin, coin)).count("<svg ")
+    3
+    """
+    if difference.states is None or len(difference.states.matches) > MAX_DRAWN_PLACES:
+        raise ArgumentError(
+            f"a picture of both needs their states, at most {MAX_DRAWN_PLACES} together: compare "
+            "states, or write a page (.html) instead"
+        )
+    x, parts = 0.0, []
+    scenes = _scenes(difference.states)
+    for letter, side, scene in zip("AB", _both(difference), scenes, strict=True):
+        *_, width, height = scene.view
+        name = letter if side.name == letter else f"{letter}: {side.name}"
+        place = f'x="{x:.1f}" y="{TITLE_HEIGHT}" width="{width:.1f}" height="{height:.1f}"'
+        parts.append(f'<text x="{x + 14:.1f}" y="20" font-weight="bold">{escape(name)}</text>')
+        parts.append(scene_svg(scene).replace("<svg ", f"<svg {place} ", 1))
+        x += width
+    size = f"{x:.1f} {TITLE_HEIGHT + max(scene.view[3] for scene in scenes):.1f}"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" '
+            'font-family="sans-serif" font-size="15">',
+            f"<title>{escape(difference.headline)}</title>",
+            f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+def _scenes(states: StateComparison) -> tuple[Scene, Scene]:
+    """Draw two automata with one layout."""
     placed = states.placed()
     names = (
         [
@@ -201,14 +247,13 @@ def side_by_side(states: StateComparison) -> tuple[str, str]:
             for each in states.matches
         ],
     )
-    sides = tuple(
-        DrawnSide(_whole(states, one), own, _mass(one), one.present)
-        for one, own in zip(placed, names, strict=True)
+    one, other = (
+        DrawnSide(_whole(states, weights), own, _mass(weights), weights.present)
+        for weights, own in zip(placed, names, strict=True)
     )
     union = _whole(states, _union(*placed))
-    threshold = _threshold(states, placed)
-    scenes = compared_scenes(union, (sides[0], sides[1]), threshold, _changes(states, *placed))
-    return scene_svg(scenes[0]), scene_svg(scenes[1])
+    changes = _changes(states, *placed)
+    return compared_scenes(union, (one, other), _threshold(states, placed), changes)
 
 
 def _changes(states: StateComparison, a: PlacedWeights, b: PlacedWeights) -> DrawnChanges:
@@ -302,7 +347,7 @@ def _bars(pairs: Sequence[tuple[float | str, float | str]]) -> list[str]:
     if np.isin(values, (0, 1)).all():
         return []
     return [
-        f'<td class="bars"><svg viewBox="0 0 100 14" aria-hidden="true">'
+        f'<td class="bars"><svg viewBox="0 0 100 14" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="a" width="{100 * a:.1f}" height="6"/>'
         f'<rect class="b" y="8" width="{100 * b:.1f}" height="6"/></svg></td>'
         for a, b in values.reshape(-1, 2).tolist()

@@ -95,7 +95,9 @@ def test_extraction_that_loses_more_than_the_boxes_differ_is_noise(difference):
     assert not difference.is_below_noise
     for loss, is_noise in ((1e-9, False), (1.0, True)):
         states = replace(difference.states, loss_a=loss, loss_b=1e-9)
-        assert replace(difference, states=states).is_below_noise == is_noise
+        noisy = replace(difference, states=states)
+        assert noisy.is_below_noise == is_noise
+        assert ("arrows may differ by it alone" in noisy.sections()[-1].note) == is_noise
 
 
 def test_without_states_there_are_no_arrows():

@@ -261,7 +261,7 @@ class Difference(Displayed):
         rows = tuple(
             (
                 shortened(self.alphabet.show(each.word), MAX_WORD_CHARACTERS),
-                significant_but_one(each.distance, 2),
+                significant(each.distance, 2),
                 *((each.next,) if by_next else ()),
                 *(v if isinstance(v, str) else significant(v, 3) for v in (each.a, each.b)),
                 each.source,
@@ -290,6 +290,8 @@ class Difference(Displayed):
             note = f"No arrow differs by {MIN_CHANGE:g} or more."
         if len(changes) > MAX_SHOWN_CHANGES:
             note += f" The first {MAX_SHOWN_CHANGES} are shown, the most important first."
+        if changes and self.is_below_noise:
+            note += " The extraction loses more than the two differ: arrows may differ by it alone."
         return Section("Arrows that differ", ("", "arrow", " A", " B", " B − A"), rows, note)
 
     def to_json(self) -> dict[str, Any]:
