@@ -74,6 +74,9 @@ SLOW = {
     ),
     "experiments/test_statements.py": "makes up results of all problems, bases and ranks",
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "explain/difference/test_diff.py::test_boxes_are_compared_as_the_automata_in_them": (
+        "extracts from two boxes, twice"
+    ),
     "explain/test_plots.py": "draws with matplotlib",
     "explore/test_page.py::test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks": (
         "packs a hundred automata"

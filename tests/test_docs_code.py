@@ -206,7 +206,7 @@ def without_variables(line):
 
 def check_command(arguments: list[str]) -> None:
     """Fail unless the options of a command of seqray exist, and have values that can be."""
-    command, context = cli, click.Context(cli, info_name="seqray")
+    command, context = cli, click.Context(cli, info_name="seqray", **cli.context_settings)
     while isinstance(command, click.Group) and arguments:
         inner = command.get_command(context, arguments[0])
         assert inner is not None, f"no command {arguments[0]}"

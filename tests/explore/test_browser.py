@@ -9,6 +9,7 @@ import pytest
 
 import seqray
 from classifier_boxes import three_classes
+from compared_pairs import changed
 from copied import copied
 from displays import shown
 from explore.subjects import (
@@ -479,10 +480,11 @@ def pages(page_of_probabilities, page_of_a_counter):
         "many symbols": to_html(many_symbols(), box=many_symbols()),
         "classes": to_html(seqray.extract(three_classes()), box=three_classes(), name="rests"),
         "groups": to_html(structured(33, 6), box=structured(33, 6), name="a copy"),
+        "difference": to_html(seqray.diff(machine(), changed(machine()))),
     }
 
 
-KINDS = ("probabilities", "counter", "many symbols", "classes", "groups")
+KINDS = ("probabilities", "counter", "many symbols", "classes", "groups", "difference")
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ COMMANDS = {
     "extract": "Extract weighted automata from a black box into a run folder.",
     "learn": "Learn a deterministic automaton (PDFA, DFA, Moore machine) from a black box.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
+    "diff": "Say what differs between two boxes, checkpoints or runs.",
     "draw": "Draw an automaton as SVG, PNG, PDF or Graphviz dot.",
     "explain": "Explain a word, or say what an automaton does as a whole.",
     "explore": "Make a page that shows an automaton, or serve it.",
