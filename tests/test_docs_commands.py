@@ -29,6 +29,7 @@ classes = seqray.classifier(
 STAND_INS = {
     "docs/cases/domain_names.md": [("keras:domains.h5", "python:small_boxes:letters")],
     "docs/classifiers.md": [("BOX", "python:small_boxes:classes")],
+    "docs/diff.md": [("hf:base hf:tuned", "python:small_boxes:calls python:small_boxes:calls")],
     "docs/deterministic.md": [("python:module:box", "python:small_boxes:parity")],
     "docs/guides.md": [("hf:model", "python:small_boxes:calls")],
     "docs/queries.md": [("http://localhost:8000", "python:small_boxes:calls")],
@@ -74,9 +75,22 @@ def run_of_network(folder):
     extraction.best().save("wa.json")
 
 
+def two_models(folder):
+    network = seqray.train(seqray.read_words("words.txt"), sizes=(4,), epochs=1).model
+    for name in ("monday", "tuesday", "released", "new"):
+        network.save(f"{name}.safetensors")
+    exec(first_python("diff.md"), {})
+    for name in ("run-a", "run-b"):
+        seqray.save_run(seqray.extract(seqray.WeightedAutomaton.load("before.json")), name)
+
+
+def first_python(page):
+    shown = blocks((DOCS / page).read_text("utf-8"))
+    return next(block.text for block in shown if block.language == "python")
+
+
 def module_of_page(folder):
-    code = next(b.text for b in blocks((DOCS / "boxes/python.md").read_text("utf-8")))
-    (folder / "my_model.py").write_text(code, "utf-8")
+    (folder / "my_model.py").write_text(first_python("boxes/python.md"), "utf-8")
 
 
 def rules(folder):
@@ -102,6 +116,7 @@ FILES = {
     "docs/boxes/python.md": module_of_page,
     "docs/classifiers.md": run_of_classes,
     "docs/deterministic.md": run_of_letters,
+    "docs/diff.md": two_models,
     "docs/events.md": logs,
     "docs/explaining.md": run_of_demo,
     "docs/exploring.md": run_of_network,
@@ -110,7 +125,7 @@ FILES = {
     "docs/scaling.md": module_of_page,
 }
 
-NEED_TORCH = ("docs/events.md", "docs/exploring.md", "docs/howto.md")
+NEED_TORCH = ("docs/diff.md", "docs/events.md", "docs/exploring.md", "docs/howto.md")
 
 
 @pytest.fixture
