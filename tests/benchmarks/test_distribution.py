@@ -1,7 +1,6 @@
 """Wheel and sdist: what they hold, how large they are; and what has to say the same as they do."""
 
 import re
-import sys
 import tarfile
 import tomllib
 import zipfile
@@ -10,11 +9,8 @@ from importlib import metadata
 import pytest
 
 import seqray
+from benchmarks.distribution import MAX_INSTALLED_BYTES, MAX_WHEEL_BYTES, build, files_of
 from source_rules import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from distribution import MAX_INSTALLED_BYTES, MAX_WHEEL_BYTES, build, files_of
 
 SOURCES = ROOT / "src"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
