@@ -38,6 +38,7 @@ SLOW = {
         "solves equations for 150 states"
     ),
     "automata/test_plots.py": "draws with matplotlib",
+    "benchmarks/test_distribution.py": "builds wheel and sdist",
     "automata/test_scaling.py::test_a_model_that_was_far_behind_and_came_back_counts": (
         "reads words of thousands of symbols"
     ),
@@ -59,6 +60,7 @@ SLOW = {
     "examples/test_notebooks.py": "executes whole notebooks",
     "test_sklearn.py": "runs all checks of scikit-learn",
     "experiments/test_boxes.py": "runs a sweep",
+    "formats/test_fst.py::test_the_commands_of_the_docs_run": "runs commands as processes",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
         "trains two networks"
     ),

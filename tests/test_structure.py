@@ -52,6 +52,7 @@ EXTRA_TESTS = {
     "test_security.py": "what SECURITY.md claims of the source, the repository and files",
     "published/test_pautomac.py": "published figures, repeated on the public data",
     "automata/test_algebra_scale.py": "the algebra, with weights far from 1",
+    "benchmarks/test_distribution.py": "benchmarks/distribution.py, and the release",
     "benchmarks/test_peers.py": "what is written in benchmarks/peers itself",
     "examples/test_adapter.py": "examples/adapter.py, which newcomers copy",
     "examples/test_classifier.py": "examples/classifier.py",

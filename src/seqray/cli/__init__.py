@@ -35,6 +35,7 @@ COMMANDS = {
     "data": "List, check and generate data sets for experiments.",
     "report": "Make a page with tables and figures from the results of experiments.",
     "store": "Look at the cached answers, remove or export them.",
+    "doctor": "Show what is installed, what is missing, and what seqray may use here.",
 }
 
 

@@ -18,7 +18,6 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv
 
 from seqray.util.arrays import FloatArray
 
@@ -200,6 +199,8 @@ def _gamma_quantile(share: float, mean: float, variance: float) -> float:
     shape = mean / variance * mean
     if shape > MAX_GAMMA_SHAPE:
         return mean + (1 if share > 0.5 else -1) * NORMAL_QUANTILE * math.sqrt(variance)
+    from scipy.special import gammaincinv  # noqa: PLC0415 - loads slowly
+
     return float(mean * gammaincinv(shape, share) / shape)
 
 
@@ -223,6 +224,8 @@ def exact_share(n_hits: int, n_words: int) -> Interval:
     >>> [round(end, 4) for end in exact_share(0, 500)]
     [0.0, 0.0074]
     """
+    from scipy.special import betaincinv  # noqa: PLC0415 - loads slowly
+
     low, high = 0.0, 1.0
     if n_hits > 0:
         low = float(betaincinv(n_hits, n_words - n_hits + 1, TAIL))
