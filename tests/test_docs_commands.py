@@ -42,6 +42,7 @@ RUN_ELSEWHERE = {
     "docs/boxes/keras.md": "blackbox/frameworks/test_keras.py",
     "docs/boxes/onnx.md": "blackbox/frameworks/test_onnx.py",
     "docs/boxes/torch.md": "blackbox/frameworks/test_torch.py",
+    "docs/interchange.md": "formats/test_fst.py",
     "docs/training.md": "test_docs_commands.py",  # docs/howto.md has the same commands
 }
 """Pages whose commands are run by another test, which makes their models."""
@@ -80,8 +81,13 @@ def two_models(folder):
     for name in ("monday", "tuesday", "released", "new"):
         network.save(f"{name}.safetensors")
     exec(first_python("diff.md"), {})
+    two_runs(folder)
+
+
+def two_runs(folder):
+    box = seqray.open_black_box("python:small_boxes:letters")
     for name in ("run-a", "run-b"):
-        seqray.save_run(seqray.extract(seqray.WeightedAutomaton.load("before.json")), name)
+        seqray.save_run(seqray.extract(box, n_prefixes=30), name)
 
 
 def first_python(page):
@@ -121,6 +127,7 @@ FILES = {
     "docs/explaining.md": run_of_demo,
     "docs/exploring.md": run_of_network,
     "docs/guides.md": rules,
+    "docs/howto.md": two_runs,
     "docs/queries.md": module_of_page,
     "docs/scaling.md": module_of_page,
 }

@@ -47,6 +47,7 @@ EXTRA_TESTS = {
     "test_vocabulary.py": "the words of the code",
     "test_readme.py": "what README and docs show",
     "test_docs_code.py": "the code in README and docs, and docs/run_page.py",
+    "test_docs_commands.py": "the commands in README and docs",
     "test_docs_site.py": "names, commands and pictures in docs, and docs/hooks",
     "test_public_names.py": "the names of seqray itself: src/seqray/__init__.py",
     "test_security.py": "what SECURITY.md claims of the source, the repository and files",
