@@ -34,6 +34,7 @@ from seqray.formats.graph_file import COMMENT, comment_of
 from seqray.formats.hmm import from_hmmlearn, to_hmmlearn
 from seqray.util.checksums import CHECKSUM
 from seqray.util.errors import MissingExtraError, SeqrayError
+from seqray.util.files import writing
 
 # Files --------------------------------------------------------------------------------------------
 
@@ -56,9 +57,15 @@ def _graph_file(home: Path) -> Target:
         every = [each.partition(COMMENT)[2] for each in seeds]
         return graph + sign + mutated_json(document, every, rng) + b"\n"
 
+    copy = home / "copy.dot"
+
+    def written(automaton: seqray.WeightedAutomaton) -> Path:
+        with writing(copy) as fresh:
+            fresh.write_bytes(comment_of(automaton))
+        return copy
+
     def check(automaton: seqray.WeightedAutomaton) -> None:
-        again = in_file(home / "copy.dot", open_wa)
-        read_back(automaton, comment_of, again, facts_of_automaton)
+        read_back(automaton, written, open_wa, facts_of_automaton)
 
     read = in_file(home / "m.dot", open_wa)
     return Target(seeds, with_checks(read, check_automaton, check), mutate)

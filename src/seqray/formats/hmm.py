@@ -135,7 +135,7 @@ def from_hmmlearn(
     emission = real_array("emissionprob_", model.emissionprob_, (len(start), None))
     for name, rows in zip(names, (start, moves, emission), strict=True):
         sums = rows.sum(axis=-1)
-        if rows.min() < 0 or np.abs(sums - 1).max() > SUM_TOLERANCE:
+        if rows.min(initial=0) < 0 or not (np.abs(sums - 1) <= SUM_TOLERANCE).all():
             raise ArgumentError(
                 f"model: {name} has rows that are no probabilities: expected numbers of 0 or more "
                 "that sum to 1; fit the model, or normalise them"
