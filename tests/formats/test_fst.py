@@ -211,6 +211,18 @@ def test_a_file_without_its_symbols_is_refused(tmp_path):
         open_wa(tmp_path / "wa.fst")
 
 
+@pytest.mark.parametrize("damaged", ["m.fst", "m.syms"])
+def test_a_damaged_file_is_refused_and_an_edited_one_opens_without_its_checksum(tmp_path, damaged):
+    write_fst(FIGURE_1, tmp_path / "m.fst")
+    assert open_wa(tmp_path / "m.fst").allclose(FIGURE_1)
+    file = tmp_path / damaged
+    file.write_text(file.read_text().replace("a", "b").replace("b 2", "a 2"))
+    with pytest.raises(FileError, match=f"{damaged}: damaged: .*, remove {damaged}.sha256"):
+        open_wa(tmp_path / "m.fst")
+    file.with_name(f"{damaged}.sha256").unlink()
+    assert open_wa(tmp_path / "m.fst").n_states == 2
+
+
 def test_a_weight_beyond_all_numbers_is_refused():
     with pytest.raises(FileError, match="expected a real weight, got '-1000'"):
         from_fst_text("0 -1000\n", TABLE, is_log=True)

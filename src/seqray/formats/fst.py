@@ -28,6 +28,7 @@ from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.sparse_graph import automaton_of_graph
 from seqray.automata.transitions import Transitions, listed
 from seqray.automata.words import Alphabet, Symbol
+from seqray.util.checksums import check_beside
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 from seqray.util.files import check_writable, read_text, reading, writing
 
@@ -75,7 +76,11 @@ def _write(automaton: WeightedAutomaton, path: Path, text_of: Callable[[float], 
     _check_gives_weights(automaton)
     names = _names(automaton.alphabet)
     check_writable(path)  # its symbols are moved to their place first
-    with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
+    symbols = path.with_suffix(".syms")
+    with (  # both or none
+        writing(path, with_checksum=True) as fresh,
+        writing(symbols, with_checksum=True) as table,
+    ):
         with fresh.open("w", encoding="utf-8") as file:
             file.writelines(_lines(automaton, names, text_of))
         table.write_text(_table(names), "utf-8")
@@ -142,6 +147,8 @@ def read_fst(path: Path) -> WeightedAutomaton:
             "'symbol code', as --isymbols of fstcompile reads them"
         )
     symbols = read_text(table)
+    check_beside(path)
+    check_beside(table)
     with reading(path, "OpenFst text"):
         return from_fst_text(text, symbols, is_log=path.suffix == LOG_SUFFIX)
 
