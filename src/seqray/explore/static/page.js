@@ -20,6 +20,7 @@ class Page {
   }
 
   begin() {
+    $("sizes-numbers").open = false; // it is open for those who see no charts
     this.setRank(this.content.chosen);
     this.sizes.draw();
     document.body.dataset.ready = "yes";
@@ -92,7 +93,7 @@ class Page {
     $("threshold").value = String(this.positions.get(rank));
     this.#threshold();
     $("graph-intro").replaceChildren(...readingHelp(content, rank, arrows));
-    $("legend").replaceChildren(...legend(content, rank, arrows));
+    showLegend(content, rank, arrows);
     const drawn = this.graph.show(rank, this.thresholdNow);
     this.panel.show(rank, null);
     this.word.show(rank);
@@ -175,10 +176,6 @@ class Page {
 
   #made() {
     const { content } = this;
-    $("made-intro").textContent = isExtracted(content)
-      ? "All of it comes from the box's answers. seqray used no training data and did not look " +
-        "inside the box."
-      : "The automaton was given as it is; everything on this page is computed from it.";
     $("made-list").replaceChildren(
       ...content.made.flatMap(([name, text]) => [
         element("dt", {}, ...(`made.${name}` in Terms.all ? Terms.nodes(`made.${name}`) : [name])),
