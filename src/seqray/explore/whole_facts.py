@@ -50,13 +50,14 @@ def without_states(described: dict[str, Any]) -> dict[str, Any]:
 
 def _described(f: Facts) -> dict[str, Any]:
     """Return facts for the page; lengths and counts only where weights are probabilities."""
-    predicts = f.counts is not None and f.named.automaton.is_distribution
+    predicts = f.named.automaton.is_distribution
+    counts, influence = (f.counts, f.influence) if predicts else (None, None)
     return {
         "words": _listed(f.heaviest),
         "exact": f.heaviest.exact,
-        "length": [f.mean_length, f.deviation] if predicts else None,
-        "counts": f.counts.tolist() if predicts else None,
-        "influence": f.influence.tolist() if predicts else None,
+        "length": None if counts is None else [f.mean_length, f.deviation],
+        "counts": None if counts is None else counts.tolist(),
+        "influence": None if influence is None else influence.tolist(),
         "rhythms": [list(rhythm) for rhythm in f.rhythms],
         "absorbing": [list(part.states) for part in f.absorbing],
         "periodic": [[part.period, list(part.states)] for part in f.periodic],

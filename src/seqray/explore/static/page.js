@@ -41,15 +41,16 @@ class Page {
       this.#drawSoon();
     });
     let width = innerWidth;
-    addEventListener(
-      "resize",
-      settled(200, () => {
-        if (innerWidth === width) return; // on phones the height changes when one scrolls
-        width = innerWidth;
-        this.graph.show(this.rank, this.thresholdNow);
-        this.#redraw();
-      }),
-    );
+    const redraw = settled(200, () => {
+      this.graph.show(this.rank, this.thresholdNow).then(() => this.#settle());
+      this.#redraw();
+    });
+    addEventListener("resize", () => {
+      if (innerWidth === width) return; // on phones the height changes when one scrolls
+      width = innerWidth;
+      delete document.body.dataset.settled;
+      redraw();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
     themeButton(() => this.#redraw());
     matchMedia("print").addEventListener("change", () => this.#redraw());
@@ -100,10 +101,13 @@ class Page {
     $("word-intro").replaceChildren(...wordHelp(this.word.automaton));
     drawn
       .then(() => this.comparison.show(rank))
-      .then(() => {
-        document.body.dataset.settled = String(rank);
-      });
+      .then(() => this.#settle(rank));
   });
+
+  /** Say that all parts show what they are to show. */
+  #settle(rank = this.rank) {
+    document.body.dataset.settled = String(rank);
+  }
 
   #drawSoon = settled(120, () => this.graph.show(this.rank, this.thresholdNow));
 
