@@ -2,8 +2,8 @@
 
 const HEAT_ROWS = 16;
 const HEAT_COLUMNS = 24;
-const HEAT_LETTERS = 14; // of a symbol above its column
-const ROUNDING = 1e-5; // the answers of the box that a page has are rounded to five digits
+const MOST_LETTERS = 14; // of a symbol in a table
+const ROUNDING = 5e-5; // the answers of the box that a page has are rounded to five digits
 const VIEWS = { automaton: "Automaton", box: "Box", difference: "Difference" };
 
 class Comparison {
@@ -203,13 +203,13 @@ class Comparison {
         rows.filter(({ source }) => /random|search/.test(source)),
       ],
     ].filter(([, members]) => members.length);
-    const isNamed = content.alphabet.separator.trim() !== ""; // names have two or three lines
+    const isNamed = content.alphabet.separator.trim() !== ""; // such words have two lines
     const line = (row) =>
       element(
         "tr",
         {},
-        element("td", { className: "mono" }, this.#wordButton(row.word, isNamed ? 3 : 1)),
-        ...(byNext ? [element("td", { className: "mono" }, content.symbol(row.most))] : []),
+        element("td", { className: "spelt" }, this.#wordButton(row.word, isNamed ? 2 : 1)),
+        ...(byNext ? [this.#symbolCell("td", row.most)] : []),
         element("td", { className: "right" }, write(row.box)),
         element("td", { className: "right" }, write(row.automaton)),
       );
@@ -242,6 +242,18 @@ class Comparison {
     $("worst-note").textContent =
       `${how} Searched for with ${counted(content.chosen, "state")}; these are the worst ` +
       `words of the search, not the average.`;
+  }
+
+  /** A cell with a symbol: long names are cut so that they still differ. */
+  #symbolCell(tag, code, className = "") {
+    this.names ??= distinct(this.content.alphabet.names, (text) => [...text].length <= MOST_LETTERS);
+    const isEnd = code === this.content.symbols;
+    const properties = {
+      scope: tag === "th" ? "col" : null,
+      className: `${isEnd ? "end" : "mono"} ${className}`.trim(),
+      title: this.content.symbol(code),
+    };
+    return element(tag, properties, isEnd ? "end" : this.names[code]);
   }
 
   #wordButton(word, lines = 1) {
@@ -309,23 +321,13 @@ class Comparison {
         ),
       ),
     );
-    const names = distinct(content.alphabet.names, (text) => [...text].length <= HEAT_LETTERS);
     const head = element(
       "tr",
       {},
       element("th", { scope: "col" }, "after"),
       ...views.flatMap(() =>
         columns.map((code, at) =>
-          element(
-            "th",
-            {
-              scope: "col",
-              className:
-                (code === content.symbols ? "end" : "mono") + (at || !isWide ? "" : " group"),
-              title: content.symbol(code),
-            },
-            names[code] ?? content.symbol(code),
-          ),
+          this.#symbolCell("th", code, isWide && at === 0 ? "group" : ""),
         ),
       ),
     );
