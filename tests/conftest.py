@@ -1,4 +1,3 @@
-import math
 import os
 import signal
 from pathlib import Path
@@ -6,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from hasty_settings import HASTY, TINY_COPIES
 from kinds import NoFrameworks, is_measured, left_out_of_fast, mark_of
 from seqray.extraction.conditional import method
-from seqray.extraction.settings import ConditionalSettings, StructuredSettings
 
 # Examples are small; on a busy machine even these are slow now and then. Every run tries the same
 # ones; HYPOTHESIS_PROFILE=explore tries others.
@@ -55,15 +54,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def tiny_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fit two tiny copies, in a tenth of the time, where it is not the copies that are tested."""
-    steps = {"n_epochs": 1, "min_steps": 2, "min_gain": -math.inf}
-    tiny = StructuredSettings((2, 4), (1, 2), max_contexts=(1,), **steps)
-    monkeypatch.setattr(method, "STRUCTURED", tiny)
+    monkeypatch.setattr(method, "STRUCTURED", TINY_COPIES)
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch, tiny_copies: None) -> None:
     """Fit next to nothing, where it is not the fitted automata that are tested."""
-    monkeypatch.setattr(method, "SETTINGS", ConditionalSettings(n_epochs=1, min_steps=2))
+    monkeypatch.setattr(method, "SETTINGS", HASTY)
 
 
 @pytest.fixture(scope="session")
