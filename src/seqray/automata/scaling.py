@@ -50,10 +50,10 @@ def rescale(vectors: FloatArray, log_scale: FloatArray) -> BoolArray:
 def _too_wide(vectors: FloatArray) -> BoolArray:
     """Whether the coordinates of each vector differ in size so much that some may be lost."""
     sizes = np.abs(vectors)
+    if sizes.min(initial=np.inf) > 1e-50 and sizes.max(initial=0) < 1e50:
+        return np.zeros(len(vectors), bool)
     largest = sizes.max(axis=1, initial=0)
     sizes[sizes == 0] = np.inf
-    if sizes.min(initial=np.inf) > 1e-50 and largest.max(initial=0) < 1e50:
-        return np.zeros(len(vectors), bool)
     return np.asarray(sizes.min(axis=1) < 1e-100 * largest)
 
 
