@@ -87,7 +87,7 @@ def parted_links(
 
 
 def _parting(sizes: Sequence[tuple[float, float]], along: complex) -> float:
-    """Return how far apart two lines are where neither label covers the other line.
+    """Return the distance of two lines at which neither label covers the other line.
 
     Of lines from left to right, the labels then stand one above the other.
     """

@@ -240,12 +240,12 @@ class FirstLook:
 
     def _facts_intro(self) -> str:
         states = counted(self.document["chosen"], "state")
-        found = (
+        sure = (
             "the results are exact."
             if self.document["facts"].get("exact")
             else "the words come from a search, so heavier ones may exist."
         )
-        return f"Computed from the automaton of {states}, not by sampling: {found}"
+        return f"Computed from the automaton of {states}, not by sampling: {sure}"
 
     def _label(self, name: str) -> str:
         return term(f"made.{name}") if name in ("Basis", "Queries", "Seed") else escape(name)
