@@ -63,6 +63,15 @@ class Scales(NamedTuple):
     log_scale: FloatArray
     wide: BoolArray
 
+    @classmethod
+    def none(cls, n_vectors: int) -> Scales:
+        """Return those of vectors that have none, and are not too wide."""
+        return cls(np.zeros(n_vectors), np.zeros(n_vectors, bool))
+
+    def put(self, rows: IntArray | slice, scales: Scales) -> None:
+        """Set those of some vectors."""
+        self.log_scale[rows], self.wide[rows] = scales
+
     def take(self, rows: IntArray) -> Scales:
         """Return those of some vectors."""
         return Scales(self.log_scale.take(rows), self.wide.take(rows))

@@ -121,38 +121,47 @@ class PartScorer:
         values: FloatArray = self._node_values.take(
             parts.ends - self.cuts.n_group_cells, mode="clip"
         )
-        scales = Scales(np.zeros(len(values)), np.zeros(len(values), bool))
+        scales = None
         readers = self.part_readers(parts)
         read, n_together = self._read_levels, self.steps.max_states
         if not self.steps.is_stacked:  # two halves, and in a sweep about two vectors of each
             read, n_together = self._read_halves, max(1, self.steps.max_states // 4)
         for begin in range(0, len(parts.long), n_together):
             some: IntArray = np.arange(len(parts.long))[begin : begin + n_together]
-            for ended, their_values, their_scales in read(parts, readers, some):
-                long = parts.long.take(ended)
-                values[long] = their_values
-                if their_scales is not None:
-                    scales.log_scale[long], scales.wide[long] = their_scales
+            ended, values_read, scales_read = read(parts, readers, some)
+            long = parts.long.take(ended)
+            values[long] = values_read
+            if scales_read is not None:
+                scales = scales or Scales.none(len(values))
+                scales.put(long, scales_read)
         return _product_of_parts(values, scales, parts.firsts)
 
     def _read_levels(
         self, parts: WordParts, readers: PartReaders, some: IntArray
-    ) -> Iterator[tuple[IntArray, FloatArray, Scales | None]]:
-        """Read some long parts letter by letter; yield those that end, their values and scales."""
-        states = None
+    ) -> tuple[IntArray, FloatArray, Scales | None]:
+        """Read some long parts letter by letter; return them, their values and their scales."""
+        ended, vectors = np.empty_like(some), np.empty((len(some), self.steps.grouping.max_size))
+        states, scales, n_ended = None, None, 0
         for level in part_levels(self.cuts, parts, readers.lengths, some):
             states = self._begun(level) if states is None else self._moved(states, level)
-            if len(level.ended):
-                rows = states.rows.take(level.ended_at)
-                values = readers.read(states.vectors.take(rows, axis=0), level.ended)
-                yield level.ended, values, states.scales and states.scales.take(rows)
+            rows, here = (
+                states.rows.take(level.ended_at),
+                slice(n_ended, n_ended + len(level.ended)),
+            )
+            n_ended += len(level.ended)
+            ended[here] = level.ended
+            states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
+            if states.scales is not None:
+                scales = scales or Scales.none(len(some))
+                scales.put(here, states.scales.take(rows))
+        return ended, readers.read(vectors, ended), scales
 
     def _read_halves(
         self, parts: WordParts, readers: PartReaders, some: IntArray
-    ) -> Iterator[tuple[IntArray, FloatArray, Scales | None]]:
-        """Read some long parts from both ends; yield them, their values and their scales."""
+    ) -> tuple[IntArray, FloatArray, Scales | None]:
+        """Read some long parts from both ends; return them, their values and their scales."""
         halves, roots = self.part_halves(parts, readers, some)
-        yield some, *_joined(self.half_reader.states(parts.cells, halves, roots))
+        return some, *_joined(self.half_reader.states(parts.cells, halves, roots))
 
     def part_halves(
         self, parts: WordParts, readers: PartReaders, some: IntArray
@@ -323,12 +332,12 @@ def _joined(halves: HalfStates) -> tuple[FloatArray, Scales]:
     )
 
 
-def _product_of_parts(values: FloatArray, scales: Scales, firsts: IntArray) -> WordProducts:
+def _product_of_parts(values: FloatArray, scales: Scales | None, firsts: IntArray) -> WordProducts:
     """Return products of the parts' values; in logarithms where they leave the range of float64."""
     with np.errstate(over="ignore"):
         products = np.multiply.reduceat(values, firsts)
     log_scale, wide = np.zeros(len(firsts)), np.zeros(len(firsts), bool)
-    if scales.log_scale.any() or scales.wide.any():
+    if scales is not None:
         np.add.reduceat(scales.log_scale, firsts, out=log_scale)
         np.logical_or.reduceat(scales.wide, firsts, out=wide)
     if not (np.abs(values).max() <= 1 and np.abs(products).min() > MIN_PRODUCT):

@@ -208,7 +208,7 @@ class HalfReader:
         sources, is_due = rows.take(trees.parents.take(order)), schedule.is_due.take(order)
         vectors = np.empty((schedule.n_rows, roots.shape[1]))
         vectors[: len(roots)] = roots
-        scales = Scales(np.zeros(len(order)), np.zeros(len(order), bool))
+        scales = Scales.none(len(order))
         ends_in = schedule.sweep_of_node.take(trees.ends)
         ended = sort_codes(ends_in)
         ended_rows = rows.take(trees.ends.take(ended))

@@ -110,13 +110,15 @@ class DaskCluster:
         mailbox: queue.SimpleQueue[Hashable] = queue.SimpleQueue()  # names of jobs that are done
         waiting, running = iter(jobs), dict[Hashable, _RemoteJob]()
         outcomes: deque[Outcome[ResultType]] = deque()
-        without_task = iter([] if task.token in self._sent else self.lanes)
-        self._sent.append(task.token)
+        is_new = task.token not in self._sent
+        without_task = iter(self.lanes if is_new else [])
+        if is_new:
+            self._sent.append(task.token)
         try:
             while True:
                 check()
-                n_under_way = len(running) + len(outcomes)
-                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - n_under_way
+                n_unfinished = len(running) + len(outcomes)
+                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - n_unfinished
                 for name, job in itertools.islice(waiting, max(0, n_free)):
                     packed, lane = pickle.dumps(job), next(without_task, None)
                     running[name] = self._submit(task, name, packed, mailbox, lane)
@@ -171,7 +173,7 @@ class DaskCluster:
         futures = [each.future for each in done]
         try:
             fetched = [pickle.loads(each) for each in self._client.gather(futures)]
-        except Exception:  # of one of them, or more
+        except (Exception, asyncio.CancelledError):  # of one of them, or more
             fetched = [_outcome(each) for each in done]
         for future in futures:
             future.release()
