@@ -22,7 +22,7 @@ from reliability import Row, Scale
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 60, 33_000, 2_000
+SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 20, 33_000, 2_000
 """How many inputs a parser gets."""
 
 FEWER_INPUTS = {
