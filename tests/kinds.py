@@ -60,7 +60,7 @@ SLOW = {
     "test_sklearn.py": "runs all checks of scikit-learn",
     "experiments/test_boxes.py": "runs a sweep",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
-        "trains two networks"
+        "trains a network"
     ),
     "experiments/test_catalogue.py": "reads large data sets",
     "experiments/test_cells.py": "extracts automata of every rank from generated problems",
