@@ -62,7 +62,7 @@ SLOW = {
     "experiments/test_boxes.py": "runs a sweep",
     "formats/test_fst.py::test_the_commands_of_the_docs_run": "runs commands as processes",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
-        "trains two networks"
+        "trains a network"
     ),
     "experiments/test_catalogue.py": "reads large data sets",
     "experiments/test_cells.py": "extracts automata of every rank from generated problems",

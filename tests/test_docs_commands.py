@@ -1,4 +1,4 @@
-"""The commands in README and docs run as they stand, on small files that have their names."""
+"""The commands in README and docs run, on small files that have their names."""
 
 import contextlib
 import gzip
@@ -26,16 +26,27 @@ classes = seqray.classifier(
 )
 """
 
+SMALL_NETWORK = ("-o model.safetensors", "-o model.safetensors --sizes 8 --epochs 3")
+SMALL_EXTRACTION = ("-o run", "-o run --prefixes 100")
+
 STAND_INS = {
+    "docs/boxes/openai.md": [("--budget 5000", "--budget 800")],
     "docs/cases/domain_names.md": [("keras:domains.h5", "python:small_boxes:letters")],
     "docs/classifiers.md": [("BOX", "python:small_boxes:classes")],
     "docs/diff.md": [("hf:base hf:tuned", "python:small_boxes:calls python:small_boxes:calls")],
-    "docs/deterministic.md": [("python:module:box", "python:small_boxes:parity")],
+    "docs/deterministic.md": [
+        ("python:module:box", "python:small_boxes:parity"),
+        ("--tolerance 0.05", "--tolerance 0.2"),
+    ],
+    "docs/drawing.md": [("seqray demo -o demo", "seqray extract demo -o demo --prefixes 100")],
+    "docs/events.md": [SMALL_NETWORK, SMALL_EXTRACTION],
     "docs/guides.md": [("hf:model", "python:small_boxes:calls")],
+    "docs/howto.md": [SMALL_NETWORK, SMALL_EXTRACTION],
     "docs/queries.md": [("http://localhost:8000", "python:small_boxes:calls")],
     "docs/scaling.md": [("--executor 8", "--executor 2")],
+    "docs/tutorials/server.md": [("--budget 5000", "--budget 800")],
 }
-"""Models of a page that are not at hand, and what is opened for them."""
+"""Models of a page that are not at hand, what is opened for them, and what is smaller here."""
 
 RUN_ELSEWHERE = {
     "docs/boxes/hf.md": "blackbox/frameworks/test_hf.py",

@@ -143,11 +143,16 @@ def model(box):
 @pytest.fixture(scope="module")
 def words(box) -> Words:
     """The empty word, all short ones over some letters, long ones, and some again."""
-    letters = box.alphabet.symbols[:4]
+    letters = box.alphabet.symbols[:3]
     short = [word for n in range(4) for word in product(letters, repeat=n)]
     rng = np.random.default_rng(1)
-    long = [[letters[i] for i in rng.integers(len(letters), size=n)] for n in (7, 12, 25)]
+    long = [[letters[i] for i in rng.integers(len(letters), size=n)] for n in (5, 8, 14)]
     return box.alphabet.words([*long, *short, *long[:1], (), *short[-3:]])
+
+
+@pytest.fixture(scope="module")
+def weights(box, words):
+    return box.weights(words)
 
 
 def assert_same(actual, expected):
@@ -164,28 +169,28 @@ def test_it_is_a_black_box_over_an_alphabet(box):
     assert isinstance(box.alphabet, Alphabet)
 
 
-def test_weights_are_finite_numbers_of_double_precision_one_a_word(box, words):
-    actual = box.weights(words)
-    assert actual.dtype == np.float64
-    assert actual.shape == (len(words),)
-    assert np.isfinite(actual).all()
-    assert len(set(actual)) > 1
+def test_weights_are_finite_numbers_of_double_precision_one_a_word(weights, words):
+    assert weights.dtype == np.float64
+    assert weights.shape == (len(words),)
+    assert np.isfinite(weights).all()
+    assert len(set(weights)) > 1
 
 
-def test_a_word_weighs_the_same_alone(box, words):
-    alone = np.concatenate([box.weights(words[i : i + 1]) for i in range(len(words))])
-    assert_same(alone, box.weights(words))
+def test_a_word_weighs_the_same_alone(box, words, weights):
+    some = range(0, len(words), 2)
+    alone = np.concatenate([box.weights(words[i : i + 1]) for i in some])
+    assert_same(alone, weights[some])
 
 
-def test_answers_come_in_the_order_of_the_words(box, words):
+def test_answers_come_in_the_order_of_the_words(box, words, weights):
     order = np.random.default_rng(2).permutation(len(words))
-    assert_same(box.weights(words[order]), box.weights(words)[order])
+    assert_same(box.weights(words[order]), weights[order])
 
 
-def test_a_word_may_be_repeated(box, words):
+def test_a_word_may_be_repeated(box, words, weights):
     unique, place = words.unique()
     assert len(unique) < len(words)
-    assert_same(box.weights(words), box.weights(unique)[place])
+    assert_same(weights, box.weights(unique)[place])
     again = box.weights(words[[5] * 40])
     assert_same(again, np.repeat(box.weights(words[[5]]), 40))
 
@@ -203,17 +208,17 @@ def test_an_empty_batch_has_no_weights(box):
         assert actual.dtype == np.float64
 
 
-def test_plain_words_are_as_good_as_encoded_ones(box, words):
+def test_plain_words_are_as_good_as_encoded_ones(box, words, weights):
     plain = list(words)
-    np.testing.assert_array_equal(box.weights(plain), box.weights(words))
-    np.testing.assert_array_equal(box.weights(iter(plain)), box.weights(words))
+    np.testing.assert_array_equal(box.weights(plain), weights)
+    np.testing.assert_array_equal(box.weights(iter(plain)), weights)
     if box.alphabet.has_characters:
         strings = ["".join(word) for word in plain]
-        np.testing.assert_array_equal(box.weights(strings), box.weights(words))
+        np.testing.assert_array_equal(box.weights(strings), weights)
 
 
-def test_the_same_question_has_the_same_answer(box, words):
-    np.testing.assert_array_equal(box.weights(words), box.weights(words))
+def test_the_same_question_has_the_same_answer(box, words, weights):
+    np.testing.assert_array_equal(box.weights(words), weights)
 
 
 def test_a_symbol_outside_the_alphabet_is_refused(box):
@@ -231,10 +236,11 @@ def states_of(stepper, word):
     return states
 
 
-def test_stepping_letter_by_letter_leads_to_the_same_weights(stepper, words):
-    actual = [stepper.state_weights(states_of(stepper, word)) for word in words]
+def test_stepping_letter_by_letter_leads_to_the_same_weights(stepper, words, weights):
+    some = range(0, len(words), 2)
+    actual = [stepper.state_weights(states_of(stepper, words[i])) for i in some]
     assert {weight.shape for weight in actual} == {(1,)}
-    assert_same(np.concatenate(actual), stepper.weights(words))
+    assert_same(np.concatenate(actual), weights[some])
 
 
 def test_children_of_one_parent_are_those_of_separate_parents(stepper):
@@ -260,13 +266,13 @@ def test_parents_may_come_in_any_order_and_are_left_alone(stepper):
     np.testing.assert_array_equal(stepper.state_weights(first), before)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 7, 1000])
-def test_a_walk_does_not_depend_on_its_batches(stepper, words, batch):
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_a_walk_does_not_depend_on_its_batches(stepper, words, weights, batch):
     tree = PrefixTree.of(words)
     actual = np.full(len(tree), np.nan)
     for nodes, states in walk(stepper, tree, stepper.start(), batch=batch):
         actual[nodes] = stepper.state_weights(states)
-    assert_same(actual[tree.node_of_word], stepper.weights(words))
+    assert_same(actual[tree.node_of_word], weights)
 
 
 # What comes next ------------------------------------------------------------------------------
@@ -283,18 +289,17 @@ def test_predictions_are_distributions(model, words):
 
 
 def test_predictions_of_states_are_those_of_words(model, words):
-    for word, expected in zip(words[:20], model.next_symbol(words[:20]), strict=True):
+    for word, expected in zip(words[:10], model.next_symbol(words[:10]), strict=True):
         actual = model.state_next_symbol(states_of(model, word))
         np.testing.assert_allclose(actual, expected[None], atol=1e-5)
 
 
-def test_a_weight_is_the_product_of_its_predictions(model, words):
+def test_a_weight_is_the_product_of_its_predictions(model, words, weights):
     tree = PrefixTree.of(words)
     probabilities = model.next_symbol(tree.words())
-    weights = np.ones(len(tree))
+    products = np.ones(len(tree))
     for node in range(1, len(tree)):
         above = tree.parent[node]
-        weights[node] = weights[above] * probabilities[above, tree.symbol[node]]
-    weights *= probabilities[:, -1]
-    actual = model.weights(words)
-    np.testing.assert_allclose(actual, weights[tree.node_of_word], rtol=1e-4, atol=1e-15)
+        products[node] = products[above] * probabilities[above, tree.symbol[node]]
+    products *= probabilities[:, -1]
+    np.testing.assert_allclose(weights, products[tree.node_of_word], rtol=1e-4, atol=1e-15)

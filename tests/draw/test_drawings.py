@@ -17,7 +17,7 @@ from seqray.draw.labels import Arrangement
 from seqray.explain.naming import name_states
 
 WIDEST = 5.0
-SIZES = [*range(1, 13), 14, 17, 19, 22, 25, 28, 30]
+SIZES = [*range(1, 12), 14, 19, 25, 30]
 T = np.linspace(0, 1, 400)
 BERNSTEIN = np.array([(1 - T) ** 3, 3 * T * (1 - T) ** 2, 3 * T**2 * (1 - T), T**3])
 Ends = Sequence[tuple[int, int]]
@@ -132,7 +132,7 @@ def check_paper(automaton: WeightedAutomaton, threshold: float) -> Arrangement:
 
 @cache
 def extracted() -> seqray.Extraction:
-    return seqray.extract(open_demo(), prefixes=100, max_rank=30, seed=0, purpose="reading")
+    return seqray.extract(open_demo(), n_prefixes=60, max_rank=30, seed=0, purpose="reading")
 
 
 def stochastic(n_states: int) -> WeightedAutomaton:
@@ -147,7 +147,7 @@ def test_nothing_covers_anything_in_drawings_of_random_machines(n_states: int) -
     check_readable(stochastic(n_states), names)
 
 
-@pytest.mark.parametrize("rank", range(1, 31))
+@pytest.mark.parametrize("rank", [*range(1, 13), 16, 20, 25, 30])
 def test_nothing_covers_anything_in_drawings_of_extracted_automata(rank: int) -> None:
     named = name_states(extracted().automaton(rank))
     check_readable(named.automaton, named.names)

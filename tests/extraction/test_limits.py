@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,13 +38,25 @@ class Asked:
     def __call__(self, words):
         time.sleep(self.pause * len(words))
         self.words.extend(words)
-        return getattr(MACHINE, self.method)(words)
+        answers = getattr(MACHINE, self.method)(words)
+        return answers.round(12) if answers.ndim == 2 else answers  # the same in every batch
 
 
 def boxes(asked):
     if asked.method == "weights":
         return black_box(asked, "ab", name="figure 1", batch_size=64)
     return language_model(asked, "ab", name="figure 1", batch_size=64)
+
+
+@cache
+def whole(asks, method):
+    """What an extraction without limits finds."""
+    return extract(boxes(Asked(asks)), **SIZES, method=method)
+
+
+@cache
+def whole_network(method):
+    return extract(native(), **SIZES, method=method)
 
 
 def same(one, other):
@@ -66,7 +79,7 @@ def test_a_second_run_asks_nothing_new_and_finds_the_same(tmp_path, asks, method
     assert same(found, again)
     assert found.settings["questions"] == again.settings["questions"]
     assert len(second.words) <= 8 + found.settings["questions"] / 250  # that it has not changed
-    assert same(found, extract(boxes(Asked(asks)), **SIZES, method=method))
+    assert same(found, whole(asks, method))
 
 
 @pytest.mark.parametrize(("asks", "method"), WAYS)
@@ -82,7 +95,6 @@ def test_nothing_is_asked_twice_but_to_see_that_the_answer_is_the_same(tmp_path,
 @pytest.mark.parametrize(("asks", "method"), WAYS)
 def test_a_run_that_broke_goes_on_where_it_was(tmp_path, asks, method):
     store = tmp_path / "answers.sqlite"
-    whole = extract(boxes(Asked(asks)), **SIZES, method=method)
 
     class Dies(Asked):
         def __call__(self, words):
@@ -94,21 +106,20 @@ def test_a_run_that_broke_goes_on_where_it_was(tmp_path, asks, method):
     with pytest.raises(KeyboardInterrupt):
         extract(boxes(first), **SIZES, method=method, store=store)
     again = extract(boxes(second), **SIZES, method=method, store=store)
-    assert same(again, whole)
+    assert same(again, whole(asks, method))
     repeated = set(first.words) & set(second.words)
     assert len(repeated) <= 8 + 16 * max(map(len, second.words))
 
 
 def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path):
     network, blocks = native(), {**SIZES, "method": "weighted"}
-    whole = extract(network, **blocks)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         found = extract(network, **blocks, store=store)
-        assert same(found, whole)
+        assert same(found, whole_network("weighted"))
         n_blocks = sum(box.n_blocks for box in store.boxes())
         assert n_blocks > 1
         again = extract(network, **blocks, store=store)
-        assert same(again, whole)
+        assert same(again, found)
         assert again.settings["steps"] == found.settings["steps"]
         assert again.settings["queries_sent"] < 0.7 * found.settings["queries_sent"]
         assert sum(box.n_blocks for box in store.boxes()) == n_blocks
@@ -149,7 +160,7 @@ def test_cached_blocks_of_a_box_that_has_changed_are_not_used(tmp_path):
 
 
 @pytest.mark.parametrize(("asks", "method"), WAYS)
-@pytest.mark.parametrize("budget", [600, 1500, 10_000])
+@pytest.mark.parametrize("budget", [600, 10_000])
 def test_no_more_is_asked_than_the_budget(asks, method, budget):
     asked = Asked(asks)
     found = extract(boxes(asked), **SIZES, method=method, budget=budget)
@@ -166,7 +177,7 @@ def test_no_more_is_asked_than_the_budget(asks, method, budget):
     )
 
 
-@pytest.mark.parametrize("budget", [600, 1500, 6000])
+@pytest.mark.parametrize("budget", [600, 6000])
 @pytest.mark.parametrize(("asks", "method"), WAYS)
 def test_a_budget_holds_for_all_that_is_sent(asks, method, budget, tmp_path):
     for _ in range(2):  # the second time with cached answers, which are checked
@@ -193,7 +204,7 @@ def test_a_budget_that_is_enough_for_a_grown_basis_makes_no_difference(caplog):
     assert "allows no more" not in caplog.text
 
 
-@pytest.mark.parametrize("budget", [2000, 12_000])
+@pytest.mark.parametrize("budget", [2000, 6000])
 def test_a_budget_that_is_not_enough_is_used_and_kept(budget, caplog):
     asked = Asked()
     settings = extract(boxes(asked), max_rank=6, budget=budget).settings
@@ -222,7 +233,7 @@ def test_a_budget_for_nothing_is_refused():
 
 @pytest.mark.parametrize("make", [native, lambda: boxes(Asked("next_symbol"))])
 def test_a_budget_that_is_too_small_says_what_is_enough(make):
-    for budget in (1, 10, 30):
+    for budget in (1, 30):
         with pytest.raises(Stopped, match=f"budget of {budget} queries is used up") as caught:
             extract(make(), **SIZES, budget=budget)
         enough = int(re.search(r"about ([\d,]+) are enough", str(caught.value))[1].replace(",", ""))
@@ -250,10 +261,10 @@ def test_when_time_is_over_the_automaton_is_made_of_what_is_known():
 @pytest.mark.parametrize("method", ["weighted", "conditional"])
 def test_enough_time_makes_no_difference(method):
     asks = "weights" if method == "weighted" else "next_symbol"
-    for make in (lambda: boxes(Asked(asks)), native):
-        whole = extract(make(), **SIZES, method=method)
-        assert same(extract(make(), **SIZES, method=method, seconds=1000), whole)
-        assert same(extract(make(), **SIZES, method=method, stop=threading.Event()), whole)
+    free = (whole(asks, method), whole_network(method))
+    for make, known in zip((lambda: boxes(Asked(asks)), native), free, strict=True):
+        limits = {"seconds": 1000, "stop": threading.Event()}
+        assert same(extract(make(), **SIZES, method=method, **limits), known)
 
 
 @pytest.mark.parametrize("method", ["weights", "next_symbol"])
@@ -305,7 +316,7 @@ def test_answers_that_depend_on_the_batch_are_noise(caplog, method):
         return answers / answers.sum(axis=1, keepdims=True)
 
     make = black_box if method == "weights" else language_model
-    for seed in range(3):
+    for seed in range(2):
         found = extract(make(answer, "ab"), **SIZES, seed=seed)
         assert found.settings["noise"]["level"] > 0
 
@@ -326,7 +337,7 @@ def test_noise_reaches_the_rank():
 def test_asking_again_makes_it_better():
     words = ["", "a", "b", "ab", "ba", "bb", "bab"]
     errors = []
-    for repeat in (1, 50):
+    for repeat in (1, 30):
         box = black_box(noisy(3e-3), "ab", batch_size=50_000)
         found = extract(box, **SIZES, method="paper", repeat=repeat)
         assert found.settings["repeat"] == repeat
@@ -412,7 +423,7 @@ def test_a_budget_and_a_time_do_not_hinder_each_other():
 @pytest.mark.parametrize("method", ["weighted", "conditional"])
 def test_a_model_is_sampled_within_the_budget(budget, method):
     asked = Asked("next_symbol")
-    sizes = {"prefixes": 800, "suffixes": 800, "max_rank": 2, "max_length": 12}
+    sizes = {"prefixes": 400, "suffixes": 400, "max_rank": 2, "max_length": 12}
     found = extract(boxes(asked), **sizes, method=method, budget=budget)
     assert found.settings["prefixes"] > 3
     assert len(set(asked.words)) <= budget

@@ -194,13 +194,12 @@ def test_senseless_arguments_are_refused():
         learn_dfa(decider(TOMITA[1]), method="tree", hint=hint)
 
 
-@pytest.mark.parametrize("name", ["tomita 3", "tomita 5"])
-def test_trained_networks_come_back_as_the_minimal_dfa_of_their_language(name):
+def test_trained_networks_come_back_as_the_minimal_dfa_of_their_language():
     pytest.importorskip("torch")
     from deciding_networks import LANGUAGES, box_of, exact_dfa, trained  # noqa: PLC0415 - torch
 
-    dfa = exact_dfa(name)
-    box = box_of(trained(dfa), LANGUAGES[name][0])
+    dfa = exact_dfa("tomita 5")
+    box = box_of(trained(dfa), LANGUAGES["tomita 5"][0])
     words = dfa.alphabet.words(all_words("01", 10))
     assert ((box.weights(words) >= 0.5) == dfa.weights(words)).all(), "the network is not exact"
     learned = learn_dfa(box)

@@ -244,7 +244,7 @@ def test_the_page_s_code_runs(tmp_path, monkeypatch, hasty):
     for folder, model in (("model", gpt2(vocab_size=12)), ("reviews", bert(**classes))):
         saved(model, tmp_path / folder)
         tokenizer(words=words, around=("<s>", "</s>")).save_pretrained(folder)
-    run_page_commands(DOCS / "boxes/hf.md")
+    run_page_commands(DOCS / "boxes/hf.md", [("--max-length 20 -o run", "--max-length 9 -o run")])
     monkeypatch.setattr(seqray, "extract", lambda box, **_: box.weights([("the", "cat")]))
     names = {}
     for code in blocks("boxes/hf.md", "python"):
@@ -252,7 +252,7 @@ def test_the_page_s_code_runs(tmp_path, monkeypatch, hasty):
         assert isinstance(names["box"].weights(names["box"].alphabet.words([()])), np.ndarray)
 
 
-def test_the_example_runs():
+def test_the_example_runs(hasty):
     printed = run_example("hf_box.py")
     assert "the model became WeightedAutomaton(" in printed
     assert "the dog sees the cat" in printed

@@ -399,7 +399,7 @@ def test_the_page_runs(tmp_path, monkeypatch, hasty):
     run_page_commands(DOCS / "boxes/keras.md")
 
 
-def test_the_example_finds_two_states():
+def test_the_example_finds_two_states(tiny_copies):
     assert "weather.keras became WeightedAutomaton(2 states" in run_example("keras_box.py")
 
 

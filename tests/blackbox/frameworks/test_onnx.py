@@ -271,6 +271,6 @@ def test_the_page_runs(torch, tmp_path, monkeypatch, hasty):
     run_page_commands(DOCS / "boxes/onnx.md")
 
 
-def test_the_example_finds_the_same_with_both(torch):
+def test_the_example_finds_the_same_with_both(torch, hasty):
     whole, step = run_example("onnx_box.py").splitlines()
     assert whole.split(",")[0].split(":")[1] == step.split(",")[0].split(":")[1]
