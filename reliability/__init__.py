@@ -14,8 +14,11 @@ docstring, a function ``run`` and, where it found something, the defects:
 
 ``scale`` is ``"short"``, a few seconds, part of ``make test`` (tests/reliability/), or ``"long"``,
 part of ``make soak``. A list of rows does, too; rows that are yielded are saved as they come.
-Modules whose names begin with an underscore are no campaigns. ``NOTES``, a tuple of texts, goes to
-the end of a campaign's part of the page.
+A campaign that takes long has ``RESUMABLE = True``, and ``run`` a third parameter, ``done``: the
+names of rows that an interrupted run has saved; ``python -m reliability NAME --resume`` goes on
+after them. All rows of one run have the time when it started. Modules whose names begin with an
+underscore are no campaigns. ``NOTES``, a tuple of texts, goes to the end of a campaign's part of
+the page.
 """
 
 from collections.abc import Mapping, Sequence

@@ -47,8 +47,7 @@ def _section(name: str, module: Any, rows: list[dict[str, Any]]) -> str:
         lines += ["| what | trials | failures | figures |", "| --- | --- | --- | --- |"]
         lines += [_line(row) for row in rows]
         lines += [f"\nFailed: {row['name']}: {each}" for row in rows for each in row["failures"]]
-        versions = sorted({_versions(row) for row in rows})
-        lines += ["", f"`python -m reliability {name}`; " + "; ".join(versions) + "."]
+        lines += ["", *(f"{_command(name, each)}." for each in _runs(rows))]
     else:
         lines.append("Not run yet.")
     for found in getattr(module, "FOUND", ()):
@@ -72,6 +71,18 @@ def _figure(value: float | str) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def _versions(row: dict[str, Any]) -> str:
-    versions = ", ".join(f"{key} {each}" for key, each in row["versions"].items())
-    return f"{row['date']}, {versions}"
+def _runs(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the rows of each run: there is one, unless a later one was not finished."""
+    starts = sorted({row["started"] for row in rows})
+    return [[row for row in rows if row["started"] == each] for each in starts]
+
+
+def _command(name: str, rows: list[dict[str, Any]]) -> str:
+    """Say which command made rows, how many trials these are, when and where they were made."""
+    first, dates = rows[0], sorted({row["date"] for row in rows})
+    seed = f" --seed {first['seed']}" if first["seed"] else ""
+    versions = ", ".join(f"{key} {each}" for key, each in first["versions"].items())
+    return (
+        f"`python -m reliability {name}{seed}`: {sum(row['n'] for row in rows):,} trials, "
+        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}, {first['machine']}, {versions}"
+    )

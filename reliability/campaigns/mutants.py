@@ -14,7 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from reliability import Row, Scale
@@ -47,8 +47,12 @@ SLOW = ("several_processes", "byte_changed", "sixteen_bits", "needs_little_more_
 """Parts of the names of tests that are left out: they take seconds, and others kill as much."""
 
 
-def run(scale: Scale, seed: int) -> Iterator[Row]:
-    for name in ("fidelity/word_metrics",) if scale == "short" else TESTS:
+RESUMABLE = True
+
+
+def run(scale: Scale, seed: int, done: Set[str] = frozenset()) -> Iterator[Row]:
+    names = ("fidelity/word_metrics",) if scale == "short" else TESTS
+    for name in (each for each in names if f"{each}.py" not in done):
         yield _row(name, N_MUTANTS[scale], seed)
 
 

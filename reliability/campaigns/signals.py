@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from reliability import Row, Scale
@@ -30,12 +30,17 @@ MAX_SIGNALS = 6
 """After so many signals a command may come to its end."""
 
 
-def run(scale: Scale, seed: int) -> Iterator[Row]:
+RESUMABLE = True
+
+
+def run(scale: Scale, seed: int, done: Set[str] = frozenset()) -> Iterator[Row]:
     """Send signals to each job."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     n_signals = 270 if scale == "long" else 2
     jobs = [EXTRACT_LITTLE] if scale == "short" else JOBS
     for at, job in enumerate(jobs):
+        if job.name in done:
+            continue
         n = n_signals * job.share // sum(each.share for each in jobs)
         with tempfile.TemporaryDirectory() as name:
             yield _interrupt_often(job, Path(name), n, random.Random(f"{seed} {at}"))

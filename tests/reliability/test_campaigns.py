@@ -42,6 +42,15 @@ def test_the_page_shows_figures_failures_and_what_was_skipped(tmp_path):
     assert "| first part | 1,234 | 1 | memory (MB): 12.5 |" in text
     assert "| second part | skipped | | needs another user |" in text
     assert "1,234 trials, of which 1 failed" in text
+    assert f"`python -m reliability {name}`: 1,234 trials, " in text
+
+
+def test_the_saved_rows_of_a_campaign_are_of_one_run():
+    rows = results.load()
+    assert {row["campaign"] for row in rows} <= set(campaigns())
+    for name in campaigns():
+        runs = {(row["started"], row["seed"]) for row in rows if row["campaign"] == name}
+        assert len(runs) <= 1
 
 
 def test_a_run_goes_on_after_its_rows_without_failures(tmp_path):

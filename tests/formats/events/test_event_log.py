@@ -157,7 +157,7 @@ def test_the_grouped_symbol_stands_for_unknown_activities(file):
         (
             CUT_GZIP,
             FileError,
-            "log.csv: not a file of events, or damaged: its compressed content .*: get the file",
+            "log.csv: not a file of events, or damaged: .*: get the file again",
         ),
         ("case,activity\n1,λ\n", SymbolError, "looks like no symbol"),
     ],
