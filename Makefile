@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo fast test docs soak lint browser clean help
+.PHONY: demo fast test docs dist soak lint browser clean help
 
 demo: $(VENV)/installed  ## extract an automaton from a trained network, and make its page
 	$(BIN)/seqray demo -o demo
@@ -21,6 +21,10 @@ test: browser lint docs  ## every check and test, with coverage
 # A broken link, a missing anchor or any other warning is an error.
 docs: $(VENV)/documented  ## the documentation as a site that needs no network: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Every Python from 3.11 to 3.13 that is on the path; others are named as not tried.
+dist: $(VENV)/tested  ## wheel and sdist in dist/, each tried in empty environments without extras
+	$(BIN)/python benchmarks/distribution.py
 
 # The long forms of all campaigns: faults, hostile input, load (docs/reliability.md). Hours.
 soak: $(VENV)/tested  ## all reliability campaigns in their long form; writes docs/reliability.md
@@ -56,8 +60,8 @@ $(VENV)/documented: $(VENV)/installed docs-requirements.txt
 	$(BIN)/python -m pip install --quiet --requirement docs-requirements.txt
 	@touch $@
 
-clean:  ## remove the virtual environment, the demo and the site
-	rm -rf $(VENV) demo site
+clean:  ## remove the virtual environment, the demo, the packages and the site
+	rm -rf $(VENV) demo dist site
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

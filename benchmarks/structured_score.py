@@ -12,13 +12,13 @@ forgetful, and a group has at most 12 states.
 Two are generated, with words of mean length 10. All their transitions are remembering. One product
 of a state and a matrix is as large as that of a dense automaton with as many states as a group has.
 But there are 400 (or 1,089) matrices instead of 20, and they do not stay in the processor's cache:
-each is read from memory once per level of the tree.
+each is read from memory once per sweep.
 
 What bounds the speed is printed, too: the time with one matrix for all pairs of a shape, which
-stays in the cache and is multiplied by all rows of a level at once; the time to cut words into
-parts and to grow the prefix trees of these; the time of the products at the speed of one large
-matrix product; and the bytes of all matrices that are read, each once per level. The first call
-also computes the tables that later calls look up; its time is printed alone.
+stays in the cache and is multiplied by all rows of a level or sweep at once; the time to cut words
+into parts and to grow the prefix trees of these; the time of the products at the speed of one large
+matrix product; and the bytes of all matrices that are read, each once per level or sweep. The first
+call also computes the tables that later calls look up; its time is printed alone.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from score import MEAN_LENGTH, N_WORDS, SEED, TOP_RANK, generate, network
 
 from seqray.automata.generators import random_structured
 from seqray.automata.structured import StructuredAutomaton
-from seqray.automata.structured_scoring import PartLevel, PartScorer, part_levels
+from seqray.automata.structured_scoring import PartScorer, part_levels
 from seqray.automata.structured_states import StructuredSteps
+from seqray.automata.structured_sweeps import SweepSchedule
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Words
 from seqray.blackbox.protocol import BlackBox
@@ -129,28 +130,35 @@ def sharing(wa: StructuredAutomaton) -> StructuredAutomaton:
 def bounds(wa: StructuredAutomaton, words: Words) -> dict[str, float]:
     """Return what no order of the products can spare: the trees, and the arithmetic."""
     scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector)
-
-    def levels() -> list[PartLevel]:
-        parts = scorer.cuts.parts(words)
-        lengths = scorer.part_readers(parts).lengths
-        return list(part_levels(scorer.cuts, parts, lengths, np.arange(len(lengths))))
-
-    cells = [level.cells for level in levels()]
-    groups, codes = np.divmod(np.concatenate(cells), len(wa.alphabet) + 1)
-    sizes = wa.remembering.shapes.prod(axis=1)
-    n_multiplications = int(sizes[wa.remembering.index[groups, codes]].sum())
+    read = batches if scorer.steps.is_stacked else sweeps
+    matrices = read(scorer, words)
+    sizes = np.array([matrix.size for matrix in scorer.steps.matrices])
+    n_multiplications = int(sizes[np.concatenate(matrices)].sum())
     return {
-        "part_nodes": len(groups),
-        "matrix_bytes": 8 * sum(int(sizes[pairs_of(wa, each)].sum()) for each in cells),
-        "trees": best_of(8, levels),
+        "part_nodes": sum(map(len, matrices)),
+        "matrix_bytes": 8 * sum(int(sizes[np.unique(each)].sum()) for each in matrices),
+        "trees": best_of(8, lambda: read(scorer, words)),
         "products": n_multiplications / multiplications_per_second(),
     }
 
 
-def pairs_of(wa: StructuredAutomaton, cells: IntArray) -> IntArray:
-    """Return the remembering pairs of cells, see `WordParts`, each once."""
-    groups, codes = np.divmod(np.unique(cells), len(wa.alphabet) + 1)
-    return wa.remembering.index[groups, codes]
+def batches(scorer: PartScorer, words: Words) -> list[IntArray]:
+    """Return the matrix of each product, level by level of the prefix trees of parts."""
+    parts = scorer.cuts.parts(words)
+    lengths = scorer.part_readers(parts).lengths
+    levels = part_levels(scorer.cuts, parts, lengths, np.arange(len(lengths)))
+    return [scorer.cuts.matrices[level.cells] for level in levels]
+
+
+def sweeps(scorer: PartScorer, words: Words) -> list[IntArray]:
+    """Return the matrix of each product, sweep by sweep over all matrices."""
+    parts = scorer.cuts.parts(words)
+    readers = scorer.part_readers(parts)
+    halves, roots = scorer.part_halves(parts, readers, np.arange(len(readers.lengths)))
+    trees = scorer.half_reader.trees(parts.cells, halves, len(roots))
+    schedule = SweepSchedule(trees, scorer.steps.max_age)
+    numbers = trees.numbers[schedule.order] // 2
+    return np.split(numbers, np.cumsum(schedule.sizes)[:-1])[1:]
 
 
 def multiplications_per_second(n: int = 512) -> float:

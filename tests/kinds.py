@@ -38,6 +38,7 @@ SLOW = {
         "solves equations for 150 states"
     ),
     "automata/test_plots.py": "draws with matplotlib",
+    "benchmarks/test_distribution.py": "builds wheel and sdist",
     "automata/test_scaling.py::test_a_model_that_was_far_behind_and_came_back_counts": (
         "reads words of thousands of symbols"
     ),
@@ -59,6 +60,7 @@ SLOW = {
     "examples/test_notebooks.py": "executes whole notebooks",
     "test_sklearn.py": "runs all checks of scikit-learn",
     "experiments/test_boxes.py": "runs a sweep",
+    "formats/test_fst.py::test_the_commands_of_the_docs_run": "runs commands as processes",
     "learning/test_dfa.py::test_trained_networks_come_back_as_the_minimal_dfa_of_their_language": (
         "trains a network"
     ),
@@ -74,6 +76,9 @@ SLOW = {
     ),
     "experiments/test_statements.py": "makes up results of all problems, bases and ranks",
     "experiments/test_sweep.py": "runs sweeps in processes and kills them",
+    "explain/difference/test_diff.py::test_boxes_are_compared_as_the_automata_in_them": (
+        "extracts from two boxes, twice"
+    ),
     "explain/test_plots.py": "draws with matplotlib",
     "explore/test_page.py::test_a_hundred_states_and_twenty_symbols_fit_with_all_ranks": (
         "packs a hundred automata"

@@ -3,7 +3,12 @@
 import numpy as np
 
 from automata import FIGURE_1, random_automaton
-from seqray import ClassifierAutomaton, DeterministicAutomaton, deterministic_pfa
+from seqray import (
+    ClassifierAutomaton,
+    DeterministicAutomaton,
+    WeightedAutomaton,
+    deterministic_pfa,
+)
 from seqray.automata.generators import random_structured
 
 
@@ -16,8 +21,18 @@ def random_classifier(question, threshold=None, n_classes=2):
     )
 
 
+def with_negative_weights(automaton):
+    """Return an automaton of the same weights, in another basis."""
+    basis = np.array([[1.0, 2.0], [-1.0, 1.0]])
+    inverse = np.linalg.inv(basis)
+    matrices = inverse @ automaton.transitions @ basis
+    ends = automaton.initial @ basis, inverse @ automaton.final
+    return WeightedAutomaton(automaton.alphabet, ends[0], matrices, ends[1])
+
+
 AUTOMATA = {
     "probabilistic": FIGURE_1,
+    "predicting, of any sign": with_negative_weights(FIGURE_1),
     "of any sign": random_automaton(1, n_states=4, n_symbols=3),
     "structured": random_structured(range(3), 5, seed=1, remembering=0.5),
     "structured, of one size": random_structured(range(2), 2, seed=2, remembering=1.0),

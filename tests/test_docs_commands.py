@@ -1,4 +1,4 @@
-"""The commands in README and docs run as they stand, on small files that have their names."""
+"""The commands in README and docs run, on small files that have their names."""
 
 import contextlib
 import gzip
@@ -33,6 +33,7 @@ STAND_INS = {
     "docs/boxes/openai.md": [("--budget 5000", "--budget 800")],
     "docs/cases/domain_names.md": [("keras:domains.h5", "python:small_boxes:letters")],
     "docs/classifiers.md": [("BOX", "python:small_boxes:classes")],
+    "docs/diff.md": [("hf:base hf:tuned", "python:small_boxes:calls python:small_boxes:calls")],
     "docs/deterministic.md": [
         ("python:module:box", "python:small_boxes:parity"),
         ("--tolerance 0.05", "--tolerance 0.2"),
@@ -52,6 +53,7 @@ RUN_ELSEWHERE = {
     "docs/boxes/keras.md": "blackbox/frameworks/test_keras.py",
     "docs/boxes/onnx.md": "blackbox/frameworks/test_onnx.py",
     "docs/boxes/torch.md": "blackbox/frameworks/test_torch.py",
+    "docs/interchange.md": "formats/test_fst.py",
     "docs/training.md": "test_docs_commands.py",  # docs/howto.md has the same commands
 }
 """Pages whose commands are run by another test, which makes their models."""
@@ -85,9 +87,27 @@ def run_of_network(folder):
     extraction.best().save("wa.json")
 
 
+def two_models(folder):
+    network = seqray.train(seqray.read_words("words.txt"), sizes=(4,), epochs=1).model
+    for name in ("monday", "tuesday", "released", "new"):
+        network.save(f"{name}.safetensors")
+    exec(first_python("diff.md"), {})
+    two_runs(folder)
+
+
+def two_runs(folder):
+    box = seqray.open_black_box("python:small_boxes:letters")
+    for name in ("run-a", "run-b"):
+        seqray.save_run(seqray.extract(box, n_prefixes=30), name)
+
+
+def first_python(page):
+    shown = blocks((DOCS / page).read_text("utf-8"))
+    return next(block.text for block in shown if block.language == "python")
+
+
 def module_of_page(folder):
-    code = next(b.text for b in blocks((DOCS / "boxes/python.md").read_text("utf-8")))
-    (folder / "my_model.py").write_text(code, "utf-8")
+    (folder / "my_model.py").write_text(first_python("boxes/python.md"), "utf-8")
 
 
 def rules(folder):
@@ -113,15 +133,17 @@ FILES = {
     "docs/boxes/python.md": module_of_page,
     "docs/classifiers.md": run_of_classes,
     "docs/deterministic.md": run_of_letters,
+    "docs/diff.md": two_models,
     "docs/events.md": logs,
     "docs/explaining.md": run_of_demo,
     "docs/exploring.md": run_of_network,
     "docs/guides.md": rules,
+    "docs/howto.md": two_runs,
     "docs/queries.md": module_of_page,
     "docs/scaling.md": module_of_page,
 }
 
-NEED_TORCH = ("docs/events.md", "docs/exploring.md", "docs/howto.md")
+NEED_TORCH = ("docs/diff.md", "docs/events.md", "docs/exploring.md", "docs/howto.md")
 
 
 @pytest.fixture

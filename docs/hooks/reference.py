@@ -47,7 +47,11 @@ ROOMS = {
         "Learn a [deterministic automaton](../glossary.md#deterministic-automaton) from a box.",
         ("learning",),
     ),
-    "files": ("Words and events", "Read and write words, event logs and models.", ("formats",)),
+    "files": (
+        "Words, events and exports",
+        "Read and write words, event logs and automata.",
+        ("formats", "draw.exports"),
+    ),
     "errors": ("Errors", "What seqray raises, and why it stopped.", ("util",)),
 }
 ESTIMATORS = ("AutomatonModel", "AutomatonClassifier", "StateFeatures")

@@ -340,5 +340,8 @@ BOXES: Mapping[str, MakeTarget] = {
     "answer cache: SQLite": _cache,
 }
 
-SLOW = {"PyTorch .pt", "ONNX", "output of cmd: boxes"}
+SLOW = {
+    *("PyTorch .pt", "ONNX", "automaton: hidden Markov model"),
+    "output of cmd: boxes, with processes",
+}
 """Left out of the short form: they load frameworks, or start a program for each input."""

@@ -33,6 +33,7 @@ from seqray.extraction.result import Extraction
 from seqray.formats.aalpy_dot import from_model_text, read_model, to_model_text
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.fst import from_fst_text, to_fst_text
+from seqray.formats.graph_file import comment_of, read_graph_file
 from seqray.formats.pautomac import read_machine, read_solution, write_machine, write_solution
 from seqray.formats.spice import read_prefixes_and_targets
 from seqray.util.checksums import CHECKSUM
@@ -348,6 +349,26 @@ def _fst(home: Path) -> Target:
     return text_target(seeds, read)
 
 
+def _log_fst(home: Path) -> Target:
+    """Read the AT&T format with logarithms; the symbol table comes first."""
+    table = "<eps> 0\na 1\n"
+    seeds = [f"{table}===\n0 1 <eps> <eps> 0.7\n1 1 a a 1e-3\n1 1 a a Infinity\n1 2.5\n"]
+
+    def read(text: str) -> None:
+        symbols, _, lines = text.partition("===\n")
+        automaton = from_fst_text(lines, symbols, is_log=True)
+        check_automaton(automaton)
+        expect(automaton.is_nonnegative, "a weight is negative")
+
+    return text_target(seeds, read)
+
+
+def _graph(home: Path) -> Target:
+    """Read Graphviz text whose last line is a comment with the automaton."""
+    seeds = [b"digraph {\n}\n" + comment_of(each) for each in automata()]
+    return Target(seeds, with_checks(in_file(home / "g.dot", read_graph_file), check_automaton))
+
+
 def _dot(home: Path) -> Target:
     def check(automaton: Any) -> None:
         read_back(
@@ -436,6 +457,8 @@ FILES: Mapping[str, MakeTarget] = {
     "automaton: .json": _automaton_json,
     "automaton: .npz": _automaton_npz,
     "automaton: OpenFst text": _fst,
+    "automaton: OpenFst text with logarithms": _log_fst,
+    "automaton: Graphviz with a comment": _graph,
     "automaton: AALpy .dot": _dot,
     "PAutomaC machine": _machine,
     "PAutomaC solution": _solution,

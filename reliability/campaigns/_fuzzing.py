@@ -43,7 +43,9 @@ def targets() -> tuple[dict[str, Any], set[str]]:
     files = importlib.import_module("reliability.campaigns._file_targets")
     boxes = importlib.import_module("reliability.campaigns._box_targets")
     texts = importlib.import_module("reliability.campaigns._text_targets")
-    return {**files.FILES, **boxes.BOXES, **texts.ANSWERS_AND_TEXTS}, boxes.SLOW
+    others = importlib.import_module("reliability.campaigns._interchange_targets")
+    every = {**files.FILES, **others.INTERCHANGE, **boxes.BOXES, **texts.ANSWERS_AND_TEXTS}
+    return every, boxes.SLOW
 
 
 class Watch:

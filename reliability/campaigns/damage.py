@@ -21,6 +21,7 @@ from reliability import Row, Scale
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.card import Card, card_path, load_card
 from seqray.blackbox.queries.answer_cache import AnswerStore
+from seqray.draw.exports import EXPORTS
 from seqray.experiments.cells import Settings
 from seqray.experiments.findings import read_findings
 from seqray.experiments.problems import sources
@@ -137,6 +138,12 @@ def _automata(home: Path) -> Iterator[Kind]:
     even_model, machine = home / "even.dot", home / "1.pautomac_model.txt"
     write_model(even, even_model)
     yield Kind("AALpy model: .dot", even_model, lambda: _opened(even_model))
+    for ending in (".dot", ".fst", ".logfst"):
+        file = home / f"dense{ending}"
+        EXPORTS[ending].write(dense, file)
+        yield Kind(f"automaton, dense: {ending}", file, lambda at=file: _opened(at))
+    symbols = home / "dense.syms"
+    yield Kind("automaton, dense: .syms", symbols, lambda: _opened(home / "dense.logfst"))
     arrays = (dense.initial, dense.transitions, dense.final)
     write_machine(seqray.WeightedAutomaton(range(2), *arrays), machine)
     yield Kind("PAutomaC machine", machine, lambda: _of_automaton(read_machine(machine)))

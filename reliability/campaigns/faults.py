@@ -50,7 +50,7 @@ def run(scale: Scale, seed: int) -> Iterator[Row]:
         yield _disk_faults("a full disk", jobs, expected, home, n, rng)
         yield _disk_faults("a folder that cannot be written", jobs, expected, home, 1, None)
         yield _clock(jobs, expected, home, max(1, n // 3))
-        yield _savers(home, 40 if scale == "long" else 4)
+        yield _savers(home, 40 if scale == "long" else 2)
         if scale == "long":
             yield _twins(jobs, expected, home, n // 3)
             yield _workers(expected, home, 2 * n, rng)

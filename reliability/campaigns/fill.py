@@ -18,7 +18,7 @@ MAX_MEMORY_RATIO = 1.1
 
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Fill blocks once."""
-    yield _filled(2200 if scale == "long" else 300, seed)
+    yield _filled(2200 if scale == "long" else 220, seed)
 
 
 def _filled(size: int, seed: int) -> Row:

@@ -6,6 +6,7 @@ minutes. It has to refuse them with an error of seqray's own, or read them for w
 
 import gzip
 import io
+import itertools
 import json
 import random
 import resource
@@ -40,29 +41,30 @@ FOUND = (
 
 
 def run(scale: Scale, seed: int) -> Iterator[Row]:
-    """Open hostile files, each kind of reader in a process of its own."""
+    """Open hostile files; in the long form, each kind of reader in a process of its own."""
     names = list(READERS) if scale == "long" else list(READERS)[:3]
     n_random = 100 if scale == "long" else 5
     with tempfile.TemporaryDirectory() as folder:
         for name, content in hostile_files(n_random, random.Random(seed)):
             Path(folder, name).write_bytes(content)
-        for name in names:
-            yield _opened_by(name, folder)
+        for some in [names] if scale == "short" else [[name] for name in names]:
+            yield _opened_by(some, folder)
 
 
-def _opened_by(reader: str, folder: str) -> Row:
+def _opened_by(readers: list[str], folder: str) -> Row:
     done = subprocess.run(
-        [sys.executable, "-m", "reliability.campaigns.hostile", reader, folder],
+        [sys.executable, "-m", "reliability.campaigns.hostile", folder, *readers],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=TIME_LIMIT_SECONDS,
         check=False,
     )
+    name = ", ".join(readers)
     if done.returncode:
-        return Row(reader, 1, [f"the process ended with {done.returncode}: {done.stderr[-500:]}"])
+        return Row(name, 1, [f"the process ended with {done.returncode}: {done.stderr[-500:]}"])
     n, failures, megabytes = json.loads(done.stdout.splitlines()[-1])
-    return Row(reader, n, failures, {"peak memory (MB)": megabytes})
+    return Row(name, n, failures, {"peak memory (MB)": megabytes})
 
 
 # What is opened -----------------------------------------------------------------------------------
@@ -184,12 +186,12 @@ def _carded(path: Path) -> Path:
     return path
 
 
-def main(reader: str, files: str) -> None:
-    """Open all files by one reader; print how many, what went wrong, and the memory."""
+def main(files: str, *readers: str) -> None:
+    """Open all files by each reader; print how many, what went wrong, and the memory."""
     resource.setrlimit(resource.RLIMIT_AS, (4 * MAX_MEMORY_BYTES, 4 * MAX_MEMORY_BYTES))
     failures, hostile = [], sorted(Path(files).iterdir())
     with tempfile.TemporaryDirectory() as folder:
-        for file in hostile:
+        for reader, file in itertools.product(readers, hostile):
             try:
                 READERS[reader](Path(folder), file.read_bytes())
             except SeqrayError:
@@ -199,7 +201,7 @@ def main(reader: str, files: str) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if peak > MAX_MEMORY_BYTES:
         failures.append(f"{peak / 2**20:,.0f} MB of memory")
-    print(json.dumps([len(hostile), failures, round(peak / 2**20)]))
+    print(json.dumps([len(readers) * len(hostile), failures, round(peak / 2**20)]))
 
 
 if __name__ == "__main__":

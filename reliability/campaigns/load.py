@@ -36,7 +36,7 @@ FOUND = (
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Load the server."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-    yield _served(*((200, 60.0) if scale == "long" else (20, 1.5)), seed)
+    yield _served(*((200, 60.0) if scale == "long" else (20, 0.7)), seed)
 
 
 @dataclass

@@ -30,7 +30,7 @@ TOLERANCE = Fraction(1, 10**11)
 
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Compare each kind of number with its exact value."""
-    n = 300 if scale == "long" else 15
+    n = 300 if scale == "long" else 8
     for factor in (1.0, 1e-300, 1e300, 1e-315):
         yield _weights(f"weights times {factor:g}", factor, n, seed)
     yield _logarithms(n, seed)
@@ -38,7 +38,7 @@ def run(scale: Scale, seed: int) -> Iterator[Row]:
     yield _long_words((1000, 100_000) if scale == "long" else (1000,))
     yield _zero()
     yield _batches(n, seed)
-    yield _threads()
+    yield _threads(30 if scale == "long" else 10)
 
 
 def _fractions(values: FloatArray) -> list[Fraction]:
@@ -212,18 +212,22 @@ def _batches(n: int, seed: int) -> Row:
 PROGRAM = """
 import seqray
 box = seqray.open_black_box("demo")
-run = seqray.extract(box, method="weighted", n_prefixes=30, n_suffixes=30, seed=0)
+run = seqray.extract(box, method="weighted", n_prefixes={size}, n_suffixes={size}, seed=0)
 print(*[float(x).hex() for x in run.best().weights(["abcdabcdabcd"[:n] for n in range(12)])])
 """
 
 
-def _threads() -> Row:
+def _threads(size: int) -> Row:
     """Extract with one thread, with one again, and with two."""
     answers = []
     for threads in ("1", "1", "2"):
         env = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)}
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-c", PROGRAM.format(size=size)],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             return Row("one thread, again, and two", 2, [done.stderr[-300:]])

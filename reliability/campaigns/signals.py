@@ -33,7 +33,7 @@ MAX_SIGNALS = 6
 def run(scale: Scale, seed: int) -> Iterator[Row]:
     """Send signals to each job."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-    n_signals = 270 if scale == "long" else 3
+    n_signals = 270 if scale == "long" else 2
     jobs = [EXTRACT_LITTLE] if scale == "short" else JOBS
     for at, job in enumerate(jobs):
         n = n_signals * job.share // sum(each.share for each in jobs)

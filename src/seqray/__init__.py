@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from seqray.blackbox.remote.http import http_box
     from seqray.blackbox.remote.llm.box import openai_box
     from seqray.draw.dot import to_dot
+    from seqray.draw.exports import save_automaton
     from seqray.draw.saving import save_drawing
     from seqray.draw.svg import to_svg
     from seqray.explain.background import Background
@@ -210,6 +211,7 @@ _ROOMS = {
     "reverse": "formats.automaton_arguments",
     "sample": "formats.automaton_arguments",
     "sampled_basis": "extraction.basis",
+    "save_automaton": "draw.exports",
     "save_drawing": "draw.saving",
     "save_run": "extraction.run_folder",
     "scale": "formats.automaton_arguments",
@@ -325,6 +327,7 @@ __all__ = [
     "reverse",
     "sample",
     "sampled_basis",
+    "save_automaton",
     "save_drawing",
     "save_run",
     "scale",

@@ -29,7 +29,7 @@ def test_evaluate_shows_a_table(extracted, run):
 def test_evaluate_shows_the_farther_end_of_an_interval(folder, run):
     text = run("evaluate", "machine.json", "--against", "machine.json", "--words", "words.txt")
     row = next(line for line in text.splitlines() if line.startswith("zeros"))
-    assert row.split()[1:3] == ["0", "0.071"]
+    assert row.split()[1:3] == ["0", "0.058"]
 
 
 def test_evaluate_prints_json_that_is_right(extracted, run, machine):

@@ -94,6 +94,23 @@ def test_it_is_the_network_that_the_library_trains(folder, run):
     np.testing.assert_array_equal(box.weights(words), found.model.weights(words))
 
 
+def test_two_checkpoints_are_compared(folder, run):
+    for epochs in ("1", "3"):
+        options = ("--sizes", "4", "--epochs", epochs, "--batch-size", "32")
+        run("words.txt", "-o", f"{epochs}.safetensors", *options)
+    one, two = (seqray.open_black_box(f"rnn:{epochs}.safetensors") for epochs in (1, 3))
+    words = seqray.read_words("other.txt", alphabet=one.alphabet)
+    difference = seqray.diff(
+        "rnn:1.safetensors", "rnn:3.safetensors", words=words, with_states=False
+    )
+    prefixes = [word[:n] for word in words for n in range(len(word) + 1)]
+    rows = (np.float64(each.next_symbol(prefixes)) for each in (one, two))
+    p, q = (each / each.sum(axis=1, keepdims=True) for each in rows)
+    expected = (p * np.log2(p / q)).sum(axis=1).mean(), (q * np.log2(q / p)).sum(axis=1).mean()
+    figures = [figure.value for figure in difference.distance.figures]
+    assert figures == pytest.approx(expected, rel=1e-4)
+
+
 def test_events_are_trained_on_with_rare_activities_as_one(folder, run_both):
     rows = [f"{case},{what},{at}" for case in range(40) for at, what in enumerate(["Take it", "b"])]
     for name in ("events.csv", "later.csv"):

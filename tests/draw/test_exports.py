@@ -1,5 +1,8 @@
 """Graphs are among the formats that automata are written in."""
 
+import pytest
+
+import seqray
 from automata import FIGURE_1
 from deterministic_cases import random_pdfa, same_predictions
 from seqray import DeterministicAutomaton
@@ -43,3 +46,20 @@ def test_deterministic_states_without_probabilities_are_drawn(tmp_path):
     even = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0]).to_weighted()
     EXPORTS[".dot"].write(even, tmp_path / "even.dot")
     assert "penwidth" in (tmp_path / "even.dot").read_text("utf-8")
+
+
+@pytest.mark.parametrize("ending", [".json", ".npz", ".dot", ".fst", ".logfst", ".pautomac"])
+def test_what_is_saved_by_its_ending_opens_by_its_ending(tmp_path, ending):
+    path = tmp_path / f"wa{ending}"
+    seqray.save_automaton(FIGURE_1, path)
+    words = ["", "a", "ab"] if ending != ".pautomac" else [[], [0], [0, 1]]
+    assert seqray.open_black_box(path).weights(words) == pytest.approx(
+        FIGURE_1.weights(["", "a", "ab"]), rel=1e-12
+    )
+
+
+def test_an_unknown_ending_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(
+        seqray.ArgumentError, match=r"ends in \.json .* not '\.svg'; seqray\.save_d"
+    ):
+        seqray.save_automaton(FIGURE_1, tmp_path / "wa.svg")

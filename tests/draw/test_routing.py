@@ -77,3 +77,16 @@ def test_loops_and_arrows_from_outside_end_at_their_state():
 
 def test_nothing_to_draw_is_fine():
     assert route([], np.zeros(1, complex), Rims.discs(20, 1)) == ([], 0)
+
+
+@pytest.mark.parametrize("direction", [1, 1j, np.exp(0.9j)])
+def test_a_label_leaves_the_line_of_the_opposite_edge_free(direction: complex) -> None:
+    centres = np.array([0, 260 * direction])
+    size = (34.0, 17.0)
+    links = routing.parted_links([(0, 1), (1, 0)], centres, [size, size])
+    curves, _ = route(links, centres, Rims.discs(25, 2))
+    (middle, other) = (curve.trace[len(curve.trace) // 2] for curve in curves)
+    for place, line in ((middle, curves[1].trace), (other, curves[0].trace)):
+        apart = line - place
+        inside = (np.abs(apart.real) < size[0]) & (np.abs(apart.imag) < size[1])
+        assert not inside.any()

@@ -16,6 +16,10 @@ def test_numbers_stand_right_and_words_left():
     ]
 
 
+def test_a_table_without_rows_has_no_head():
+    assert str(Section("Title", ("word", " weight"), (), "None.")) == "Title\nNone."
+
+
 @pytest.mark.parametrize("n_columns", [1, 2, 3])
 def test_a_long_table_loses_its_middle(n_columns):
     rows = tuple((str(i),) * n_columns for i in range(MAX_ROWS + 10))

@@ -73,6 +73,14 @@ class Visit:
         self.set_slider("rank", list(ranks).index(rank))
         self.settle(rank)
 
+    def set_width(self, width):
+        """Make the screen as wide, and wait until the page has drawn itself anew."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.evaluate(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+        self.settle()
+
     def type_word(self, text):
         self.page.fill("#word-field", text)
 

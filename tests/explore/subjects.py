@@ -35,6 +35,16 @@ def many_symbols():
 
 
 @cache
+def long_names(n=14):
+    """Probabilities over names that differ at their end only; each state follows one of them."""
+    rng = np.random.default_rng(0)
+    names = [f"The customer asks for number {code}" for code in range(n)]
+    transitions = np.zeros((n, n, n))
+    transitions[np.arange(n), :, np.arange(n)] = rng.dirichlet(np.ones(n), size=n).T * 0.9
+    return WeightedAutomaton(names, np.eye(n)[0], transitions, np.full(n, 0.1))
+
+
+@cache
 def probabilities():
     """An extraction by contexts: two ranks are fitted, the others cut from the largest.
 

@@ -31,7 +31,7 @@ def test_next_symbols_of_states_are_those_of_the_automaton():
     wa = WeightedAutomaton("ab", [1, 0], [[[0, 0.5], [0, 0]], [[0.25, 0], [0, 0.75]]], [0.25, 0.25])
     text = before_scripts(to_html(wa))
     row = np.sort(wa.next_symbol(["a"])[0])[::-1]
-    assert f"b {100 * row[0]:.3g} %, end {100 * row[1]:.3g} %" in text
+    assert f"b {100 * row[0]:.3g} %, end {100 * row[1]:.3g} %" in text.replace("\u00a0", " ")
 
 
 def test_what_is_shown_is_text():

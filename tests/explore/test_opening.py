@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from seqray import WeightedAutomaton
-from seqray.explore.opening import MOST_EVER, STEPS, ArrowUse, slider_threshold
+from seqray.explore.opening import (
+    MAX_ARROWS,
+    MOST_EVER,
+    STEPS,
+    ArrowUse,
+    readable_arrows,
+    slider_threshold,
+)
 
 
 def counter(n=9, noise=0.03):
@@ -36,6 +43,18 @@ def test_the_use_of_arrows_is_how_often_they_are_expected():
         below = flows[transitions < threshold].sum() / flows.sum()
         assert use.hidden(threshold) == pytest.approx(below)
     assert use.hidden(slider_threshold(use.largest, use.opening)) <= 0.1
+
+
+def test_where_the_readable_arrows_have_too_little_of_the_use_as_many_as_have_half_are_drawn():
+    rng = np.random.default_rng(0)
+    n = 30
+    transitions = rng.dirichlet(np.full(n, 0.25), size=n) * 0.9
+    wa = WeightedAutomaton("a", np.eye(n)[0], [transitions], np.full(n, 0.1))
+    use = ArrowUse(wa, [1 / n] * n)
+    at = [slider_threshold(use.largest, position) for position in range(STEPS + 1)]
+    assert use.hidden(next(t for t in at if use.n_arrows(t) <= readable_arrows(n))) > 0.5
+    assert use.hidden(at[use.opening]) <= 0.5 < use.hidden(at[use.opening + 1])
+    assert use.n_arrows(at[use.opening]) <= MAX_ARROWS
 
 
 @pytest.mark.parametrize("n_states", [3, 12, 30])

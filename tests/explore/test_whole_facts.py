@@ -3,6 +3,7 @@ import json
 import pytest
 
 from explore.subjects import large, machine, probabilities, signed
+from seqray import WeightedAutomaton
 from seqray.automata.ranks import RankedAutomata
 from seqray.explore.ranks import show_ranks
 from seqray.explore.whole_facts import rank_changes, whole_facts
@@ -20,6 +21,13 @@ def test_facts_are_those_of_the_chosen_automaton():
     assert document["length"][0] == pytest.approx(sum(document["counts"]), rel=1e-6)
     assert len(document["continuations"]) == shown.named.automaton.n_states
     json.dumps(document, allow_nan=False)
+
+
+def test_weights_that_sum_to_more_than_one_are_no_shares_of_all_words():
+    twice = WeightedAutomaton("ab", [1], [[[0.25]], [[0.25]]], [1])
+    document = whole_facts(show_ranks(RankedAutomata(twice, None, {1: twice}), [1], 1)[0])
+    assert document["words"][0] == {"word": [], "weight": 1}
+    assert document["length"] is document["counts"] is document["influence"] is None
 
 
 def test_facts_of_numbers_that_are_no_probabilities_are_fewer():

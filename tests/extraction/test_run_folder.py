@@ -593,6 +593,7 @@ def test_a_config_of_another_format_is_refused(run):
         ("config.json", {"max_length": "x"}, "or damaged: max_length: expected a whole number"),
         ("config.json", {"max_length": -1}, "or damaged: max_length: expected a whole number"),
         ("config.json", {"words": "delete"}, "damaged: it has no 'words'"),
+        ("config.json", {"words": 0}, "damaged: fidelity on 0 words: expected 1 or more"),
         ("config.json", {"counterexamples": ["x"]}, "or damaged: 'str' object has no attribute"),
         ("basis.json", {"alphabet": "delete"}, "damaged: it has no 'alphabet'"),
         ("basis.json", {"alphabet": []}, "or damaged: an alphabet needs at least one symbol"),

@@ -110,3 +110,11 @@ def test_the_search_over_thousands_of_symbols_takes_little_memory():
     found = []
     assert peak_bytes(lambda: found.extend(disagreements(machine, other, n_rounds=2))) < 500e6
     assert found[0].distance > 0.01
+
+
+def test_of_given_words_only_their_prefixes_are_looked_at():
+    box, plain = trapped()
+    found = disagreements(box, plain, words=["aaaab", "b"], n_rounds=5)
+    assert {each.word for each in found} == {tuple("aaaab"[:n]) for n in range(6)} | {("b",)}
+    assert {each.source for each in found} == {"given"}
+    assert found[0].word == ("a",) * 4

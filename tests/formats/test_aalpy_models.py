@@ -3,7 +3,7 @@
 import pytest
 
 import seqray
-from deterministic_cases import all_words, random_pdfa
+from deterministic_cases import all_words, random_pdfa, same_predictions
 from seqray import (
     ArgumentError,
     DeterministicAutomaton,
@@ -49,6 +49,28 @@ def test_a_pdfa_is_a_stochastic_mealy_machine_with_one_input():
         for target, output, _ in moves:
             if output != "end":
                 assert model.states.index(target) == machine.next_group[q, output]
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.6])
+def test_a_pdfa_comes_back(zeros):
+    machine = random_pdfa(6, 3, 1, zeros)
+    again = from_aalpy(to_aalpy(machine), machine.alphabet)
+    assert again.alphabet == machine.alphabet
+    assert same_predictions(machine, again)
+    assert set(from_aalpy(to_aalpy(machine)).alphabet) <= set(machine.alphabet)
+
+
+def test_a_stochastic_machine_that_is_no_pdfa_is_refused():
+    model = to_aalpy(deterministic_pfa("ab", [[0, 0]], [[0.5, 0.25, 0.25]]))
+    with pytest.raises(SymbolError, match="alphabet: it has no 'b', which the model emits"):
+        from_aalpy(model, "a")
+    (moves,) = model.states[0].transitions.values()
+    moves.append(moves[0])
+    with pytest.raises(ArgumentError, match=r"model: state .* has two transitions"):
+        from_aalpy(model)
+    model.states[0].transitions["other"].append(moves.pop())
+    with pytest.raises(ArgumentError, match="a stochastic machine with one input, got 2"):
+        from_aalpy(model)
 
 
 def test_what_is_not_deterministic_is_refused():

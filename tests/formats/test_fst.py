@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+import sys
 import tempfile
 from itertools import product
 from pathlib import Path
@@ -13,12 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automata import FIGURE_1
-from seqray import StructuredAutomaton, deterministic_pfa
+from docs.run_page import blocks
+from scorer_cases import AUTOMATA
+from seqray import DeterministicAutomaton, StructuredAutomaton, deterministic_pfa
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.generators import random_structured
 from seqray.formats.automaton_file import open_wa
 from seqray.formats.fst import from_fst_text, to_fst_text, write_fst, write_log_fst
 from seqray.util.errors import ArgumentError, FileError, SymbolError
+from source_rules import ROOT
 
 TABLE = "<eps> 0\na 1\nb 2\n"
 
@@ -185,10 +189,38 @@ def test_negative_weights_have_no_logarithm(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["decisions", "probabilities", "logits"])
+def test_what_decides_between_classes_is_refused(tmp_path, name):
+    for write in (write_fst, write_log_fst):
+        with pytest.raises(ArgumentError, match="one weight per word"):
+            write(AUTOMATA[name], tmp_path / "wa.fst")
+    moore = DeterministicAutomaton("a", [[1], [0]], [0, 2], ["x", "y", "z"])
+    with pytest.raises(ArgumentError, match=r"between the classes x, y, z; write it as \.json"):
+        to_fst_text(moore)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dfa_gives_1_to_what_it_accepts():
+    again = from_fst_text(*to_fst_text(AUTOMATA["DFA"]))
+    assert again.weights(["", "a", "aba"]).tolist() == [1, 0, 1]
+
+
 def test_a_file_without_its_symbols_is_refused(tmp_path):
     (tmp_path / "wa.fst").write_text("0 1\n")
     with pytest.raises(FileError, match=r"wa\.syms: there is no such file: expected the symbols"):
         open_wa(tmp_path / "wa.fst")
+
+
+@pytest.mark.parametrize("damaged", ["m.fst", "m.syms"])
+def test_a_damaged_file_is_refused_and_an_edited_one_opens_without_its_checksum(tmp_path, damaged):
+    write_fst(FIGURE_1, tmp_path / "m.fst")
+    assert open_wa(tmp_path / "m.fst").allclose(FIGURE_1)
+    file = tmp_path / damaged
+    file.write_text(file.read_text().replace("a", "b").replace("b 2", "a 2"))
+    with pytest.raises(FileError, match=f"{damaged}: damaged: .*, remove {damaged}.sha256"):
+        open_wa(tmp_path / "m.fst")
+    file.with_name(f"{damaged}.sha256").unlink()
+    assert open_wa(tmp_path / "m.fst").n_states == 2
 
 
 def test_a_weight_beyond_all_numbers_is_refused():
@@ -244,6 +276,23 @@ def test_what_the_tools_of_openfst_print_comes_back(tmp_path):
     again = from_fst_text(printed, (tmp_path / "wa.syms").read_text(), is_log=True)
     words = short_words(FIGURE_1)
     assert again.weights(words) == pytest.approx(FIGURE_1.weights(words), rel=1e-6)
+
+
+def test_the_commands_of_the_docs_run(tmp_path, monkeypatch):
+    """Those of docs/interchange.md: written, made shorter by OpenFst, and read again."""
+    OpenFst(FIGURE_1, tmp_path)
+    FIGURE_1.save(tmp_path / "wa.json")
+    text = (ROOT / "docs" / "interchange.md").read_text("utf-8")
+    (commands,) = [block.text for block in blocks(text) if block.language == "sh"]
+    monkeypatch.setenv("SEQRAY_STORE", str(tmp_path / "answers.sqlite"))
+    script = f'set -eo pipefail\nseqray() {{ "{sys.executable}" -m seqray "$@"; }}\n{commands}'
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "kl_per_symbol" in done.stdout
+    short = open_wa(tmp_path / "short.logfst")
+    words = short_words(FIGURE_1)
+    assert short.weights(words) == pytest.approx(FIGURE_1.weights(words), rel=1e-6)
 
 
 def test_pynini_reads_the_same_weights(tmp_path):

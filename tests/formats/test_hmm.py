@@ -112,7 +112,14 @@ def test_a_model_too_large_is_refused():
         ({"emissionprob_": ...}, {}, "that was fitted, got .* without emissionprob_"),
         ({"transmat_": np.ones((2, 2))}, {}, "transmat_ has rows that are no probabilities"),
         ({"startprob_": np.array([-1.0, 2.0])}, {}, "startprob_ has rows that are no"),
+        (
+            {"startprob_": [], "transmat_": np.ones((0, 0)), "emissionprob_": np.ones((0, 2))},
+            {},
+            "startprob_ has rows that are no",
+        ),
         ({}, {"end": 2}, "end: expected a symbol from 0 to 1, got 2"),
+        ({}, {"end": "b"}, "end: expected a whole number from 0, got 'b'"),
+        ({}, {"end": 1.0}, "end: expected a whole number from 0, got 1.0"),
         ({}, {"alphabet": "ab", "end": 1}, "alphabet: expected 1 symbols"),
     ],
 )

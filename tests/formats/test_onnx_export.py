@@ -7,7 +7,7 @@ import pytest
 
 from automata import FIGURE_1
 from scorer_cases import AUTOMATA, code_words, symbols_of
-from seqray import ArgumentError, MissingExtraError, open_black_box
+from seqray import ArgumentError, FileError, MissingExtraError, open_black_box
 from seqray.formats import onnx_export
 from seqray.formats.onnx_export import write_onnx
 
@@ -64,6 +64,16 @@ def test_what_predicts_opens_again_as_a_language_model(tmp_path, name):
     box = open_black_box(f"onnx:{tmp_path / 'wa.onnx'}")
     words = symbols_of(automaton, code_words(automaton, long=40))
     assert box.next_symbol(words) == pytest.approx(automaton.next_symbol(words), abs=1e-10)
+
+
+def test_a_damaged_number_is_noticed(tmp_path):
+    path = tmp_path / "wa.onnx"
+    write_onnx(AUTOMATA["probabilistic"], path)
+    number = np.float64(AUTOMATA["probabilistic"].final[0]).tobytes()
+    assert number in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(number, np.float64(0.7).tobytes()))
+    with pytest.raises(FileError, match=r"wa\.onnx: damaged"):
+        open_black_box(f"onnx:{path}")
 
 
 def test_other_automata_open_again_as_boxes_of_values_and_classes(tmp_path):

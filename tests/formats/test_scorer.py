@@ -8,9 +8,11 @@ import subprocess
 import numpy as np
 import pytest
 
+from docs.run_page import blocks
 from scorer_cases import AUTOMATA, code_words, symbols_of
-from seqray import WeightedAutomaton
+from seqray import WeightedAutomaton, deterministic_pfa
 from seqray.formats.scorer import to_c, to_js, write_c, write_js
+from source_rules import ROOT
 
 ODD_SYMBOLS = ['"', "*/", "\\", "a\nb", "??/", "é", "%s", "</script>"]
 
@@ -127,3 +129,36 @@ def test_numbers_fill_lines_of_readable_length():
     for text in (to_c(automaton), to_js(automaton)):
         assert max(map(len, text.splitlines())) <= 110
         assert text.count("0.30000000000000004") == 9
+
+
+# The page docs/interchange.md ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The blocks of the page by their language, in a folder with the automaton that they use."""
+    wa = deterministic_pfa("ab", [[0, 1], [1, 0]], [[0.5, 0.25, 0.25], [0.125, 0.375, 0.5]])
+    write_c(wa, tmp_path / "wa.c")
+    write_js(wa, tmp_path / "wa.js")
+    text = (ROOT / "docs" / "interchange.md").read_text("utf-8")
+    return {block.language: block.text for block in blocks(text)}
+
+
+def test_the_c_of_the_docs_compiles_and_prints_the_weight(tmp_path, page):
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc here to compile C")
+    (tmp_path / "main.c").write_text(page["c"])
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    assert printed.stdout.split() == ["0.0625", "-2.77259", "0.5"]
+
+
+def test_the_javascript_of_the_docs_runs(tmp_path, page):
+    if shutil.which("node") is None:
+        pytest.skip("there is no node here to run JavaScript")
+    (tmp_path / "main.js").write_text(page["js"])
+    printed = subprocess.run(
+        ["node", "main.js"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.split() == ["0.0625", "-2.7726", "0.5", "0.125"]

@@ -75,6 +75,27 @@ def test_a_task_stays_open_on_a_worker(dask):
     assert max(counts) >= 4
 
 
+def test_no_worker_waits_for_its_first_job(dask):
+    first = [each.result[1] for each in dask.run(Task(square), enumerate(range(2)))]
+    assert len(set(first)) == 2
+
+
+def test_a_task_that_workers_have_forgotten_is_sent_again(dask):
+    tasks = [Task(Counting()) for _ in range(dask_cluster.MAX_OPEN_TASKS + 2)]
+    first = [each.result for task in tasks for each in dask.run(task, enumerate(range(2)))]
+    again = [each.result for each in dask.run(tasks[0], enumerate(range(2)))]
+    assert first + again == [1] * len(first + again)
+
+
+def test_workers_that_are_new_get_the_task_too(client, dask):
+    task = Task(Counting())
+    assert max(each.result for each in dask.run(task, enumerate(range(8)))) > 1
+    client.restart()
+    again = [each.result for each in dask.run(task, enumerate(range(4)))]
+    assert again.count(1) <= 2
+    assert len(again) == 4
+
+
 def test_few_jobs_are_under_way_at_a_time(dask):
     taken = []
 

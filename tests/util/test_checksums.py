@@ -1,3 +1,4 @@
+import json
 import subprocess
 
 import numpy as np
@@ -15,6 +16,16 @@ def test_a_document_comes_back_and_any_other_byte_is_refused(indent):
     assert opened_json(content.replace(b"\n", b"\r\n")) == opened_json(content)
     with pytest.raises(FileError, match=r"damaged: it is not what was saved .* expected '\w{8}'"):
         opened_json(content.replace(b"0.5", b"0.7"))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_document_may_be_indented_anew_but_not_changed(indent):
+    content = sealed_json({"name": "λ", "values": [0.5, 1e-7, None], "n": 1.0}, indent)
+    for other in (None, 0, 4, "\t"):
+        anew = json.dumps(json.loads(content), indent=other)
+        assert opened_json(anew.encode()) == opened_json(content)
+        with pytest.raises(FileError, match="damaged: it is not what was saved"):
+            opened_json(anew.replace("0.5", "0.6").encode())
 
 
 def test_documents_without_a_checksum_open():

@@ -164,7 +164,7 @@ def test_reading_says_which_file_cannot_be_read(tmp_path):
     for read in (read_bytes, read_text):
         with pytest.raises(MissingFileError, match=r"missing: there is no such file$"):
             read(tmp_path / "missing")
-    with pytest.raises(FileError, match="cannot be read: Is a directory"):
+    with pytest.raises(FileError, match="a folder: expected a file; give the path"):
         read_text(tmp_path)
     (tmp_path / "latin").write_bytes(b"ab\xe9")
     with pytest.raises(FileError, match="latin: expected UTF-8 text, byte 2 is not"):

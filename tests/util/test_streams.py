@@ -49,10 +49,10 @@ def test_damaged_and_missing_files_are_named(tmp_path):
     with pytest.raises(MissingFileError, match=r"file.gz: there is no such file"):
         read_stream(path)
     path.write_bytes(gzip.compress(b"abc")[:-9] + b"\0" * 9)
-    with pytest.raises(FileError, match=r"file.gz: cannot be read"):
-        read_stream(path)
-    with pytest.raises(FileError, match="cannot be read"):
-        read_stream(tmp_path)
+    with pytest.raises(FileError, match=r"file.gz: not a table, or damaged: .*: get the file"):
+        read_stream(path, "a table")
+    with pytest.raises(FileError, match="a folder: expected a table; give the path of a file"):
+        read_stream(tmp_path, "a table")
 
 
 def test_text_that_is_not_utf8_is_an_error_of_the_file(tmp_path):

@@ -139,5 +139,8 @@ def _read(header: Any, arrays: Mapping[str, Any] | NpzArrays) -> AutomatonConten
 def _suffix(path: str | os.PathLike[str]) -> str:
     suffix = Path(path).suffix
     if suffix not in (".json", ".npz"):
-        raise ArgumentError(f"{path}: an automaton file ends in .json or .npz, not {suffix!r}")
+        raise ArgumentError(
+            f"{path}: an automaton file ends in .json or .npz, not {suffix!r}; "
+            "seqray.save_automaton and seqray.open_black_box know other formats"
+        )
     return suffix

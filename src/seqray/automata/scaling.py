@@ -50,10 +50,10 @@ def rescale(vectors: FloatArray, log_scale: FloatArray) -> BoolArray:
 def _too_wide(vectors: FloatArray) -> BoolArray:
     """Whether the coordinates of each vector differ in size so much that some may be lost."""
     sizes = np.abs(vectors)
+    if sizes.min(initial=np.inf) > 1e-50 and sizes.max(initial=0) < 1e50:
+        return np.zeros(len(vectors), bool)
     largest = sizes.max(axis=1, initial=0)
     sizes[sizes == 0] = np.inf
-    if sizes.min(initial=np.inf) > 1e-50 and largest.max(initial=0) < 1e50:
-        return np.zeros(len(vectors), bool)
     return np.asarray(sizes.min(axis=1) < 1e-100 * largest)
 
 
@@ -62,6 +62,15 @@ class Scales(NamedTuple):
 
     log_scale: FloatArray
     wide: BoolArray
+
+    @classmethod
+    def none(cls, n_vectors: int) -> Scales:
+        """Return those of vectors that have none, and are not too wide."""
+        return cls(np.zeros(n_vectors), np.zeros(n_vectors, bool))
+
+    def put(self, rows: IntArray | slice, scales: Scales) -> None:
+        """Set those of some vectors."""
+        self.log_scale[rows], self.wide[rows] = scales
 
     def take(self, rows: IntArray) -> Scales:
         """Return those of some vectors."""

@@ -3,7 +3,8 @@
 Words are cut into parts, see `WordCuts`. The values of short parts are looked up, see `PartNodes`.
 Long parts are read along the prefix trees of all of them, one tree for each node at which they
 leave the table, and far more words share a part than a prefix. The last letter of a part and what
-reads the state after it are one vector, which is looked up, too.
+reads the state after it are one vector, which is looked up, too. Where matrices are large, parts
+are read from both ends, see `HalfReader`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.scaling import Scales, scales_of
+from seqray.automata.scaling import Scales, rescale, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
 from seqray.automata.structured_nodes import MAX_TABLE_NUMBERS, PartNodes, part_nodes
 from seqray.automata.structured_parts import WordCuts, WordParts
 from seqray.automata.structured_states import StructuredSteps
+from seqray.automata.structured_sweeps import SHARING_COST, HalfReader, HalfStates, Halves
 from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray, IntArray, hold_memory
@@ -32,11 +34,12 @@ MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
-SHARING_COST = 64
-"""What it costs per part to look for equal prefixes, in multiplications."""
-
 SAFE_RANGE = 1e-50, 1e50
 """Matrices and readers are multiplied in advance if their numbers are 0 or in this range."""
+
+
+JOINED_PARTS = 1024
+"""Of how many parts the halves are joined at a time, so that they stay in the cache."""
 
 
 class PartLevel(NamedTuple):
@@ -118,20 +121,73 @@ class PartScorer:
         values: FloatArray = self._node_values.take(
             parts.ends - self.cuts.n_group_cells, mode="clip"
         )
-        scales = Scales(np.zeros(len(values)), np.zeros(len(values), bool))
+        scales = None
         readers = self.part_readers(parts)
-        for begin in range(0, len(parts.long), self.steps.max_states):
-            some: IntArray = np.arange(len(parts.long))[begin : begin + self.steps.max_states]
-            states = None
-            for level in part_levels(self.cuts, parts, readers.lengths, some):
-                states = self._begun(level) if states is None else self._moved(states, level)
-                if len(level.ended):
-                    rows, ended = states.rows.take(level.ended_at), parts.long.take(level.ended)
-                    values[ended] = readers.read(states.vectors.take(rows, axis=0), level.ended)
-                    if states.scales is not None:
-                        for mine, each in zip(scales, states.scales.take(rows), strict=True):
-                            mine[ended] = each
+        read, n_together = self._read_levels, self.steps.max_states
+        if not self.steps.is_stacked:  # two halves, and in a sweep about two vectors of each
+            read, n_together = self._read_halves, max(1, self.steps.max_states // 4)
+        for begin in range(0, len(parts.long), n_together):
+            some: IntArray = np.arange(len(parts.long))[begin : begin + n_together]
+            ended, values_read, scales_read = read(parts, readers, some)
+            long = parts.long.take(ended)
+            values[long] = values_read
+            if scales_read is not None:
+                scales = scales or Scales.none(len(values))
+                scales.put(long, scales_read)
         return _product_of_parts(values, scales, parts.firsts)
+
+    def _read_levels(
+        self, parts: WordParts, readers: PartReaders, some: IntArray
+    ) -> tuple[IntArray, FloatArray, Scales | None]:
+        """Read some long parts letter by letter; return them, their values and their scales."""
+        ended, vectors = np.empty_like(some), np.empty((len(some), self.steps.grouping.max_size))
+        states, scales, n_ended = None, None, 0
+        for level in part_levels(self.cuts, parts, readers.lengths, some):
+            states = self._begun(level) if states is None else self._moved(states, level)
+            rows, here = (
+                states.rows.take(level.ended_at),
+                slice(n_ended, n_ended + len(level.ended)),
+            )
+            n_ended += len(level.ended)
+            ended[here] = level.ended
+            states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
+            if states.scales is not None:
+                scales = scales or Scales.none(len(some))
+                scales.put(here, states.scales.take(rows))
+        return ended, readers.read(vectors, ended), scales
+
+    def _read_halves(
+        self, parts: WordParts, readers: PartReaders, some: IntArray
+    ) -> tuple[IntArray, FloatArray, Scales | None]:
+        """Read some long parts from both ends; return them, their values and their scales."""
+        halves, roots = self.part_halves(parts, readers, some)
+        return some, *_joined(self.half_reader.states(parts.cells, halves, roots))
+
+    def part_halves(
+        self, parts: WordParts, readers: PartReaders, some: IntArray
+    ) -> tuple[Halves, FloatArray]:
+        """Return the first halves of some long parts, then the second halves, and their roots."""
+        starts, lengths = parts.starts.take(some), readers.lengths.take(some)
+        nodes, node_of_part = distinct_keys(parts.nodes.take(some), len(self.nodes.groups))
+        rows, row_of_part = distinct_keys(readers.of_part.take(some), len(readers.rows))
+        # A reader may reach beyond its group, which is harmless until it is multiplied itself.
+        sizes = np.empty(len(rows), np.int64)
+        groups = parts.cells.take(starts + lengths) // self.cuts.n_columns
+        sizes[row_of_part] = self.steps.grouping.sizes.take(groups)
+        within = np.arange(readers.rows.shape[1]) < sizes[:, None]
+        halves = Halves(
+            np.concatenate([node_of_part, len(nodes) + row_of_part]),
+            np.concatenate([starts, starts + lengths - 1]),
+            np.repeat([1, -1], len(some)),
+            np.concatenate([lengths - lengths // 2, lengths // 2]),
+        )
+        last = np.where(within, readers.rows[rows], 0)
+        return halves, np.concatenate([self._node_vectors(nodes), last])
+
+    @cached_property
+    def half_reader(self) -> HalfReader:
+        """What reads halves of parts."""
+        return HalfReader(self.cuts)
 
     def part_readers(self, parts: WordParts) -> PartReaders:
         """Return what reads long parts: after their last letter, or before it if that is known."""
@@ -200,11 +256,14 @@ class PartScorer:
 
     def _begun(self, level: PartLevel) -> PartStates:
         """Return the states at which long parts leave the table."""
-        rows = np.arange(len(level.origins))
+        rows, vectors = np.arange(len(level.origins)), self._node_vectors(level.origins)
+        return PartStates(vectors, rows, None if self.nodes.is_complete else scales_of(vectors))
+
+    def _node_vectors(self, nodes: IntArray) -> FloatArray:
+        """Return the vectors of nodes; where the table is not complete, they are roots."""
         if self.nodes.is_complete:
-            return PartStates(self.nodes.vectors.take(level.origins, axis=0), rows, None)
-        vectors = self.steps.root_vectors(level.origins, self.initial)
-        return PartStates(vectors, rows, scales_of(vectors))
+            return self.nodes.vectors.take(nodes, axis=0)
+        return self.steps.root_vectors(nodes, self.initial)
 
     def _moved(self, states: PartStates, level: PartLevel) -> PartStates:
         """Return the states at the nodes of the next level."""
@@ -252,12 +311,33 @@ def part_levels(
         yield PartLevel(origins, cells, chosen[n_left:n_active], at[n_left:n_active])
 
 
-def _product_of_parts(values: FloatArray, scales: Scales, firsts: IntArray) -> WordProducts:
+def _joined(halves: HalfStates) -> tuple[FloatArray, Scales]:
+    """Return the values of parts and their scales, given all first and then all second halves."""
+    n_parts = len(halves.rows) // 2
+    log_scale, wide = halves.scales
+    values = np.empty(n_parts)
+    for begin in range(0, n_parts, JOINED_PARTS):
+        here: IntArray = np.arange(begin, min(begin + JOINED_PARTS, n_parts))
+        values[here] = np.einsum("ij,ij->i", halves.take(here), halves.take(here + n_parts))
+    sizes = np.abs(values)
+    far = np.flatnonzero(~((sizes > MIN_PRODUCT) & (sizes < 1 / MIN_PRODUCT)))
+    if len(far):
+        both = np.concatenate([far, far + n_parts])
+        vectors, scale = halves.take(both), log_scale.take(both)
+        wide[both] |= rescale(vectors, scale)
+        log_scale[both] = scale
+        values[far] = np.einsum("ij,ij->i", vectors[: len(far)], vectors[len(far) :])
+    return values, Scales(
+        log_scale[:n_parts] + log_scale[n_parts:], wide[:n_parts] | wide[n_parts:]
+    )
+
+
+def _product_of_parts(values: FloatArray, scales: Scales | None, firsts: IntArray) -> WordProducts:
     """Return products of the parts' values; in logarithms where they leave the range of float64."""
     with np.errstate(over="ignore"):
         products = np.multiply.reduceat(values, firsts)
     log_scale, wide = np.zeros(len(firsts)), np.zeros(len(firsts), bool)
-    if scales.log_scale.any() or scales.wide.any():
+    if scales is not None:
         np.add.reduceat(scales.log_scale, firsts, out=log_scale)
         np.logical_or.reduceat(scales.wide, firsts, out=wide)
     if not (np.abs(values).max() <= 1 and np.abs(products).min() > MIN_PRODUCT):

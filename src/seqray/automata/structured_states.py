@@ -106,6 +106,11 @@ class StructuredSteps:
         _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
         return np.flatnonzero(~self._is_row)[firsts], which
 
+    @property
+    def matrices(self) -> list[FloatArray]:
+        """The matrices of more than one row."""
+        return [self.blocks.remembering[pair] for pair in self._matrices[0].tolist()]
+
     @cached_property
     def matrix_of_pair(self) -> IntArray:
         """The number of each pair's matrix, -1 where it has none, or a single row."""
@@ -287,6 +292,11 @@ class StructuredSteps:
                 state = before[begin:end, :n_rows]
                 np.matmul(state, matrix, out=vectors[begin:end, :n_columns])
         return vectors
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether matrices are small enough to be stacked."""
+        return self._stacked is not None
 
     @cached_property
     def _stacked(self) -> FloatArray | None:

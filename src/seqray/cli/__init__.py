@@ -26,6 +26,7 @@ COMMANDS = {
     "extract": "Extract weighted automata from a black box into a run folder.",
     "learn": "Learn a deterministic automaton (PDFA, DFA, Moore machine) from a black box.",
     "evaluate": "Measure how faithful an automaton is to a black box.",
+    "diff": "Say what differs between two boxes, checkpoints or runs.",
     "draw": "Draw an automaton as SVG, PNG, PDF or Graphviz dot.",
     "explain": "Explain a word, or say what an automaton does as a whole.",
     "explore": "Make a page that shows an automaton, or serve it.",
@@ -34,6 +35,7 @@ COMMANDS = {
     "data": "List, check and generate data sets for experiments.",
     "report": "Make a page with tables and figures from the results of experiments.",
     "store": "Look at the cached answers, remove or export them.",
+    "doctor": "Show what is installed, what is missing, and what seqray may use here.",
 }
 
 

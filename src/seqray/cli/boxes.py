@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -135,7 +135,7 @@ def _allowed_words(path: Path, words: Words, box: BlackBox) -> Words:
 def open_box(spec: str, options: tuple[str, ...] = (), guide: GuideLike | None = None) -> BlackBox:
     """Open a black box with options and a guide as they stand on the command line."""
     with box_prints_to_stderr():
-        box = seqray.open_black_box(spec, **dict(map(_option, options)))
+        box = seqray.open_black_box(spec, **box_options(options))
     return box if guide is None else guided(box, guide)
 
 
@@ -210,7 +210,7 @@ def open_against(
         raise click.UsageError(
             f"{path} does not say which box it is from ({what}): add --against BOX"
         )
-    run, own = path.removeprefix("wa:"), dict(map(_option, options))
+    run, own = path.removeprefix("wa:"), box_options(options)
     with box_prints_to_stderr():
         spec, box = open_recorded(record, run, is_trusted=trusts_run, options=own)
     click.echo(f"Box: {redacted(spec)}, as {path} remembers it.", err=True)
@@ -237,6 +237,11 @@ def store_path(
         click.echo(f"Note: the answers are not cached: {error}", err=True)
         return None
     return default_store()
+
+
+def box_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Read the values of --option."""
+    return dict(map(_option, texts))
 
 
 def _option(text: str) -> tuple[str, Any]:

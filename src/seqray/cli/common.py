@@ -27,7 +27,7 @@ from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
-from seqray.fidelity.intervals import MAX_ROUNDING, MIN_WORDS, seldom_seen
+from seqray.fidelity.intervals import MAX_ROUNDING, MIN_CARRIERS, MIN_WORDS, seldom_seen
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity, FidelityTable, main_metrics
 from seqray.formats.automaton_file import for_purpose, open_wa
@@ -147,8 +147,8 @@ def _why_no_interval(fidelity: Fidelity) -> str:
         rare = f"1 in {seldom_seen(fidelity.n_words):,} words"
         return f"(No word loses anything. With 95 % confidence, fewer than {rare} do.)"
     return (
-        "(No confidence interval of bits: the automaton has negative weights, or a few words make "
-        "up most of the loss.)"
+        f"(No confidence interval of bits: fewer than {MIN_CARRIERS} words carry the loss or its "
+        "error, or the automaton has negative weights.)"
     )
 
 

@@ -209,6 +209,7 @@ def show_sections(sections: Iterable[Section]) -> None:
             table.add_column(column.strip(), justify=justify, overflow="fold")  # type: ignore[arg-type]
         for row in short.rows:
             table.add_row(*row)
-        terminal.print(table)
+        if short.rows:
+            terminal.print(table)
         if short.note:
             terminal.print(short.note.replace("\n", " "), style="dim", highlight=False)

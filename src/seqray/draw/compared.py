@@ -1,8 +1,8 @@
-"""Two automata side by side: one layout for both, and colours for the edges that differ."""
+"""Two automata side by side, A and B: one layout for both, and colours for what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from seqray.draw.geometry import Curve
 from seqray.draw.labels import Arrangement
 from seqray.draw.readable import Shown, drawn_groups
 from seqray.draw.scene import (
-    INK,
     PAPER,
     SMALL_FONT,
     Box,
@@ -28,16 +27,38 @@ from seqray.draw.strokes import extent, label_size
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.formatting import counted
 
-# Okabe and Ito's orange, bluish green and reddish purple, darker so that thin lines are clear.
-CHANGED, ONLY_HERE, SAME = "#C77700", "#007A5A", "#8A919C"
+# Okabe and Ito's orange, reddish purple and bluish green, darker so that thin lines are clear.
+CHANGED, SAME = "#B86E00", "#8A919C"
+ONLY_HERE = "#9B3A77", "#007A5A"
+"""The colours of what only A has, and of what only B has."""
 
-STATE_COLOUR = "#CDEBDD"
-"""The inside of a state that the other automaton does not have."""
+OWN_STATES = "#F3DCEA", "#CDEBDD"
+"""The inside of a state that only A has, and of one that only B has."""
+
+CHANGED_RIM = 3.0
+"""How wide the outline of a state is whose end or class differs."""
 
 READING = (
-    "States that are the same in both stand at the same place. Edges that differ have the colour "
-    "of an edge in the legend; all others are grey."
+    "States that are the same in both stand at the same place. What differs has the colour that "
+    "the legend explains; all other edges are grey."
 )
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnChanges:
+    """What differs between two automata.
+
+    Parameters
+    ----------
+    edges
+        Edges, as pairs of places.
+    begins, ends
+        Where words begin, and where they end or what is decided there, shape ``(n_states,)``.
+    """
+
+    edges: Set[tuple[int, int]]
+    begins: BoolArray
+    ends: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +87,7 @@ def compared_scenes(
     union: WeightedAutomaton,
     sides: tuple[DrawnSide, DrawnSide],
     threshold: float,
-    changed: Iterable[tuple[int, int]],
+    changes: DrawnChanges,
 ) -> tuple[Scene, Scene]:
     """Draw two automata with the same layout.
 
@@ -75,27 +96,73 @@ def compared_scenes(
     union
         An automaton that has every edge of both, and is laid out.
     sides
-        The two automata.
+        The two automata, A and B.
     threshold
         Smaller weights are hidden.
-    changed
-        Which edges differ, as pairs of places. What only one side draws is a colour of its own.
+    changes
+        What differs. What only one side draws has a colour of its own.
     """
     names = [max(pair, key=len) for pair in zip(sides[0].names, sides[1].names, strict=True)]
     whole = Shown.of(union, threshold, names)
     layout = _Layout.of(whole)
     shown = [layout.side(side, threshold) for side in sides]
     drawn = [{(edge.origin, edge.target) for edge in each.edges} for each in shown]
-    differs = set(changed)
     scenes = []
     for at, side in enumerate(sides):
+        in_other = drawn[1 - at]
         colours = {
-            pair: SAME if pair not in differs else CHANGED if pair in drawn[1 - at] else ONLY_HERE
+            pair: SAME
+            if pair not in changes.edges
+            else (CHANGED if pair in in_other else ONLY_HERE[at])
             for pair in drawn[at]
         }
-        only_here = side.present & ~sides[1 - at].present
-        scenes.append(layout.scene(shown[at], side.present, only_here, colours))
+        is_shared = sides[1 - at].present
+        states = {
+            q: (CHANGED if is_shared[q] else ONLY_HERE[at])
+            for q in np.flatnonzero(side.present & (changes.ends | ~is_shared)).tolist()
+        }
+        paint = _Paint(at, colours, states, changes.begins)
+        scenes.append(layout.scene(shown[at], side.present, paint))
     return scenes[0], scenes[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Paint:
+    """The colours of one side: of edges, of states that differ; and which beginnings differ."""
+
+    side: int
+    edges: Mapping[tuple[int, int], str]
+    states: Mapping[int, str]
+    begins: BoolArray
+
+    def group(self, group: Group, pair: tuple[int, int] | None) -> Group:
+        """Return a part of the drawing in its colour; ``pair`` is the edge that it belongs to."""
+        if pair is not None:
+            return _coloured(group, self.edges[pair])
+        if "state" in group.data:
+            colour = self.states.get(group.data["state"])
+            if colour is None:
+                return group
+            fill = None if colour == CHANGED else OWN_STATES[self.side]
+            return _outlined(group, colour, fill)
+        place, own = group.data["to"], ONLY_HERE[self.side]
+        if not self.begins[place]:
+            return group
+        return _coloured(group, own if self.states.get(place) == own else CHANGED)
+
+    def legend(self) -> list[LegendEntry]:
+        """Return what a legend says of the colours that occur."""
+        used = {*self.edges.values(), *self.states.values()}
+        used |= {CHANGED} if self.begins.any() else set()
+        letter, other = "AB"[self.side], "BA"[self.side]
+        texts = {CHANGED: "differs", SAME: "the same in both"}
+        texts[ONLY_HERE[self.side]] = f"in {letter}, not in {other}"
+        line = np.array([-16, -16 / 3, 16 / 3, 16], complex)
+        return [
+            LegendEntry([Line(line, colour, 3.0)], 32, text)
+            for colour, text in texts.items()
+            if colour in used
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,28 +198,23 @@ class _Layout:
         self,
         shown: Shown,
         present: BoolArray,
-        only_here: BoolArray,
-        colours: Mapping[tuple[int, int], str],
+        paint: _Paint,
     ) -> Scene:
         """Draw one automaton."""
         n, groups = len(shown.edges), drawn_groups(shown, self._placed(shown))
         pairs = [(edge.origin, edge.target) for edge in shown.edges]
         drawn = []
         for at, group in enumerate(groups):
-            if at < 2 * n:  # lines, then arrow heads
-                drawn.append(_coloured(group, colours[pairs[at % n]]))
-            elif "from" in group.data:  # a label
-                drawn.append(_coloured(group, colours[group.data["from"], group.data["to"]]))
-            elif "state" not in group.data:
-                drawn.append(group)
-            elif present[group.data["state"]]:
-                drawn.append(_filled(group) if only_here[group.data["state"]] else group)
+            pair = pairs[at % n] if at < 2 * n else None  # lines, then arrow heads
+            if "from" in group.data:  # a label
+                pair = group.data["from"], group.data["to"]
+            if "state" not in group.data or present[group.data["state"]]:
+                drawn.append(paint.group(group, pair))
         states = counted(int(present.sum()), "state")
-        n_changed = sum(colour != SAME for colour in colours.values())
+        n_changed = sum(colour != SAME for colour in paint.edges.values())
         caption = f"{states}, {counted(n, 'edge')}, {n_changed} of them different"
-        corners = extent(self.arrangement)
-        legend = _legend(set(colours.values()), bool(only_here.any()))
-        return page(f"Automaton with {states}", READING, caption, drawn, corners, legend)
+        corners, title = extent(self.arrangement), f"{'AB'[paint.side]}, an automaton with {states}"
+        return page(title, READING, caption, drawn, corners, paint.legend())
 
     def _placed(self, shown: Shown) -> Arrangement:
         """Return where the parts of one automaton are."""
@@ -180,23 +242,9 @@ def _in_colour(shape: Shape, colour: str) -> Shape:
     return replace(shape, stroke=colour) if isinstance(shape, Box) else shape
 
 
-def _filled(group: Group) -> Group:
-    """Return a state with the colour of those that only one automaton has."""
+def _outlined(group: Group, colour: str, fill: str | None) -> Group:
+    """Return a state with an outline that marks it, and with another inside unless that is None."""
     outline, *rest = group.shapes
     assert isinstance(outline, Box)
-    return replace(group, shapes=[replace(outline, fill=STATE_COLOUR), *rest])
-
-
-def _legend(colours: set[str], has_own_states: bool) -> list[LegendEntry]:
-    """Return what a legend says of the colours that occur."""
-    texts = {CHANGED: "differs", ONLY_HERE: "only here", SAME: "the same in both"}
-    line = np.array([-16, -16 / 3, 16 / 3, 16], complex)
-    entries = [
-        LegendEntry([Line(line, colour, 3.0)], 32, text)
-        for colour, text in texts.items()
-        if colour in colours
-    ]
-    if has_own_states:
-        box = Box(0j, (15.0, 9.0), 8.0, STATE_COLOUR, INK)
-        entries.append(LegendEntry([box], 30, "a state that only this one has"))
-    return entries
+    marked = replace(outline, stroke=colour, width=CHANGED_RIM, fill=fill or outline.fill)
+    return replace(group, shapes=[marked, *rest])

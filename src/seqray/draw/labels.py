@@ -26,7 +26,7 @@ NOWHERE = np.array([1e9, 1e9, 0.0, 0.0])
 GROWTH = 1.1
 AROUND = np.array([0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6])
 AROUND_COST: FloatArray = np.arange(len(AROUND), dtype=float)
-STATE_ROOM, HEAD_ROOM, LABEL_ROOM = 3.0, 1.0, 2.0
+STATE_ROOM, HEAD_ROOM, LABEL_ROOM = 3.0, 1.0, 8.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from seqray.draw.graph import (
 )
 from seqray.draw.labels import Arrangement, arrange
 from seqray.draw.layout import spread
-from seqray.draw.routing import OUTSIDE, Link
+from seqray.draw.routing import OUTSIDE, Link, parted_links
 from seqray.draw.scene import (
     INK,
     PAPER,
@@ -195,13 +195,13 @@ class Shown:
             pull[edge.origin, edge.target] = abs(edge.heaviest)
         half = np.array([half_size(lines) for lines in self.inside]) + PADDING + RING
         rims = Rims(half[:, 0], half[:, 1], np.full(n, CORNER))
-        pairs = {(edge.origin, edge.target) for edge in self.edges}
-        links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, *_ in self.edges]
-        links += [Link(OUTSIDE, q) for q in self.facts.begins]
         sizes = [label_size(lines, SMALL_FONT) if lines else None for lines in self.labels]
         widths = [size[0] for size in sizes if size is not None]
         length = 60.0 + 2 * float(np.median(widths)) if widths else 60.0
         centres = spread(pull, rims, np.abs(self.automaton.initial), length)
+        ends = [(edge.origin, edge.target) for edge in self.edges]
+        links = parted_links(ends, centres, sizes)
+        links += [Link(OUTSIDE, q) for q in self.facts.begins]
         return arrange(lambda scale: scale * centres, rims, links, sizes, largest=MAX_SCALE)
 
 

@@ -23,6 +23,9 @@ N_POINTS = 61
 SWEEPS = 5
 BENDS = np.array([0, 0.1, -0.1, 0.2, -0.2, 0.32, -0.32, 0.46, -0.46, 0.6, -0.6])
 DETOURS = np.array([-1.1, -0.8, -0.55, -0.35, -0.18, 0, 0.18, 0.35, 0.55, 0.8, 1.1])
+PLAIN_BEND, MIN_PARTING_BEND, MAX_PARTING_BEND = 0.05, 0.16, 0.36
+MAX_BENT_LENGTH = 320.0  # longer edges bend as far as one of this length
+LABEL_CLEARANCE = 10.0  # of a label, and the line and the label of the opposite edge
 SHIFTS = np.array([0.0, 9.0, -9.0])  # to the left, in pixels
 _FAR = 1e9 + 0j
 LOOP_REACH, ENTRY_REACH = 30.0, 36.0  # how far a loop, and an arrow into a start state, reach out
@@ -46,6 +49,51 @@ class _Choice(NamedTuple):
     outside: BoolArray  # (n, N_POINTS), which points are outside of the link's own states
     heads: Points  # (n,), the middle of each arrow head
     cost: FloatArray  # (n,), what each costs by itself
+
+
+def parted_links(
+    ends: Sequence[tuple[int, int]],
+    centres: Points,
+    sizes: Sequence[tuple[float, float] | None],
+) -> list[Link]:
+    """Return links between states; opposite ones bend so far that no label covers the other line.
+
+    Parameters
+    ----------
+    ends
+        Origin and target of each link.
+    centres
+        Of the states, shape ``(n_states,)``.
+    sizes
+        Half the width and height of each link's label, None where there is none.
+
+    Examples
+    --------
+    >>> links = parted_links([(0, 1), (1, 0), (1, 2)], np.array([0, 100j, 200j]), [(24, 9)] * 3)
+    >>> [round(link.bend, 2) for link in links]
+    [0.34, 0.34, 0.05]
+    """
+    labels = dict(zip(ends, sizes, strict=False))
+    links = []
+    for q, r in ends:
+        if q == r or (r, q) not in labels:
+            links.append(Link(q, r, bend=PLAIN_BEND))
+            continue
+        along = centres[r] - centres[q]
+        both = [labels[pair] or (0.0, 0.0) for pair in ((q, r), (r, q))]
+        bend = _parting(both, along) / min(max(abs(along), 1.0), MAX_BENT_LENGTH)
+        links.append(Link(q, r, bend=float(np.clip(bend, MIN_PARTING_BEND, MAX_PARTING_BEND))))
+    return links
+
+
+def _parting(sizes: Sequence[tuple[float, float]], along: complex) -> float:
+    """Return the distance of two lines at which neither label covers the other line.
+
+    Of lines from left to right, the labels then stand one above the other.
+    """
+    flat, steep = abs(along.real) / max(abs(along), 1.0), abs(along.imag) / max(abs(along), 1.0)
+    reach = max(width * steep + height * flat for width, height in sizes) + LABEL_CLEARANCE
+    return max(reach, flat * (sum(height for _, height in sizes) + LABEL_CLEARANCE))
 
 
 def route(links: Sequence[Link], centres: Points, rims: Rims) -> tuple[list[Curve], int]:
@@ -171,7 +219,7 @@ def _bends(link: Link, centres: Points, rims: Rims) -> tuple[Points, FloatArray]
     bends, aside = bends.ravel(), -1j * (b - a) / abs(b - a) * shifts.ravel()
     middle = (a + b) / 2 * (1 - link.inwards) + aside
     # Long edges bend less: the bulge is what takes room.
-    middle = middle - 1j * (b - a) * bends * min(1.0, 320 / abs(b - a))
+    middle = middle - 1j * (b - a) * bends * min(1.0, MAX_BENT_LENGTH / abs(b - a))
     begin, end = a + aside, b + aside
     inner = begin + (middle - begin) * 2 / 3, end + (middle - end) * 2 / 3
     cost = 60 * np.abs(bends - link.bend) + 0.5 * np.abs(aside)

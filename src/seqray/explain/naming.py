@@ -123,7 +123,7 @@ def name_states(
     if given is not None and not len(given):
         raise ArgumentError("candidates: expected at least one prefix, got none")
     used = used_states(a)
-    return _named_prefixes(a, given) if used is None else named_probabilistic(a, used, given)
+    return name_by_prefixes(a, given) if used is None else named_probabilistic(a, used, given)
 
 
 def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWords, ...]:
@@ -143,8 +143,14 @@ def continuations(named: NamedAutomaton, n_words: int = 3) -> tuple[HeaviestWord
     )
 
 
-def _named_prefixes(a: WeightedAutomaton, given: Words | None) -> NamedAutomaton:
-    """Make states of prefixes; try harder as long as weights change."""
+def name_by_prefixes(a: WeightedAutomaton, given: Words | None = None) -> NamedAutomaton:
+    """Make states of prefixes, also where no weight is negative; see `name_states`.
+
+    ``given`` are the prefixes to choose from. It tries harder as long as weights change.
+
+    >>> name_by_prefixes(WeightedAutomaton("a", [1], [[[0.5]]], [0.5])).names
+    ('start',)
+    """
     best, best_key = None, (np.inf, 0, np.inf)
     checked, reduced = Checked.of(a), observable(a)
     if not reduced.initial.any():

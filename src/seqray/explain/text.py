@@ -51,8 +51,8 @@ class Section:
 
     def __str__(self) -> str:
         table = self.shortened()
-        cells = [[name.strip() for name in table.columns], *table.rows]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(table.columns))]
+        cells = [[name.strip() for name in table.columns], *table.rows] if table.rows else []
+        widths = [max((len(row[i]) for row in cells), default=0) for i in range(len(table.columns))]
         lines = [
             "  ".join(
                 cell.rjust(width) if name.startswith(" ") else cell.ljust(width)

@@ -14,7 +14,7 @@ from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import decide
 from seqray.automata.sampling import uniform_words
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import Classifier, allowed_length, name_of
+from seqray.blackbox.protocol import Classifier, allowed_length
 from seqray.draw.graph import clear_threshold
 from seqray.draw.styles import MAX_DRAWN_STATES
 from seqray.draw.svg import to_svg
@@ -31,7 +31,7 @@ from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_d
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
 from seqray.util.errors import RankError
-from seqray.util.formatting import counted, significant_but_one
+from seqray.util.formatting import counted
 from seqray.util.redaction import redacted
 from seqray.util.version import __version__
 
@@ -243,7 +243,7 @@ def _examples(about: _Subject, box: Classifier | None) -> str:
         "One word of each class: the class after each of its prefixes, what each symbol adds, and "
         "the fewest edits that give it another class"
     )
-    checked = "." if box is None else f", each confirmed by {escape(name_of(box))}."
+    checked = "." if box is None else ", each confirmed by the box."
     parts = [f'<p class="intro">{intro}{checked}</p>']
     for word in _example_words(about.automaton):
         explanation = explain_decision(about.automaton, word, box=box)
@@ -341,12 +341,21 @@ def _groups(title: str, what: str, groups: Sequence[DecisionGroup]) -> Section:
 def _sizes(extraction: Extraction, rank: int) -> str:
     table = extraction.fidelity
     names = [n for n in table.fidelities[0] if all(n in each for each in table.fidelities)]
-    rows = tuple(
-        (f"→ {r}" if r == rank else str(r), *(significant_but_one(each[n], 4) for n in names))
-        for r, each in table.items()
+    marks = [f"→ {r}" if r == rank else str(r) for r in table]
+    plain = [
+        (mark, share(each["agreement"])) for mark, each in zip(marks, table.values(), strict=True)
+    ]
+    exact = [
+        (m, *(show(e[n], 4) for n in names)) for m, e in zip(marks, table.values(), strict=True)
+    ]
+    return _section(
+        "sizes",
+        "Fewer and more states",
+        _both(
+            Section("", (" states", " words with the same class"), tuple(plain)),
+            Section("", (" states", *(f" {name}" for name in names)), tuple(exact)),
+        ),
     )
-    section = Section("", (" states", *(f" {name}" for name in names)), rows)
-    return _section("sizes", "Fewer and more states", _table(section))
 
 
 def _made(extraction: Extraction) -> str:

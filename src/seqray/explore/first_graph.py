@@ -19,7 +19,7 @@ from seqray.draw.geometry import Curve, Points, Rims, head_corners
 from seqray.draw.graph import DrawnEdge, distinct, drawn_edges
 from seqray.draw.labels import Arrangement, arrange
 from seqray.draw.layout import scattered, spread
-from seqray.draw.routing import OUTSIDE, Link
+from seqray.draw.routing import OUTSIDE, Link, parted_links
 from seqray.draw.strokes import extent, label_size, pen
 from seqray.explore.opening import MOST_EVER, ArrowUse, readable_arrows, slider_threshold
 from seqray.explore.packing import rounded
@@ -155,14 +155,14 @@ class FirstGraph:
         for edge in self.edges:
             pull[edge.origin, edge.target] = abs(edge.heaviest)
         rims = Rims.discs(self._radius, n)
-        pairs = {(edge.origin, edge.target) for edge in self.edges}
-        links = [Link(q, r, bend=0.16 if (r, q) in pairs else 0.05) for q, r, *_ in self.edges]
-        links += [Link(OUTSIDE, q) for q in self.begins]
         sizes = [_size(lines) for lines in self._labels]
         widths = [size[0] for size in sizes if size is not None]
-        length = 40.0 + 2 * float(np.median(widths)) if widths else 26.0
+        length = 60.0 + 2 * float(np.median(widths)) if widths else 26.0
         place = spread if n <= MAX_LABELLED_STATES else scattered
         centres = place(pull, rims, np.abs(self.automaton.initial), length)
+        ends = [(edge.origin, edge.target) for edge in self.edges]
+        links = parted_links(ends, centres, sizes)
+        links += [Link(OUTSIDE, q) for q in self.begins]
         largest = 1.6 if widths else 1.0
         return arrange(lambda scale: scale * centres, rims, links, sizes, largest=largest)
 

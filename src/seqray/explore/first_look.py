@@ -15,7 +15,7 @@ import numpy as np
 from seqray.explore.first_graph import FirstGraph
 from seqray.explore.frame import static_text
 from seqray.explore.numbers import bits, share, show
-from seqray.explore.terms import term
+from seqray.explore.terms import NO_BREAK, term
 from seqray.util.arrays import FloatArray
 from seqray.util.formatting import counted, page_percent
 
@@ -46,6 +46,19 @@ MIN_NEAR_ONE, MIN_REACH = 0.5, 1e-6
 """Figures near 1 have six digits: a smaller interval is not shown beside them."""
 
 SHARES = ("ratio_per_symbol", "disagreement", "sign_agreement")
+
+PARTS = (
+    *("KICKER", "LEDE", "TILES", "MEASURED", "INTRO", "STATES", "NO_NEGATIVE", "NO_END"),
+    *("NO_TIME", "FACTS", "NO_FACTS", "FACTS_INTRO", "SIZES", "NO_SIZES", "COPIES"),
+    *("MADE", "MADE_INTRO"),
+)
+"""The parts of the frame that are filled here."""
+
+EXTRACTED = (
+    "All of it comes from the box's answers. seqray used no training data and did not look inside "
+    "the box."
+)
+GIVEN = "The automaton was given as it is; everything on this page is computed from it."
 
 N_SYMBOLS, N_STATES, N_NEXT = 12, 14, 3
 """Rows of the tables, and next symbols of a state."""
@@ -82,8 +95,7 @@ class FirstLook:
         document = self.document
         switch = static_text("terms_switch.html")
         if not document:
-            names = ("KICKER", "LEDE", "TILES", "MEASURED", "STATES", "FACTS", "SIZES", "MADE")
-            return dict.fromkeys(names, "") | {"SWITCH": switch}
+            return dict.fromkeys(PARTS, "") | {"SWITCH": switch}
         is_extracted = document["queries"] is not None
         return {
             "KICKER": "An X-ray of a black box" if is_extracted else "A weighted automaton",
@@ -91,9 +103,14 @@ class FirstLook:
             "SWITCH": switch,
             "TILES": "".join(self._tiles()),
             "MEASURED": self._measured(),
-            "STATES": "" if self.graph is None else states_table(self.graph),
+            **self._about_graph(),
             "FACTS": self._facts(),
+            "NO_FACTS": _hidden_unless(self._tells_facts),
+            "FACTS_INTRO": self._facts_intro(),
             "SIZES": self._sizes(),
+            "NO_SIZES": _hidden_unless(len(document.get("singular_values", ())) > 1),
+            "COPIES": escape(document.get("copies") or ""),
+            "MADE_INTRO": EXTRACTED if is_extracted else GIVEN,
             "MADE": "".join(
                 f"<dt>{self._label(name)}</dt><dd>{escape(text)}</dd>"
                 for name, text in document["made"]
@@ -188,7 +205,47 @@ class FirstLook:
         sure = "; ± 95 % confidence interval, for words like these" if table["intervals"] else ""
         return escape(f"Measured on {source}{many}{sure}.")
 
+    # The graph ------------------------------------------------------------------------------------
+
+    def _about_graph(self) -> dict[str, str]:
+        graph = self.graph
+        if graph is None:
+            return dict.fromkeys(("INTRO", "STATES", "NO_NEGATIVE", "NO_END", "NO_TIME"), "")
+        return {
+            "INTRO": self._intro(graph),
+            "STATES": states_table(graph),
+            "NO_NEGATIVE": _hidden_unless(graph.use.has_negative),
+            "NO_END": _hidden_unless(graph.use.are_probabilities),
+            "NO_TIME": _hidden_unless(any(share is not None for share in graph.mass or ())),
+        }
+
+    def _intro(self, graph: FirstGraph) -> str:
+        """Say how to read the graph (state.js)."""
+        entries = {entry["rank"]: entry for entry in self.document.get("ranks", ())}
+        entry = entries.get(self.document["chosen"], {"names": True})
+        is_fitted = entry.get("kept") is None
+        named = "named" if entry.get("names") else "many" if is_fitted else "coordinates"
+        kind = "probabilities" if graph.use.are_probabilities else "weights"
+        said = [term(f"graph.{kind}"), term(f"graph.{named}")]
+        if kind == "weights" and graph.use.has_negative:
+            said.append(term("graph.negative"))
+        return " ".join(said)
+
     # Tables ---------------------------------------------------------------------------------------
+
+    @property
+    def _tells_facts(self) -> bool:
+        facts = self.document["facts"]
+        return any(facts.get(name) for name in ("words", "length", "rhythms", "counts"))
+
+    def _facts_intro(self) -> str:
+        states = counted(self.document["chosen"], "state")
+        sure = (
+            "the results are exact."
+            if self.document["facts"].get("exact")
+            else "the words come from a search, so heavier ones may exist."
+        )
+        return f"Computed from the automaton of {states}, not by sampling: {sure}"
 
     def _label(self, name: str) -> str:
         return term(f"made.{name}") if name in ("Basis", "Queries", "Seed") else escape(name)
@@ -258,12 +315,17 @@ def _next_symbols(graph: FirstGraph) -> FloatArray:
 def _likeliest(graph: FirstGraph, row: FloatArray) -> str:
     names = [*map(str, graph.automaton.alphabet), "end"]
     best = np.argsort(-row, kind="stable")[:N_NEXT].tolist()
-    return ", ".join(f"{names[c]} {page_percent(float(row[c]))}" for c in best if row[c] > 0)
+    shares = {c: page_percent(float(row[c])).replace(" ", NO_BREAK) for c in best if row[c] > 0}
+    return ", ".join(f"{names[c]}{NO_BREAK}{text}" for c, text in shares.items())
 
 
 def _levelled(begin: str, value: float, bounds: Sequence[float]) -> str:
     level = LEVELS[sum(value > bound for bound in bounds)]
     return f"{begin}, the two are <strong>{level}</strong>"
+
+
+def _hidden_unless(condition: object) -> str:
+    return "" if condition else " hidden"
 
 
 def _card(title: str, content: str) -> str:

@@ -59,7 +59,7 @@ def groups_section(automaton: StructuredAutomaton, title: str) -> str:
     return (
         f'<section id="groups" aria-labelledby="groups-title">'
         f'<h2 id="groups-title">{escape(title)}</h2><p class="intro">{escape(intro)}</p>'
-        f'<p class="caption">{escape(drawing.caption())}</p>'
+        f'<p class="graph-tools muted">{escape(drawing.caption())}</p>'
         f'<div class="card graph-card"><div class="graph-frame">{drawing.to_svg()}</div></div>'
         f'<div class="groups">{opened}</div></section>'
     )

@@ -19,7 +19,7 @@ WANTED_SHARE = 0.9
 """How much of the use of all arrows is drawn, as far as that can be read."""
 
 MIN_SHARE = 0.5
-"""Where the readable arrows have less than this, more are drawn, up to `MAX_ARROWS`."""
+"""Where the readable arrows have less than this, as many as have it are drawn."""
 
 MIN_ARROWS, ARROWS_PER_STATE = 16, 2.2
 """So few arrows are all drawn, light ones too."""
@@ -27,8 +27,8 @@ MIN_ARROWS, ARROWS_PER_STATE = 16, 2.2
 READABLE_ARROWS, READABLE_PER_STATE, MIN_READABLE = 70, 5, 25
 """How many arrows can be read: five per state, 25 to 70."""
 
-MAX_ARROWS, MAX_FEW_STATES = 150, 20
-"""Between so few states more arrows are drawn than can be read, where only they show enough."""
+MAX_ARROWS = 150
+"""More arrows are drawn only if somebody asks for them."""
 
 MOST_EVER = 400
 """More arrows are never drawn."""
@@ -87,6 +87,11 @@ class ArrowUse:
         """Whether the weights are probabilities."""
         a = self.automaton
         return bool(a.is_distribution and a.transitions.min() > -1e-9 and self.largest < 1 + 1e-6)
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether a weight is below 0, by more than rounding."""
+        return bool(self.automaton.transitions.min() < -NOISE_SHARE * self.largest)
 
     @cached_property
     def largest(self) -> float:
@@ -154,10 +159,9 @@ class ArrowUse:
         while wanted > 1 and self._can_fall(wanted, few):
             wanted -= 1
         position = max(wanted, self._leaving(readable))
-        if n > MAX_FEW_STATES or self._keeps(position, MIN_SHARE):
-            return position
-        more = max(wanted, self._leaving(MAX_ARROWS))
-        return more if self._keeps(more, MIN_SHARE) else position
+        more = next((p for p in range(position, 0, -1) if self._keeps(p, MIN_SHARE)), 1)
+        is_enough = self._keeps(more, MIN_SHARE) and self.n_arrows(self._at(more)) <= MAX_ARROWS
+        return more if is_enough else position
 
     def _at(self, position: int) -> float:
         return slider_threshold(self.largest, position)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from seqray.automata.ranks import RankedAutomata
 from seqray.explain.changes import RANKS, what_changes
 from seqray.explain.facts import Facts, facts
@@ -51,12 +49,15 @@ def without_states(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(f: Facts) -> dict[str, Any]:
+    """Return facts for the page; lengths and counts only where weights are probabilities."""
+    predicts = f.named.automaton.is_distribution
+    counts, influence = (f.counts, f.influence) if predicts else (None, None)
     return {
         "words": _listed(f.heaviest),
         "exact": f.heaviest.exact,
-        "length": None if np.isnan(f.mean_length) else [f.mean_length, f.deviation],
-        "counts": None if f.counts is None else f.counts.tolist(),
-        "influence": None if f.influence is None else f.influence.tolist(),
+        "length": None if counts is None else [f.mean_length, f.deviation],
+        "counts": None if counts is None else counts.tolist(),
+        "influence": None if influence is None else influence.tolist(),
         "rhythms": [list(rhythm) for rhythm in f.rhythms],
         "absorbing": [list(part.states) for part in f.absorbing],
         "periodic": [[part.period, list(part.states)] for part in f.periodic],

@@ -191,6 +191,8 @@ def _read_basis(content: bytes) -> Basis:
 
 def _saved_fidelity(row: Mapping[str, float], settings: ExtractionSettings) -> Fidelity:
     n_words, n_prefixes = settings["words"], settings["word_prefixes"]
+    if n_words is not None and not n_words >= 1:
+        raise FileError(f"damaged: fidelity on {n_words!r} words: expected 1 or more")
     return Fidelity.from_saved(row, n_words, n_prefixes, settings.objective)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -59,14 +60,13 @@ def _read_nodes(box: PredictingStepper, tree: PrefixTree) -> tuple[FloatArray, F
     """Return the weights and the next symbols of all nodes of a tree."""
     weights = np.empty(len(tree))
     next_symbol = np.empty((len(tree.alphabet) + 1, len(tree)))
+    read = box.read_states if isinstance(box, StateReader) else partial(_read_states, box)
     for nodes, states in walk(box, tree, box.start()):
-        weights[nodes], next_symbol[:, nodes] = _read_states(box, states)
+        weights[nodes], next_symbol[:, nodes] = read(states)
     return weights, next_symbol
 
 
 def _read_states(box: PredictingStepper, states: States) -> tuple[FloatArray, FloatArray]:
-    if isinstance(box, StateReader):
-        return box.read_states(states)
     return box.state_weights(states), np.asarray(box.state_next_symbol(states)).T
 
 

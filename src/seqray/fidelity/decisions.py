@@ -37,6 +37,12 @@ N_CONFIDENCE_GROUPS = 10
 MAX_DIFFERENT_WORDS = 100
 """Words that get different classes: so many are kept."""
 
+EXTRA_WORDS = 0.7
+"""How many words more an interval of a difference allows for, to each side.
+
+Half a word would hold differences of few words too seldom, a whole one too often.
+"""
+
 N_LENGTH_GROUPS = 5
 """Groups of about equally many words, by length."""
 
@@ -45,15 +51,16 @@ def paired_interval(n_more: int, n_less: int, n_words: int) -> Interval:
     """Return the 95 % interval of a difference of two shares of the same words.
 
     Only words on which both differ count, as in McNemar's test: ``n_more`` that count in the first
-    share alone, ``n_less`` in the second alone. The interval allows for one word more of each, so
-    that none is empty.
+    share alone, ``n_less`` in the second alone. The interval allows for some words more of each
+    (`EXTRA_WORDS`), so that none is empty.
 
     >>> [round(end, 3) for end in paired_interval(9, 1, 98)]
-    [0.007, 0.156]
+    [0.012, 0.152]
     """
     difference = (n_more - n_less) / n_words
     variance = ((n_more + n_less) / n_words - difference**2) / n_words
-    return signed_interval(difference, max(0.0, variance), 1 / n_words, 1 / n_words)
+    step = EXTRA_WORDS / n_words
+    return signed_interval(difference, max(0.0, variance), step, step)
 
 
 class DecisionGroup(NamedTuple):

@@ -7,6 +7,7 @@ them (it appends, changes or leaves out a symbol) as long as that makes them wor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,7 +18,7 @@ from seqray.automata.probabilities import leak_of, total_variation, with_elsewhe
 from seqray.automata.sampling import sample, uniform_words
 from seqray.automata.stepper import PredictingStepper, collect, predicts, read_each
 from seqray.automata.tree import PrefixTree
-from seqray.automata.words import Symbol, Words
+from seqray.automata.words import Symbol, Word, Words
 from seqray.blackbox.arguments import as_box
 from seqray.blackbox.guided import guide_of
 from seqray.blackbox.native.clipped import clipped
@@ -29,9 +30,9 @@ from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.random import Seed, random_generator
 
-Source: TypeAlias = Literal["box", "automaton", "random", "search"]
+Source: TypeAlias = Literal["box", "automaton", "random", "search", "given"]
 
-SOURCES: tuple[Source, ...] = ("box", "automaton", "random", "search")
+SOURCES: tuple[Source, ...] = ("box", "automaton", "random", "search", "given")
 """Where disagreements come from; of a word with several sources, the first one counts."""
 
 N_VARIED = 64
@@ -55,7 +56,7 @@ class Disagreement(NamedTuple):
     its two probabilities. Otherwise ``distance`` is the difference of the word's two weights,
     ``box`` and ``automaton``. ``source`` says where the word comes from: drawn from the ``box``,
     from the ``automaton``, at ``random``, or varied by the ``search``. The first two are words that
-    come up; the others show what happens far from those.
+    come up; the others show what happens far from those. ``given`` words are those of the caller.
     """
 
     word: tuple[Symbol, ...]
@@ -70,6 +71,7 @@ def disagreements(
     box: BlackBox,
     automaton: BlackBox | AutomatonLike,
     *,
+    words: Words | Iterable[Word] | None = None,
     n_words: int = 10,
     n_drawn: int = 500,
     n_rounds: int = 5,
@@ -82,6 +84,8 @@ def disagreements(
     ----------
     box, automaton
         The two sides, over the same alphabet. The second may be another box.
+    words
+        Look at the prefixes of these words, and at nothing else: none is drawn or varied.
     n_words
         How many words to return of each source.
     n_drawn
@@ -126,10 +130,12 @@ def disagreements(
     rng = random_generator(seed)
     sides = _Sides(box, automaton)
     seen: dict[tuple[Symbol, ...], Disagreement] = {}
-    for source, words in _draw_words(sides, n_drawn, max_length, rng).items():
-        fitting = words_that_fit(words, MAX_NUMBERS_AT_ONCE) if sides.by_next else words
-        prefixes = PrefixTree.of(fitting).words()
-        for each in sides.worst(prefixes, n_words + N_VARIED, source):
+    if words is None:
+        first = _draw_words(sides, n_drawn, max_length, rng)
+    else:
+        first, n_rounds = {"given": _given_words(sides, box.alphabet.words(words))}, 0
+    for source, drawn in first.items():
+        for each in sides.worst(drawn, n_words + N_VARIED, source):
             seen.setdefault(each.word, each)
     for _ in range(n_rounds):
         worse = _vary(sides, seen, max_length, rng)
@@ -162,7 +168,7 @@ def _vary(
 def _draw_words(
     sides: _Sides, n_words: int, max_length: int, rng: np.random.Generator
 ) -> dict[Source, Words]:
-    """Draw words at random, and where both sides predict also from each of them, by source."""
+    """Return prefixes of words by source: at random, and drawn from sides if both predict."""
     alphabet = sides.automaton.alphabet
     drawn: dict[Source, Words] = {
         "random": uniform_words(alphabet, n_words, seed=rng, max_length=max_length)
@@ -174,7 +180,18 @@ def _draw_words(
     for source, side in candidates:
         if predicts(side) and predicts(sides.automaton):
             drawn[source] = sample(side, n_words, seed=rng, max_length=max_length)[0]
-    return {source: drawn[source] for source in SOURCES if source in drawn}
+    return {source: _prefixes(sides, drawn[source]) for source in SOURCES if source in drawn}
+
+
+def _prefixes(sides: _Sides, words: Words) -> Words:
+    """Return the prefixes of as many words as can be compared at once."""
+    fitting = words_that_fit(words, MAX_NUMBERS_AT_ONCE) if sides.by_next else words
+    return PrefixTree.of(fitting).words()
+
+
+def _given_words(sides: _Sides, words: Words) -> Words:
+    """Return what to look at of given words: prefixes, or themselves where weights are compared."""
+    return _prefixes(sides, words) if sides.by_next else words.unique()[0]
 
 
 def prefix_distances(reference: Reference, automaton: WeightedAutomaton) -> FloatArray:

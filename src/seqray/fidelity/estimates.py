@@ -11,7 +11,6 @@ from seqray.automata.probabilities import leak_of
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import next_symbol_metrics as next_metrics
 from seqray.fidelity.intervals import Estimate
-from seqray.fidelity.word_metrics import log_distribution
 from seqray.util.arrays import FloatArray
 
 
@@ -72,7 +71,7 @@ def next_estimates(
 
 
 def word_estimates(
-    box: FloatArray, automaton: FloatArray, distribution: FloatArray | None
+    box: FloatArray, automaton: FloatArray, *, is_distribution: bool
 ) -> dict[str, Estimate]:
     """Return the estimates of the metrics of whole words, by name.
 
@@ -80,26 +79,12 @@ def word_estimates(
     ----------
     box, automaton
         Their weights of the words.
-    distribution
-        The weights that perplexities are measured against, the box's or a target's; None: there
-        are no perplexities.
+    is_distribution
+        Whether the weights of the box are probabilities.
     """
     largest = float(max(np.abs(box).max(), np.abs(automaton).max())) or 1.0
     error, size = (box / largest - automaton / largest) ** 2, (box / largest) ** 2
     estimates = {"relative_error": ratio(error, size)}  # its square
-    if distribution is not None:
+    if is_distribution:
         estimates["zeros"] = ratio((~(automaton > 0)).astype(float), np.ones(len(automaton)))
-        p, q, b = (log_distribution(each) for each in (distribution, automaton, box))
-        estimates["kl"] = _bits_more(p, p, q)
-        estimates["perplexity_ratio"] = _bits_more(p, b, q)
     return estimates
-
-
-def _bits_more(p: FloatArray, near: FloatArray, far: FloatArray) -> Estimate:
-    """Return by how many bits per word the perplexity of ``far`` is larger than that of ``near``.
-
-    All are logarithms of weights; over the words that count, they are normalised.
-    """
-    mass = np.exp2(p)
-    columns = (mass, np.exp2(near), np.exp2(far), mass * (near - far))
-    return Estimate(columns, lambda m, n, f, bits: np.log2(f / n) + bits / m)

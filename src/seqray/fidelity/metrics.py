@@ -71,7 +71,9 @@ class Comparison:
     def estimates(self) -> Mapping[str, Estimate]:
         """The metrics that come with the package as functions of sums over words."""
         box, automaton = self.box, self.automaton
-        estimates = word_estimates(box.weights, automaton.weights, self.distribution)
+        estimates = word_estimates(
+            box.weights, automaton.weights, is_distribution=self.distribution is not None
+        )
         if box.next_symbol is not None and automaton.next_symbol is not None:
             estimates |= next_estimates(self.tree, box.next_symbol, automaton.next_symbol)
         return estimates
@@ -317,16 +319,11 @@ METRICS = (
         "perplexity_ratio",
         "perplexity_box / perplexity; a few heavy words decide it",
         _perplexity_ratio,
-        IntervalKind.SIGNED,
-        needs_positive=True,
-        from_estimate=lambda bits: 2.0**-bits,
     ),
     Metric(
         "kl",
         "the paper's divergence: both normalised over these words, bits per word",
         _if_distribution(lambda both, p: word_metrics.kl_divergence(p, both.automaton.weights)),
-        IntervalKind.LOSS,
-        needs_positive=True,
     ),
 )
 """All metrics, in the order in which they are shown."""
@@ -354,8 +351,6 @@ def intervals_of(comparison: Comparison, *, positive: bool) -> dict[str, Interva
         if estimate is not None:
             kinds[metric.name], estimates[metric.name] = metric.interval, estimate
     intervals = confidence_intervals(estimates, kinds, len(comparison.box.weights))
-    if "kl" not in intervals:  # what few words decide, they decide in both
-        intervals.pop("perplexity_ratio", None)
     return {
         metric.name: metric.interval_of(intervals[metric.name])
         for metric in METRICS

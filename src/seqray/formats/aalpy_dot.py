@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -177,6 +177,15 @@ def _text(symbol: Symbol) -> str:
     return text
 
 
+class Move(NamedTuple):
+    """A transition of a stochastic machine: from a state to a state, with an output."""
+
+    origin: str
+    target: str
+    output: Symbol
+    probability: float
+
+
 @dataclass
 class GraphText:
     """What the lines of a Graphviz file say."""
@@ -319,21 +328,12 @@ def _outputs(graph: GraphText) -> tuple[list[int], tuple[str, ...]]:
 
 def _stochastic(graph: GraphText) -> StructuredAutomaton:
     """Return a stochastic Mealy machine with one input as a PDFA."""
-    moves = [(origin, target, *_move(label)) for origin, target, label in graph.edges]
-    inputs = {each[2] for each in moves}
+    labels = [(origin, target, *_move(label)) for origin, target, label in graph.edges]
+    inputs = {each[2] for each in labels}
     if len(inputs) > 1:
         raise FileError(f"expected a machine with one input, got {len(inputs)}: {sorted(inputs)}")
-    sinks = {target for _, target, _, output, _ in moves if output == END}
-    if not sinks:
-        raise FileError(f"no transition has the output {END!r}: expected one where words end")
-    states = {name: at for at, name in enumerate(n for n in graph.nodes if n not in sinks)}
-    used = [each for each in moves if each[0] in states]
-    outputs = (_number_or_text(each[3]) for each in used if each[3] != END)
-    symbols = Alphabet(dict.fromkeys(outputs))
-    for name in (graph.start, *(each[1] for each in used if each[3] != END)):
-        if name not in states:
-            raise FileError(f"state {name!r} comes after the end: expected no symbol to lead there")
-    return _filled(used, states, symbols, graph.start)
+    moves = [Move(q, r, _number_or_text(output), p) for q, r, _, output, p in labels]
+    return pdfa_of_moves(moves, list(graph.nodes), graph.start)
 
 
 def _move(label: str) -> tuple[str, str, float]:
@@ -348,22 +348,51 @@ def _move(label: str) -> tuple[str, str, float]:
     return match[1], match[2], probability
 
 
-def _filled(
-    moves: list[tuple[str, str, str, str, float]],
-    states: Mapping[str, int],
-    symbols: Alphabet,
+def pdfa_of_moves(
+    moves: Sequence[Move],
+    names: Sequence[str],
     start: str,
+    alphabet: Alphabet | None = None,
 ) -> StructuredAutomaton:
+    """Return the PDFA of a stochastic machine with one input.
+
+    Parameters
+    ----------
+    moves
+        The transitions. Those with the output ``end`` lead to states that are left out.
+    names
+        The states, in their order.
+    start
+        The first of them that a word is in.
+    alphabet
+        The symbols; by default those that occur, in their order.
+
+    Examples
+    --------
+    >>> moves = [Move("q", "q", "a", 0.75), Move("q", "sink", "end", 0.25)]
+    >>> pdfa_of_moves(moves, ["q", "sink"], "q").weights(["", "a"])
+    array([0.25  , 0.1875])
+    """
+    sinks = {move.target for move in moves if move.output == END}
+    if not sinks:
+        raise FileError(f"no transition has the output {END!r}: expected one where words end")
+    states = {name: at for at, name in enumerate(n for n in names if n not in sinks)}
+    used = [move for move in moves if move.origin in states]
+    going_on = [move for move in used if move.output != END]
+    for name in (start, *(move.target for move in going_on)):
+        if name not in states:
+            raise FileError(f"state {name!r} comes after the end: expected no symbol to lead there")
+    symbols = alphabet or Alphabet(dict.fromkeys(move.output for move in going_on))
     _check_size(len(states), len(symbols) + 1)
     table = np.tile(np.arange(len(states))[:, None], (1, len(symbols)))
     rows = np.zeros((len(states), len(symbols) + 1))
-    for origin, target, _, output, probability in moves:
-        code = -1 if output == END else symbols.codes[_number_or_text(output)]
-        if rows[states[origin], code]:
+    for origin, target, output, probability in used:
+        at = states[origin], -1 if output == END else symbols.codes[output]
+        if rows[at]:
             raise FileError(f"state {origin!r} has two transitions with output {output!r}")
-        rows[states[origin], code] = probability
+        rows[at] = probability
         if output != END:
-            table[states[origin], code] = states[target]
+            table[at] = states[target]
     _check_sums(rows, list(states))
     return deterministic_pfa(symbols, table, rows, states[start])
 

@@ -16,9 +16,15 @@ from seqray.automata.deterministic import (
 from seqray.automata.probabilities import MIN_LEAK
 from seqray.automata.structured import StructuredAutomaton
 from seqray.automata.words import Alphabet, Symbol
-from seqray.formats.aalpy_dot import END, STEP
+from seqray.formats.aalpy_dot import END, STEP, Move, pdfa_of_moves
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
-from seqray.util.errors import ArgumentError, MissingExtraError, SymbolError, install_hint
+from seqray.util.errors import (
+    ArgumentError,
+    FileError,
+    MissingExtraError,
+    SymbolError,
+    install_hint,
+)
 
 
 def load_aalpy(module: str) -> Any:
@@ -122,16 +128,18 @@ def from_aalpy(
     model: Any,
     alphabet: Alphabet | Iterable[Symbol] | None = None,
     output_names: Iterable[str] | None = None,
-) -> DeterministicAutomaton:
-    """Return a ``Dfa`` or ``MooreMachine`` of AALpy as a deterministic automaton.
+) -> StructuredAutomaton:
+    """Return an object of AALpy as a deterministic automaton.
 
     Parameters
     ----------
     model
-        Its states need a transition for each symbol.
+        A ``Dfa`` or ``MooreMachine``, whose states need a transition for each symbol. Or a
+        ``StochasticMealyMachine`` with one input and an output ``end``: it becomes a PDFA.
     alphabet
         The order of the symbols; by default that in which the model lists them. Where it is given,
-        the model's letters may also be its codes.
+        the letters of a DFA or Moore machine may also be its codes, and a PDFA may have symbols
+        that no state emits.
     output_names
         The order of the outputs, where the model's outputs are their numbers. Other outputs are
         sorted by name.
@@ -142,8 +150,44 @@ def from_aalpy(
     >>> from_aalpy(to_aalpy(even)).allclose(even)
     True
     """
+    symbols = None if alphabet is None else Alphabet.of(alphabet)
+    if isinstance(model, load_aalpy("aalpy.automata").StochasticMealyMachine):
+        return _pdfa(model, symbols)
+    return machine_of(model, symbols, output_names)
+
+
+def _pdfa(model: Any, alphabet: Alphabet | None) -> StructuredAutomaton:
+    lists = [(state, *each) for state in model.states for each in state.transitions.items()]
+    inputs = {letter for _, letter, _ in lists}
+    if len(inputs) != 1:
+        raise ArgumentError(
+            f"model: expected a stochastic machine with one input, got {len(inputs)}: seqray has "
+            "no automata that read and emit; learn one model for each input"
+        )
+    ids = {id(state): f"{at} ({state.state_id})" for at, state in enumerate(model.states)}
+    moves = [
+        Move(ids[id(state)], ids[id(target)], output, float(probability))
+        for state, _, some in lists
+        for target, output, probability in some
+    ]
+    unknown = {each.output for each in moves} - {END, *(alphabet or ())}
+    if alphabet is not None and unknown:
+        raise SymbolError(
+            f"alphabet: it has no {min(map(str, unknown))!r}, which the model emits: expected all "
+            "its outputs but the end"
+        )
+    try:
+        return pdfa_of_moves(moves, list(ids.values()), ids[id(model.initial_state)], alphabet)
+    except FileError as error:
+        raise ArgumentError(f"model: {error}") from error
+
+
+def machine_of(
+    model: Any, alphabet: Alphabet | None, output_names: Iterable[str] | None = None
+) -> DeterministicAutomaton:
+    """Return a ``Dfa`` or ``MooreMachine`` of AALpy; see `from_aalpy`."""
     letters = list(model.get_input_alphabet())
-    symbols = Alphabet(letters) if alphabet is None else Alphabet.of(alphabet)
+    symbols = alphabet or Alphabet(letters)
     if alphabet is None or set(letters) <= set(symbols):
         letters = list(symbols)
     else:

@@ -23,9 +23,12 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
+from seqray.automata.classifier import ClassifierAutomaton
+from seqray.automata.deterministic import DeterministicAutomaton
 from seqray.automata.sparse_graph import automaton_of_graph
 from seqray.automata.transitions import Transitions, listed
 from seqray.automata.words import Alphabet, Symbol
+from seqray.util.checksums import check_beside
 from seqray.util.errors import ArgumentError, FileError, MissingFileError, SymbolError
 from seqray.util.files import check_writable, read_text, reading, writing
 
@@ -45,6 +48,7 @@ def write_fst(automaton: WeightedAutomaton, path: Path) -> None:
 
 def write_log_fst(automaton: WeightedAutomaton, path: Path) -> None:
     """Write an automaton for the log semiring of OpenFst, and its symbols beside it."""
+    _check_gives_weights(automaton)
     if not automaton.is_nonnegative:
         raise ArgumentError(
             f"{path}: OpenFst's log semiring has no negative weights: expected an automaton "
@@ -58,10 +62,25 @@ def _log_text(weight: float) -> str:
     return repr(-math.log(weight)) if weight else "Infinity"
 
 
+def _check_gives_weights(automaton: WeightedAutomaton) -> None:
+    """Refuse what decides between classes; a DFA is fine: it gives 1 to what it accepts."""
+    is_dfa = isinstance(automaton, DeterministicAutomaton) and automaton.is_dfa
+    if isinstance(automaton, ClassifierAutomaton | DeterministicAutomaton) and not is_dfa:
+        raise ArgumentError(
+            f"OpenFst text holds one weight per word: this automaton decides between the classes "
+            f"{', '.join(automaton.classes)}; write it as .json, .dot, .onnx, .c or .js instead"
+        )
+
+
 def _write(automaton: WeightedAutomaton, path: Path, text_of: Callable[[float], str]) -> None:
+    _check_gives_weights(automaton)
     names = _names(automaton.alphabet)
     check_writable(path)  # its symbols are moved to their place first
-    with writing(path) as fresh, writing(path.with_suffix(".syms")) as table:  # both or none
+    symbols = path.with_suffix(".syms")
+    with (  # both or none
+        writing(path, with_checksum=True) as fresh,
+        writing(symbols, with_checksum=True) as table,
+    ):
         with fresh.open("w", encoding="utf-8") as file:
             file.writelines(_lines(automaton, names, text_of))
         table.write_text(_table(names), "utf-8")
@@ -73,8 +92,8 @@ def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
     Parameters
     ----------
     automaton
-        What to write. Its symbols become text; white space in it is written as in addresses:
-        ``%20`` for a space.
+        What to write; a Moore machine or another classifier is refused. Its symbols become text;
+        white space in it is written as in addresses: ``%20`` for a space.
 
     Returns
     -------
@@ -94,6 +113,7 @@ def to_fst_text(automaton: WeightedAutomaton) -> tuple[str, str]:
     a 1
     b 2
     """
+    _check_gives_weights(automaton)
     names = _names(automaton.alphabet)
     return "".join(_lines(automaton, names, repr)), _table(names)
 
@@ -127,6 +147,8 @@ def read_fst(path: Path) -> WeightedAutomaton:
             "'symbol code', as --isymbols of fstcompile reads them"
         )
     symbols = read_text(table)
+    check_beside(path)
+    check_beside(table)
     with reading(path, "OpenFst text"):
         return from_fst_text(text, symbols, is_log=path.suffix == LOG_SUFFIX)
 

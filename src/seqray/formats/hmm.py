@@ -17,7 +17,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Symbol
 from seqray.formats.automaton_file import AutomatonLike, as_automaton
 from seqray.formats.pautomac import stochastic_moves
-from seqray.util.arrays import FloatArray, real_array
+from seqray.util.arrays import FloatArray, real_array, whole_number
 from seqray.util.errors import ArgumentError, MissingExtraError, install_hint
 from seqray.util.files import MAX_NUMBERS, too_many_numbers
 
@@ -135,13 +135,13 @@ def from_hmmlearn(
     emission = real_array("emissionprob_", model.emissionprob_, (len(start), None))
     for name, rows in zip(names, (start, moves, emission), strict=True):
         sums = rows.sum(axis=-1)
-        if rows.min() < 0 or np.abs(sums - 1).max() > SUM_TOLERANCE:
+        if rows.min(initial=0) < 0 or not (np.abs(sums - 1) <= SUM_TOLERANCE).all():
             raise ArgumentError(
                 f"model: {name} has rows that are no probabilities: expected numbers of 0 or more "
                 "that sum to 1; fit the model, or normalise them"
             )
     n_outputs = emission.shape[1]
-    if end is not None and not 0 <= end < n_outputs:
+    if end is not None and whole_number("end", end, 0) >= n_outputs:
         raise ArgumentError(f"end: expected a symbol from 0 to {n_outputs - 1}, got {end}")
     codes = [code for code in range(n_outputs) if code != end]
     symbols = Alphabet(codes) if alphabet is None else Alphabet.of(alphabet)

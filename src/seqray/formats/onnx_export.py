@@ -56,7 +56,7 @@ def write_onnx(automaton: WeightedAutomaton, path: Path) -> None:
             f"{MAX_BYTES:,} in an ONNX file; write .npz instead"
         )
     model = _model(onnx, tables, can_be_language_model=automaton.is_nonnegative)
-    with writing(path) as fresh:
+    with writing(path, with_checksum=True) as fresh:
         fresh.write_bytes(model.SerializeToString())
 
 

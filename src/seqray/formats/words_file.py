@@ -140,7 +140,7 @@ def text_lines(path: PathLike) -> list[str]:
     """Return the lines of a text file, without what ends them; an empty file is an error."""
     check_beside(path)
     try:
-        text = read_stream(path).decode("utf-8").removeprefix("\ufeff")
+        text = read_stream(path, "a file of words").decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path}: expected UTF-8 text, byte {error.start} is not: save it in UTF-8"

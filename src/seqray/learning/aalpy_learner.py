@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, overload
 
 from seqray.automata.deterministic import DECISIONS, DeterministicAutomaton
-from seqray.formats.aalpy_models import from_aalpy, load_aalpy
+from seqray.formats.aalpy_models import load_aalpy, machine_of
 from seqray.learning.known_rows import Codes, KnownRows
 from seqray.learning.result import LearningEnd
 
@@ -141,7 +141,7 @@ class AalpyRun:
         return SearchOracle(symbols, system)
 
     def _counterexample(self, model: Any) -> Codes | None:
-        latest = from_aalpy(model, self.known.alphabet, self.names)
+        latest = machine_of(model, self.known.alphabet, self.names)
         if self.hypothesis is None or latest.n_states <= self.max_states:
             self.hypothesis = latest
         if latest.n_states >= self.max_states:

@@ -1,12 +1,16 @@
 """Dask as an executor: the only module that knows Dask, and it imports it when it is used.
 
 Dask finds workers, moves data and runs the jobs of a lost worker again. Here is what seqray adds:
-few jobs are under way at a time, so that little is lost with a worker, and each outcome is fetched
-as soon as it is there; a task stays open on a worker; every worker computes on one thread.
+few jobs are under way at a time, so that little is lost with a worker, and outcomes are fetched as
+soon as they are there; a task stays open on a worker; every worker computes on one thread.
+
+A task travels with the first job of each worker. It is no dependency of the jobs: Dask would give
+them all to the one worker that has it, until it sees that others are idle.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import pickle
@@ -15,10 +19,10 @@ import signal
 import threading
 import time
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from seqray.parallel.executor import (
     JOBS_PER_WORKER,
@@ -46,7 +50,10 @@ COUNT_SECONDS = 2.0
 """How often the scheduler is queried for its number of workers."""
 
 MAX_OPEN_TASKS = 4
-"""Tasks that stay open, with the caller and on every worker."""
+"""Tasks that stay open on every worker."""
+
+ANY_LANE = ""
+"""The lane of a job that brings its task to whichever worker runs it."""
 
 
 class DaskCluster:
@@ -62,24 +69,30 @@ class DaskCluster:
 
     def __init__(self, client: Any, owned: tuple[Any, ...] = ()) -> None:
         self._client, self._owned = client, owned
-        self._packed: OrderedDict[str, Any] = OrderedDict()  # what was sent, by token
+        self._sent: deque[str] = deque(maxlen=MAX_OPEN_TASKS)  # tokens of tasks
         self._numbers = itertools.count()
-        self._n_workers, self._counted = 0, float("-inf")
+        self._lanes: list[str] = []
+        self._counted = float("-inf")
 
     @property
     def n_workers(self) -> int:
         """How many jobs can run at the same time, as of a few seconds before."""
+        return len(self.lanes)
+
+    @property
+    def lanes(self) -> list[str]:
+        """For each job that can run at the same time, the address of its worker."""
         if time.monotonic() - self._counted > COUNT_SECONDS:
-            before = self._n_workers
-            self._n_workers = sum(self._client.nthreads().values())
-            if not self._n_workers and (before or self._counted < 0):
+            before, n_threads = self._lanes, self._client.nthreads()
+            self._lanes = [address for address, n in n_threads.items() for _ in range(n)]
+            if not self._lanes and (before or self._counted < 0):
                 logger.warning(
                     "the Dask scheduler has no workers: waiting for one (start one with: dask "
                     "worker %s)",
                     self._client.scheduler.address,
                 )
             self._counted = time.monotonic()
-        return self._n_workers
+        return self._lanes
 
     def run(
         self,
@@ -94,20 +107,32 @@ class DaskCluster:
         How many workers may die over a job is a setting of the scheduler
         (``distributed.scheduler.allowed-failures``), 3 by default.
         """
-        mailbox: queue.SimpleQueue[Outcome[ResultType]] = queue.SimpleQueue()
-        waiting, running = iter(jobs), dict[Hashable, Any]()
+        mailbox: queue.SimpleQueue[Hashable] = queue.SimpleQueue()  # names of jobs that are done
+        waiting, running = iter(jobs), dict[Hashable, _RemoteJob]()
+        outcomes: deque[Outcome[ResultType]] = deque()
+        is_new = task.token not in self._sent
+        without_task = iter(self.lanes if is_new else [])
+        if is_new:
+            self._sent.append(task.token)
         try:
             while True:
                 check()
-                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - len(running)
+                n_unfinished = len(running) + len(outcomes)
+                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - n_unfinished
                 for name, job in itertools.islice(waiting, max(0, n_free)):
-                    running[name] = self._submit(task, name, job, mailbox)
+                    packed, lane = pickle.dumps(job), next(without_task, None)
+                    running[name] = self._submit(task, name, packed, mailbox, lane)
+                if outcomes:
+                    yield outcomes.popleft()
+                    continue
                 if not running:
                     return
-                with suppress(queue.Empty):
-                    outcome = mailbox.get(timeout=TICK_SECONDS)
-                    running.pop(outcome.job).release()
-                    yield outcome
+                done = [running.pop(name) for name in _received(mailbox)]
+                for (name, packed, _), outcome in zip(done, self._fetched(done), strict=True):
+                    if outcome is None:
+                        running[name] = self._submit(task, name, packed, mailbox, ANY_LANE)
+                    else:
+                        outcomes.append(outcome)
         except OSError as error:
             raise SeqrayError(
                 f"the Dask scheduler {self._client.scheduler.address} does not answer any more "
@@ -116,49 +141,46 @@ class DaskCluster:
         finally:
             if running:
                 with suppress(Exception):  # the scheduler may be gone
-                    self._client.cancel(list(running.values()), force=True)
+                    self._client.cancel([each.future for each in running.values()], force=True)
 
     def _submit(
         self,
         task: Task[JobType, ResultType],
         name: Hashable,
-        job: JobType,
-        mailbox: queue.SimpleQueue[Outcome[ResultType]],
-    ) -> Any:
-        """Send a job; its outcome comes to the mailbox."""
-        remote = self._client.submit(
-            _work,
-            *(task.token, self._sent(task), name, pickle.dumps(job)),
-            key=f"seqray-{task.token}-{next(self._numbers)}",
-            pure=False,
-        )
+        packed: bytes,
+        mailbox: queue.SimpleQueue[Hashable],
+        lane: str | None,
+    ) -> _RemoteJob:
+        """Send a job; its name comes to the mailbox when it is done.
 
-        def fetch(done: Any) -> None:  # on a thread of Dask's
-            try:
-                outcome = pickle.loads(done.result())
-            except BaseException as error:
-                outcome = Outcome(name, error=_failure(error))
-            mailbox.put(outcome)
+        With a lane it goes to that worker, if that still runs, and the task with it.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # few jobs bring the task
+            future = self._client.submit(
+                _work,
+                *(task.token, b"" if lane is None else task.packed, name, packed),
+                key=f"seqray-{task.token}-{next(self._numbers)}",
+                pure=False,
+                workers=[lane] if lane else None,
+                allow_other_workers=bool(lane),
+            )
+        future.add_done_callback(lambda _: mailbox.put(name))  # on a thread of Dask's
+        return _RemoteJob(name, packed, future)
 
-        remote.add_done_callback(fetch)
-        return remote
-
-    def _sent(self, task: Task[Any, Any]) -> Any:
-        """Return a task as the workers get it: from each other, and again if it is lost."""
-        if task.token not in self._packed:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Sending large graph")  # it is sent once
-                self._packed[task.token] = self._client.submit(
-                    _same, task.packed, key=f"seqray-{task.token}", pure=False
-                )
-            while len(self._packed) > MAX_OPEN_TASKS:
-                self._packed.popitem(last=False)[1].release()
-        return self._packed[task.token]
+    def _fetched(self, done: list[_RemoteJob]) -> list[Outcome[Any] | None]:
+        """Fetch the outcomes of jobs, all at once; None where the worker did not have the task."""
+        futures = [each.future for each in done]
+        try:
+            fetched = [pickle.loads(each) for each in self._client.gather(futures)]
+        except (Exception, asyncio.CancelledError):  # of one of them, or more
+            fetched = [_outcome(each) for each in done]
+        for future in futures:
+            future.release()
+        return fetched
 
     def close(self) -> None:
         """Close the client and the cluster, where seqray has made them."""
-        while self._packed:
-            self._packed.popitem()[1].release()
         for each in self._owned:
             each.close()
 
@@ -210,6 +232,31 @@ def is_client(given: object) -> bool:
     )
 
 
+class _RemoteJob(NamedTuple):
+    """A job as it travels, and the future of its outcome."""
+
+    name: Hashable
+    packed: bytes
+    future: Any
+
+
+def _received(mailbox: queue.SimpleQueue[Hashable]) -> Iterator[Hashable]:
+    """Yield what is in a mailbox; wait for a while if there is nothing."""
+    with suppress(queue.Empty):
+        yield mailbox.get(timeout=TICK_SECONDS)
+        while True:
+            yield mailbox.get_nowait()
+
+
+def _outcome(done: _RemoteJob) -> Outcome[Any] | None:
+    """Fetch the outcome of one job."""
+    try:
+        outcome: Outcome[Any] | None = pickle.loads(done.future.result())
+    except (Exception, asyncio.CancelledError) as error:
+        return Outcome(done.name, error=_failure(error))
+    return outcome
+
+
 def _failure(error: BaseException) -> str:
     name = type(error).__name__
     if name == "KilledWorker":
@@ -222,20 +269,32 @@ def _failure(error: BaseException) -> str:
 
 # On a worker --------------------------------------------------------------------------------------
 
+_TASKS: OrderedDict[str, bytes] = OrderedDict()
+"""Tasks as they travelled, by token."""
+
 _OPEN = threading.local()
 
 
-def _same(packed: bytes) -> bytes:
-    return packed
+def _work(token: str, packed_task: bytes, name: Hashable, job: bytes) -> bytes:
+    """Run a job of a task, which stays open on this thread for the next one.
 
-
-def _work(token: str, packed: bytes, name: Hashable, job: bytes) -> bytes:
-    """Run a job of a task, which stays open on this thread for the next one."""
+    Return its outcome, or None if the task has not come here, as it travels.
+    """
     stay_on_one_thread()
     keep_memory()
-    tasks: OrderedDict[str, UnpackedTask] = _OPEN.__dict__.setdefault("tasks", OrderedDict())
-    if token not in tasks:
-        tasks[token] = UnpackedTask(packed)
-        while len(tasks) > MAX_OPEN_TASKS:
-            tasks.popitem(last=False)
-    return tasks[token].packed_outcome(name, job)
+    if packed_task:
+        _remember(_TASKS, token, packed_task)
+    open_tasks: OrderedDict[str, UnpackedTask] = _OPEN.__dict__.setdefault("tasks", OrderedDict())
+    if token not in open_tasks:
+        known = _TASKS.get(token)
+        if known is None:
+            return pickle.dumps(None)
+        _remember(open_tasks, token, UnpackedTask(known))
+    return open_tasks[token].packed_outcome(name, job)
+
+
+def _remember(tasks: OrderedDict[str, Any], token: str, task: Any) -> None:
+    """Add a task, and forget the oldest if there are too many."""
+    tasks[token] = task
+    while len(tasks) > MAX_OPEN_TASKS:
+        tasks.popitem(last=False)

@@ -41,7 +41,7 @@ def read_rows(path: str | os.PathLike[str], kind: type[Row]) -> list[Row]:
     [Size(problem='3', states=25.0), Size(problem='spice4', states=nan)]
     """
     check_beside(path)
-    content = read_stream(path)
+    content = read_stream(path, "a table")
     kinds = get_type_hints(kind)
     with reading(path, "a table"):
         lines = csv.reader(content.decode().splitlines())

@@ -104,15 +104,25 @@ def keep_mode(old: Path, fresh: Path) -> None:
         shutil.copymode(old, fresh)
 
 
-def read_bytes(path: str | os.PathLike[str], n_bytes: int = -1) -> bytes:
-    """Return the content of a file, or its first bytes, or a `FileError` that names it."""
+def read_bytes(path: str | os.PathLike[str], n_bytes: int = -1, *, what: str = "a file") -> bytes:
+    """Return the content of a file, or its first bytes, or a `FileError` that names it.
+
+    ``what`` says which kind of file is expected, for the error.
+    """
     try:
         with open(path, "rb") as file:
             return file.read(n_bytes)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: there is no such file") from error
+    except IsADirectoryError as error:
+        raise no_folder(path, what) from error
     except (OSError, ValueError, MemoryError) as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
+
+
+def no_folder(path: str | os.PathLike[str], what: str) -> FileError:
+    """Return the error for a folder that stands where a file is expected."""
+    return FileError(f"{path}: a folder: expected {what}; give the path of a file, maybe inside it")
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

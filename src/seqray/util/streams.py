@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from seqray.util.errors import FileError, MissingFileError
-from seqray.util.files import why
+from seqray.util.files import no_folder, why
 
 GZIP = b"\x1f\x8b"
 MAX_RATIO = 300
@@ -68,11 +68,11 @@ def check_zip(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def open_stream(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
+def open_stream(path: str | os.PathLike[str], what: str = "a file") -> Iterator[io.BufferedReader]:
     """Open a file for reading piece by piece; what is compressed by gzip is decompressed.
 
     Whatever the system or a damaged file raises within the block becomes a `FileError` that names
-    the file, and so does text that is not UTF-8.
+    the file and ``what`` was expected, and so does text that is not UTF-8.
 
     Examples
     --------
@@ -100,11 +100,18 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         raise FileError(
             f"{path}: expected UTF-8 text, byte {error.start} is not: save it in UTF-8"
         ) from error
-    except (OSError, EOFError, zlib.error, MemoryError) as error:
+    except IsADirectoryError as error:
+        raise no_folder(path, what) from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            f"{path}: not {what}, or damaged: its compressed content cannot be read ({error}): get "
+            "the file again, or decompress it with gzip"
+        ) from error
+    except (OSError, MemoryError) as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
 
 
-def read_stream(path: str | os.PathLike[str]) -> bytes:
+def read_stream(path: str | os.PathLike[str], what: str = "a file") -> bytes:
     """Return the content of a file, decompressed."""
-    with open_stream(path) as stream:
+    with open_stream(path, what) as stream:
         return stream.read()

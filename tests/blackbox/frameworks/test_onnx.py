@@ -200,7 +200,7 @@ def test_weights_beside_the_model_are_read_and_count_in_its_fingerprint(sequence
 def test_a_missing_model_and_a_missing_card_are_named(sequences, tmp_path):
     with pytest.raises(MissingFileError, match=r"no\.onnx: there is no such file"):
         open_onnx(tmp_path / "no.onnx")
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="a folder: expected an ONNX model"):
         open_onnx(tmp_path)
     path = tmp_path / "model.onnx"
     path.write_bytes(sequences.read_bytes())

@@ -633,3 +633,17 @@ def test_a_damaged_table_is_refused_though_sqlite_quotes_its_bytes(path):
     path.write_bytes(content.replace(b"CREATE TABLE blocks", b"CREATE\xacTABLE blocks"))
     with pytest.raises(FileError, match="damaged"), AnswerStore(path) as store:
         store.boxes()
+
+
+def test_a_large_cache_says_its_size_and_again_when_it_has_doubled(tmp_path, caplog):
+    words = Alphabet("ab").words([[code] * n for n in range(60) for code in "ab"]).unique()[0]
+    path = tmp_path / "answers.sqlite"
+    with AnswerStore(path) as store:
+        store.reported_bytes = 50_000
+        box = store.box("model", "next", words.alphabet)
+        for at in range(100):
+            store.add(box, words[at : at + 1], np.ones((1, 500)))
+    sizes = [record.getMessage() for record in caplog.records]
+    assert 1 <= len(sizes) <= 5
+    assert f"the answer cache {path} takes " in sizes[0]
+    assert "seqray store prune deletes them; --store none caches nothing" in sizes[0]

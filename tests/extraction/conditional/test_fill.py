@@ -3,7 +3,7 @@ import pytest
 
 from clusters import Posted
 from same_gru import native
-from seqray import Alphabet, WeightedAutomaton, open_black_box
+from seqray import Alphabet, ArgumentError, WeightedAutomaton, open_black_box
 from seqray.automata.generators import random_machine, triggered_machine
 from seqray.blackbox.queries import walk_task
 from seqray.blackbox.queries.oracle import open_oracle
@@ -13,6 +13,7 @@ from seqray.extraction.conditional.fill import fill_conditional
 from seqray.extraction.conditional.suffixes import frequent_endings
 from seqray.extraction.settings import CONDITIONAL
 from seqray.fidelity.reference import Reference
+from seqray.util.memory import limited_memory
 from told import ODD, known_of, odd_box, rng
 
 
@@ -90,6 +91,14 @@ def test_a_box_with_few_states_at_a_time_says_the_same():
     np.testing.assert_allclose(part.values, whole.values, rtol=1e-5)
     assert part.n_steps == whole.n_steps
     assert Narrow.widest <= 7
+
+
+def test_memory_for_too_few_contexts_is_refused_with_what_would_do():
+    machine = random_machine("pfa", 4, 3, seed=np.random.default_rng(0))
+    known = known_of(machine, 100)
+    message = r"memory: 3 kB hold \d of 50 contexts .* room for 5 at least, about [\d.]+ kB; allow"
+    with limited_memory(3000), pytest.raises(ArgumentError, match=message):
+        fill_conditional(machine, known, n_contexts=50)
 
 
 def test_progress_counts_every_row():

@@ -22,6 +22,7 @@ from seqray.blackbox.frameworks.stepped import SteppedBox, stepped_box
 from seqray.blackbox.frameworks.trial import tried
 from seqray.blackbox.queried import QueriedBox, QueriedModel
 from seqray.util.arrays import FloatArray, IntArray, whole_number
+from seqray.util.checksums import check_beside
 from seqray.util.errors import FileError
 from seqray.util.files import fingerprint, read_bytes
 
@@ -63,7 +64,8 @@ def open_onnx(
         The most ids in one call, for a graph that reads whole sequences.
     """
     if not os.path.isfile(path):
-        read_bytes(path)  # its error says what is wrong
+        read_bytes(path, what="an ONNX model")  # its error says what is wrong
+    check_beside(path)
     session = _session(path, whole_number("threads", threads, 1))
     beside = card_path(path)
     text = session.get_modelmeta().custom_metadata_map.get("seqray")

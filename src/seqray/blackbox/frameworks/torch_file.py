@@ -61,7 +61,8 @@ def open_torch(
         The most ids in one call, for a network without states.
     """
     threads = whole_number("threads", threads, 1)
-    read_bytes(path, 1)  # its error says why there is no file to read
+    what = "a file of torch.save, or a safetensors file"
+    read_bytes(path, 1, what=what)  # its error says why there is no file to read
     torch = load_extra("torch", "torch")
     arrays = _read_arrays(torch, path, usable_device(torch, device))
     card = load_card(path)

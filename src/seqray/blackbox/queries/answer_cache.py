@@ -9,6 +9,7 @@ and each block has a checksum, so that damage is noticed before it is used.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
 import time
@@ -25,7 +26,10 @@ import numpy as np
 from seqray.automata.words import Alphabet, Words
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import FileError, SeqrayError
+from seqray.util.memory import shown_bytes
 from seqray.util.sqlite_file import START_ANEW, SqliteFile, number, transaction, write_ahead
+
+logger = logging.getLogger(__name__)
 
 APPLICATION, VERSION = 0x73657179, 2
 """How SQLite knows the file (``seqy``), and the version of its tables."""
@@ -81,6 +85,10 @@ def default_store() -> Path:
     return Path(cache) / "seqray" / "answers.sqlite"
 
 
+LARGE_BYTES = 10**9
+"""A cache that takes more than this is large: its size is reported."""
+
+
 class AnswerStore(SqliteFile):
     """A file of answers. Use it in a ``with`` block, or `close` it.
 
@@ -98,6 +106,8 @@ class AnswerStore(SqliteFile):
     ...     store.find(box, words)
     (array([ True,  True, False]), array([0.5 , 0.25]))
     """
+
+    reported_bytes = LARGE_BYTES
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is not None and self.path == default_store():
@@ -213,6 +223,7 @@ class AnswerStore(SqliteFile):
         ]
         with self._using() as db, transaction(db):
             db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+        self._report_size()
 
     def find_block(self, box: int, name: bytes) -> FloatArray | None:
         """Return the answers cached under a name, flat, or None."""
@@ -228,6 +239,21 @@ class AnswerStore(SqliteFile):
         row = (box, name, data, _checksum(box, name, data))
         with self._using() as db, transaction(db):
             db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?, ?)", row)
+        self._report_size()
+
+    def _report_size(self) -> None:
+        """Warn where the file is large, and again each time it has doubled."""
+        if self.path is None:
+            return
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        n_bytes = sum(os.path.getsize(file) for file in files if os.path.exists(file))
+        if n_bytes > self.reported_bytes:
+            self.reported_bytes = 2 * n_bytes
+            logger.warning(
+                "the answer cache %s takes %s now: seqray store info shows whose answers they are, "
+                "seqray store prune deletes them; --store none caches nothing",
+                *(self.path, shown_bytes(n_bytes)),
+            )
 
     def boxes(self) -> list[CachedBox]:
         """Return what the store holds, the box that was used last first."""

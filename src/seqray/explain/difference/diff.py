@@ -10,38 +10,33 @@ from typing import Any
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import BlackBox
+from seqray.blackbox.protocol import Classifier
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.oracle import Oracle, open_oracle
+from seqray.explain.difference.different_words import different_words
 from seqray.explain.difference.distance import (
     METRICS,
-    Distance,
     DistanceKind,
     measure_distance,
-    shared_length,
 )
 from seqray.explain.difference.exact import exact_distance
-from seqray.explain.difference.record import Difference, DifferentAnswer, SideSummary
-from seqray.explain.difference.sides import ComparedSide, SideLike, check_comparable, open_side
+from seqray.explain.difference.record import Difference, SideSummary
+from seqray.explain.difference.sides import (
+    MAX_READ_STATES,
+    ComparedSide,
+    SideLike,
+    check_comparable,
+    open_side,
+)
 from seqray.explain.difference.states import StateComparison, compare_states
 from seqray.extraction.extract import extract
-from seqray.fidelity.decisions import DecisionFidelity
-from seqray.fidelity.disagreements import DEFAULT_MAX_LENGTH, Disagreement, Source, disagreements
+from seqray.learning.determinise import determinise
 from seqray.parallel.executor import Executor
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
 MAX_EXTRACTED_STATES = 12
 """The most states of an automaton that is extracted to be read beside another one."""
-
-N_DIFFERENT_WORDS = 3
-"""How many words on which both differ most are listed of each source, as `disagreements` says."""
-
-ROUNDING = 1e-6
-"""Answers that differ by no more are the same but for rounding."""
-
-SOURCES: dict[Source, str] = {"box": "A", "automaton": "B", "random": "random", "search": "search"}
-"""Where words come from, as `disagreements` and as a difference say it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +46,7 @@ class DiffRequest:
     Parameters
     ----------
     words
-        What to compare them on; None: words are drawn from each side.
+        What to compare them on, and nothing else; None: words are drawn from each side.
     max_length
         The longest word to draw.
     with_states
@@ -95,8 +90,9 @@ def diff(
         path of a run folder or of an automaton's file; or a box, an automaton or an extraction. A
         run is compared as its automaton.
     words
-        What to compare them on. By default 2,000 words are drawn from each side that predicts, and
-        random ones for any other.
+        What to compare them on: but for states, nothing else is queried. By default 2,000 words are
+        drawn from each side that predicts, and random ones for any other; further words are
+        searched on which both differ most.
     max_length
         The longest word to draw: by default 100 symbols, 12 at random, or the limit of a box.
     with_states
@@ -155,7 +151,9 @@ def compare_sides(a: ComparedSide, b: ComparedSide, request: DiffRequest) -> Dif
     )
     if a.automaton is not None and b.automaton is not None:
         distance = replace(distance, exact=exact_distance(a.automaton, b.automaton))
-    different = _different(distance, *readers, request)
+    different = different_words(
+        *(distance, *readers, request.words), max_length=request.max_length, seed=request.seed
+    )
     states, n_extracted = None, (0, 0)
     if request.with_states:
         states, n_extracted = _states(sides, distance.kind, request)
@@ -175,37 +173,6 @@ def compare_sides(a: ComparedSide, b: ComparedSide, request: DiffRequest) -> Dif
 
 def _n_queries(oracle: Oracle) -> int:
     return 0 if oracle.is_free else oracle.meter.n_queries
-
-
-def _different(
-    distance: Distance, a: BlackBox, b: BlackBox, request: DiffRequest
-) -> tuple[DifferentAnswer, ...]:
-    """Return words on which both sides differ most."""
-    if isinstance(distance.forward, DecisionFidelity):
-        source = "random" if request.words is None else "given"
-        distinct = {each.word: each for each in distance.forward.different}.values()
-        return tuple(
-            DifferentAnswer(each.word, each.distance, "", each.box, each.automaton, source)
-            for each in sorted(distinct, key=lambda each: (-each.distance, len(each.word)))
-        )[: len(SOURCES) * N_DIFFERENT_WORDS]
-    length = shared_length(a, b, request.max_length, DEFAULT_MAX_LENGTH)
-    worst = disagreements(
-        a, b, n_words=N_DIFFERENT_WORDS, max_length=max(1, length), seed=request.seed
-    )
-    largest = max(each.distance for each in worst)
-    limit = ROUNDING * (1 if distance.kind is DistanceKind.DIVERGENCE else max(1, largest))
-    return tuple(
-        DifferentAnswer(
-            each.word, each.distance, each.next, each.box, each.automaton, SOURCES[each.source]
-        )
-        for each in _short_first(worst)
-        if each.distance > limit
-    )
-
-
-def _short_first(worst: list[Disagreement]) -> list[Disagreement]:
-    """Return words by their distance to two digits, and of equal ones the shortest first."""
-    return sorted(worst, key=lambda each: (-float(f"{each.distance:.2g}"), len(each.word)))
 
 
 def _states(
@@ -252,4 +219,17 @@ def _reading(
     if loss is not None and kind is DistanceKind.DECISIONS:
         loss = 1 - loss
     n_queries = 0 if side.automaton is not None else extraction.settings.questions or 0
-    return _ReadingAutomaton(extraction.best(purpose=Purpose.READING), loss, n_queries)
+    best = extraction.best(purpose=Purpose.READING)
+    return _ReadingAutomaton(_plain(best, request.seed), loss, n_queries)
+
+
+def _plain(automaton: WeightedAutomaton, seed: int) -> WeightedAutomaton:
+    """Return the Moore machine of an automaton that decides, if there is a small one.
+
+    It is easier to read: one state after each word, and no weights.
+    """
+    if not isinstance(automaton, Classifier):
+        return automaton
+    machine = determinise(automaton, max_states=MAX_READ_STATES, seed=seed)
+    is_whole = machine.learned.is_complete and machine.agreement == 1
+    return machine.automaton if is_whole else automaton

@@ -54,11 +54,11 @@ METRICS: Mapping[DistanceKind, str] = MappingProxyType(
 UNITS: Mapping[DistanceKind, str] = MappingProxyType(
     {
         DistanceKind.DIVERGENCE: "bits per symbol",
-        DistanceKind.DECISIONS: "of the words get different classes",
+        DistanceKind.DECISIONS: "share of words that get different classes",
         DistanceKind.WEIGHTS: "relative error of the weights",
     }
 )
-"""What the figure of each kind is called."""
+"""What the figure of each kind is."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,13 @@ class Distance:
     exact: ExactDistance | None = None
 
     @property
-    def figures(self) -> tuple[DistanceFigure, DistanceFigure]:
-        """The figure of both directions: of B from A, and of A from B."""
+    def figures(self) -> tuple[DistanceFigure, ...]:
+        """The figure from A to B and from B to A; of decisions one, which both directions share."""
+        if self.kind is DistanceKind.DECISIONS:
+            return (self._figure(self.forward, ""),)
         return (
-            self._figure(self.forward, "from A to B"),
-            self._figure(self.backward, "from B to A"),
+            self._figure(self.forward, " from A to B"),
+            self._figure(self.backward, " from B to A"),
         )
 
     @property
@@ -125,7 +127,7 @@ class Distance:
             value = 1 - value
             interval = None if interval is None else (1 - interval[1], 1 - interval[0])
         value = 0.0 if abs(value) <= MAX_ROUNDING else value
-        return DistanceFigure(f"{UNITS[self.kind]} {where}", value, interval)
+        return DistanceFigure(f"{UNITS[self.kind]}{where}", value, interval)
 
 
 def measure_distance(

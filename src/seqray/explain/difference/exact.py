@@ -11,6 +11,7 @@ from seqray.automata.balanced import distance
 from seqray.automata.deterministic import DeterministicAutomaton, separating_word
 from seqray.automata.minimal import equivalent
 from seqray.automata.words import Symbol
+from seqray.blackbox.protocol import Classifier
 from seqray.util.arrays import FloatArray, IntArray
 
 MAX_EXACT_STATES = 120
@@ -26,26 +27,28 @@ class ExactDistance:
     is_equivalent
         Whether both give every word the same weight, up to rounding.
     l2
-        sqrt(Σ_w (a(w) − b(w))²); infinite where the sum diverges.
+        sqrt(Σ_w (a(w) − b(w))²), infinite where the sum diverges; None for two that decide.
     bits_per_word
         The divergence of B from A and of A from B, Σ_w a(w) log₂(a(w) / b(w)), infinite where B
         gives 0 to a word that A does not; None unless both are deterministic and predict.
     bits_per_symbol
         The same divided by the mean number of prefixes of a word.
     separating_word
-        The shortest word for which two machines decide differently; None where there is none, or
-        where they are not DFAs or Moore machines.
+        The shortest word for which two DFAs or Moore machines decide differently; None where there
+        is none, and for all others.
     """
 
     is_equivalent: bool
-    l2: float
+    l2: float | None = None
     bits_per_word: tuple[float, float] | None = None
     bits_per_symbol: tuple[float, float] | None = None
     separating_word: tuple[Symbol, ...] | None = None
 
 
 def exact_distance(a: WeightedAutomaton, b: WeightedAutomaton) -> ExactDistance | None:
-    """Return the exact distances of two automata; None where there are too many states.
+    """Return the exact distances of two automata; None where none is known.
+
+    Those are automata with many states, and classifiers that are not deterministic.
 
     Examples
     --------
@@ -57,10 +60,13 @@ def exact_distance(a: WeightedAutomaton, b: WeightedAutomaton) -> ExactDistance 
     """
     if a.n_states + b.n_states > MAX_EXACT_STATES:
         return None
+    if isinstance(a, DeterministicAutomaton) and isinstance(b, DeterministicAutomaton):
+        word = separating_word(a, b)
+        return ExactDistance(word is None, separating_word=word)
+    if isinstance(a, Classifier):
+        return None
     is_equivalent = equivalent(a, b)
     l2 = 0.0 if is_equivalent else distance(a, b)
-    if isinstance(a, DeterministicAutomaton) and isinstance(b, DeterministicAutomaton):
-        return ExactDistance(is_equivalent, l2, separating_word=separating_word(a, b))
     machines = [_Machine.of(each) for each in (a, b)]
     if machines[0] is None or machines[1] is None:
         return ExactDistance(is_equivalent, l2)

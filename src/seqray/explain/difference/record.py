@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from seqray.automata.words import Alphabet, Symbol
 from seqray.explain.difference.distance import (
-    METRICS,
     UNITS,
     Distance,
     DistanceFigure,
@@ -23,13 +24,36 @@ from seqray.explain.difference.states import (
 )
 from seqray.explain.text import Section, as_text
 from seqray.fidelity.intervals import MAX_ROUNDING
-from seqray.fidelity.metrics import MEANINGS
+from seqray.fidelity.table import Fidelity
 from seqray.util.display import Displayed
-from seqray.util.formatting import counted, significant, significant_but_one
+from seqray.util.formatting import counted, shortened, significant, significant_but_one
 from seqray.util.version import __version__
 
 MAX_SHOWN_CHANGES = 20
 """How many arrows a table shows."""
+
+MAX_WORD_CHARACTERS = 60
+"""Of a longer word a table shows the end."""
+
+SHOWN_METRICS: Mapping[DistanceKind, Mapping[str, str]] = MappingProxyType(
+    {
+        DistanceKind.DIVERGENCE: {
+            "kl_per_symbol": "bits lost per symbol: the divergence",
+            "kl_per_word": "bits lost per word",
+            "disagreement": "prefixes whose first choices differ",
+        },
+        DistanceKind.DECISIONS: {
+            "agreement": "share of words that both give the same class",
+            "score_distance": "distance of the class probabilities",
+        },
+        DistanceKind.WEIGHTS: {
+            "relative_error": "size of the difference over all words",
+            "max_error": "largest difference on one word",
+            "correlation": "correlation of the two weights",
+        },
+    }
+)
+"""The metrics of a table and what they mean, the one that the figure comes from first."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +133,10 @@ class Difference(Displayed):
 
     @property
     def is_same(self) -> bool:
-        """Whether no word of those compared has another answer, but for rounding."""
-        return self.figure.value == 0
+        """Whether no word that was looked at has another answer, but for rounding."""
+        exact = self.distance.exact
+        is_separated = exact is not None and exact.separating_word is not None
+        return self.figure.value == 0 and not self.different and not is_separated
 
     def changes(self, min_change: float = MIN_CHANGE) -> tuple[ArrowChange, ...]:
         """Return the arrows that differ; see `StateComparison.changes`."""
@@ -123,15 +149,61 @@ class Difference(Displayed):
         return any(loss is not None and loss >= self.figure.value for loss in losses)
 
     def __repr__(self) -> str:
-        return f"Difference({self.a.name} → {self.b.name}: {self.headline})"
+        return f"Difference({self.a.name} → {self.b.name}: {self.summary})"
 
     def __str__(self) -> str:
         return as_text(self.sections())
 
     @property
+    def summary(self) -> str:
+        """What differs, by how much, and what that means, in one sentence."""
+        return f"{self.headline}: {self.explanation}"
+
+    @property
     def headline(self) -> str:
-        """The figure with its interval, in words."""
-        return shown_figure(self.figure) + f" {self.figure.name}"
+        """By how much they differ."""
+        if self.is_same:
+            return "No difference"
+        size = self.figure.value
+        if size == 0:
+            return "They differ on rare words only"
+        if self.distance.kind is DistanceKind.DIVERGENCE:
+            return f"They differ by {size:.3g} bits per symbol"
+        if self.distance.kind is DistanceKind.DECISIONS:
+            return f"They decide differently on {100 * size:.3g} % of the words"
+        return f"Their weights differ by {100 * size:.3g} %"
+
+    @property
+    def explanation(self) -> str:
+        """What the headline was measured on, with its interval."""
+        distance, interval = self.distance, self._interval()
+        if self.is_same:
+            is_proven = distance.exact is not None and distance.exact.is_equivalent
+            which = "" if is_proven else " that was looked at"
+            return f"both give the same answer to every word{which}."
+        is_forward = self.figure == distance.figures[0]
+        one, other = "AB" if is_forward else "BA"
+        words = distance.words_a if is_forward else distance.words_b
+        if self.figure.value == 0:
+            return f"on {words} they do not differ."
+        if distance.kind is DistanceKind.DECISIONS:
+            return f"counted on {words}{interval}."
+        if distance.kind is DistanceKind.WEIGHTS:
+            return f"on {words}, relative to the weights of {one}{interval}."
+        own = distance.forward if is_forward else distance.backward
+        entropy = significant(own["entropy_per_symbol"], 3)
+        return (
+            f"on {words}, with {entropy} bits per symbol, {other} needs that much more than "
+            f"{one}{interval}."
+        )
+
+    def _interval(self) -> str:
+        """Write the interval of the figure in brackets, in the unit of the headline."""
+        if self.figure.interval is None or math.isnan(sum(self.figure.interval)):
+            return ""
+        factor, unit = (1, "") if self.distance.kind is DistanceKind.DIVERGENCE else (100, " %")
+        low, high = (f"{factor * end:.3g}" for end in self.figure.interval)
+        return f" (95 % interval {low} … {high}{unit})"
 
     def sections(self) -> tuple[Section, ...]:
         """Return everything as tables."""
@@ -141,31 +213,45 @@ class Difference(Displayed):
         return tuple(parts)
 
     def _distances(self) -> Section:
-        """Return both directions of the figure and of a few metrics beside it."""
-        forward, backward = self.distance.forward, self.distance.backward
+        """Return the figure and a few metrics beside it, in both directions if they differ."""
+        distance = self.distance
+        both: tuple[Fidelity, ...] = (distance.forward, distance.backward)
+        if distance.kind is DistanceKind.DECISIONS:
+            both = both[:1]
         rows = []
-        for name in _shown_metrics(self.distance):
-            cells = [
-                shown_figure(DistanceFigure(name, each[name], each.intervals.get(name)))
-                for each in (forward, backward)
-            ]
-            rows.append((name, *cells, MEANINGS[name]))
+        for name, meaning in SHOWN_METRICS[distance.kind].items():
+            if all(name in each for each in both):
+                values = (
+                    DistanceFigure(name, each[name], each.intervals.get(name)) for each in both
+                )
+                rows.append((name, *map(shown_figure, values), meaning))
         rows += self._exact_rows()
-        note = f"A → B on {self.distance.words_a}, B → A on {self.distance.words_b}; 95 % intervals"
-        columns = ("metric", " A → B", " B → A", "meaning")
-        return Section(f"From {self.a.name} (A) to {self.b.name} (B)", columns, tuple(rows), note)
+        names = f"A: {self.a.name}, B: {self.b.name}. "
+        if distance.kind is DistanceKind.DECISIONS:
+            columns: tuple[str, ...] = ("metric", " value", "meaning")
+            measured = f"On {distance.words_a}"
+        else:
+            columns = ("metric", " A → B", " B → A", "meaning")
+            measured = f"A → B on {distance.words_a}, B → A on {distance.words_b}"
+        names = "" if (self.a.name, self.b.name) == ("A", "B") else names
+        return Section(self.summary, columns, tuple(rows), f"{names}{measured}; 95 % intervals.")
 
-    def _exact_rows(self) -> list[tuple[str, str, str, str]]:
+    def _exact_rows(self) -> list[tuple[str, ...]]:
         exact = self.distance.exact
+        rows: list[tuple[str, ...]] = []
         if exact is None:
-            return []
-        l2 = significant(exact.l2, 4)
-        rows = [("exact L2", l2, l2, "sqrt(Σ (A(w) − B(w))²) over all words")]
+            return rows
+        if exact.separating_word is not None:
+            word = self.alphabet.show(exact.separating_word)
+            rows.append(("separating_word", word, "a shortest word with different classes"))
+        if exact.l2 is not None and math.isfinite(exact.l2):
+            l2 = significant(exact.l2, 3)
+            rows.append(("L2", l2, l2, "exact: sqrt(Σ (A(w) − B(w))²)"))
         for name, both in (("symbol", exact.bits_per_symbol), ("word", exact.bits_per_word)):
             if both is not None:
-                values = [significant(each, 4) for each in both]
-                meaning = f"the divergence over all words, in bits per {name}"
-                rows.append((f"exact per {name}", values[0], values[1], meaning))
+                values = [significant(each, 3) for each in both]
+                meaning = f"exact: bits lost per {name}"
+                rows.append((f"exact_per_{name}", *values, meaning))
         return rows
 
     def _words(self) -> Section:
@@ -174,8 +260,8 @@ class Difference(Displayed):
         columns = (*names, *(("next",) if by_next else ()), " A", " B", "source")
         rows = tuple(
             (
-                self.alphabet.show(each.word),
-                significant_but_one(each.distance, 2),
+                shortened(self.alphabet.show(each.word), MAX_WORD_CHARACTERS),
+                significant(each.distance, 2),
                 *((each.next,) if by_next else ()),
                 *(v if isinstance(v, str) else significant(v, 3) for v in (each.a, each.b)),
                 each.source,
@@ -193,7 +279,7 @@ class Difference(Displayed):
                 shown_arrow(each),
                 significant(each.a, 3),
                 significant(each.b, 3),
-                f"{each.b - each.a:+.2g}".replace("-", "−"),
+                f"{each.b - each.a:+.2g}",
             )
             for each in changes[:MAX_SHOWN_CHANGES]
         )
@@ -203,7 +289,9 @@ class Difference(Displayed):
         if not changes:
             note = f"No arrow differs by {MIN_CHANGE:g} or more."
         if len(changes) > MAX_SHOWN_CHANGES:
-            note += f" The first {MAX_SHOWN_CHANGES} are shown, the most used first."
+            note += f" The first {MAX_SHOWN_CHANGES} are shown, the most important first."
+        if changes and self.is_below_noise:
+            note += " The extraction loses more than the two differ: arrows may differ by it alone."
         return Section("Arrows that differ", ("", "arrow", " A", " B", " B − A"), rows, note)
 
     def to_json(self) -> dict[str, Any]:
@@ -216,7 +304,6 @@ class Difference(Displayed):
             "seed": self.seed,
             "distance": {
                 "kind": self.distance.kind.value,
-                "metric": METRICS[self.distance.kind],
                 "unit": UNITS[self.distance.kind],
                 **asdict(self.figure),
                 "a_to_b": _metrics_json(self.distance, 0),
@@ -239,7 +326,7 @@ def shown_figure(figure: DistanceFigure) -> str:
     value = "0" if is_zero else significant_but_one(figure.value, 3)
     if figure.interval is None or math.isnan(sum(figure.interval)):
         return value
-    low, high = (significant(end, 3) for end in figure.interval)
+    low, high = (significant_but_one(end, 3) for end in figure.interval)
     return f"{value} ({low} … {high})"
 
 
@@ -252,17 +339,6 @@ def shown_arrow(each: ArrowChange) -> str:
     if each.part is ArrowPart.CLASS:
         return f"{each.origin}: class {each.symbol}"
     return f"{each.origin} –{each.symbol}→ {each.target}"
-
-
-def _shown_metrics(distance: Distance) -> list[str]:
-    """Return the metrics of a table, the figure first."""
-    of_kind = {
-        DistanceKind.DIVERGENCE: ("kl_per_symbol", "kl_per_word", "disagreement", "ndcg5"),
-        DistanceKind.DECISIONS: ("agreement", "balanced_agreement", "score_distance"),
-        DistanceKind.WEIGHTS: ("relative_error", "max_error", "weight_agreement", "correlation"),
-    }[distance.kind]
-    both = distance.forward, distance.backward
-    return [name for name in of_kind if all(name in each for each in both)]
 
 
 def _states(states: StateComparison) -> Section:

@@ -102,14 +102,23 @@ def _readable(automaton: WeightedAutomaton | None) -> WeightedAutomaton | None:
 
 
 def check_comparable(a: ComparedSide, b: ComparedSide) -> None:
-    """Refuse two sides whose symbols differ, and a classifier beside what is none."""
+    """Refuse two sides whose symbols or classes differ, and a classifier beside what is none."""
     if a.box.alphabet != b.box.alphabet:
         raise SymbolError(_different_symbols(a, b))
     if a.classifies != b.classifies:
         decides, other = (a, b) if a.classifies else (b, a)
         raise ArgumentError(
             f"{decides.name} decides for classes, {other.name} gives numbers: expected two "
-            "classifiers or none"
+            "classifiers or none: compare it with a model of its kind"
+        )
+    classes = [side.box.classes for side in (a, b) if isinstance(side.box, Classifier)]
+    if len({*map(tuple, classes)}) > 1:
+        has = (
+            f"{side.name} has {', '.join(own)}" for side, own in zip((a, b), classes, strict=True)
+        )
+        raise ArgumentError(
+            f"the classes differ: {'; '.join(has)}: expected the same classes in the same order: "
+            "name them so in both cards or files"
         )
 
 

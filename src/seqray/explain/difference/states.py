@@ -14,7 +14,7 @@ from seqray.automata.decisions import scores_of
 from seqray.automata.prediction_states import scaled_states
 from seqray.automata.words import Words
 from seqray.explain.named_automaton import NamedAutomaton
-from seqray.explain.naming import GOOD_LOSS, name_states
+from seqray.explain.naming import GOOD_LOSS, name_by_prefixes, name_states
 from seqray.explain.probable import grown_prefixes
 from seqray.util.arrays import BoolArray, FloatArray
 
@@ -228,10 +228,9 @@ def compare_states(a: WeightedAutomaton, b: WeightedAutomaton) -> StateCompariso
     >>> compare_states(one, turned).changes()
     ()
     """
-    named = name_states(a)
-    other = _named_alike(b, named)
+    named, other = _both_named(a, b)
     contexts = _contexts(named, other)
-    shares = [_shares(each.automaton, contexts) for each in (named, other)]
+    shares = _shares_in_both(named.automaton, other.automaton, contexts)
     following = [_continuations(each.automaton) for each in (named, other)]
     distances = (_relative(*shares) + _relative(*(each.T for each in following))) / 2
     matches = _matched(distances)
@@ -241,16 +240,32 @@ def compare_states(a: WeightedAutomaton, b: WeightedAutomaton) -> StateCompariso
     return StateComparison(named, other, matches, 1.0 if probable else largest or 1.0)
 
 
-def _named_alike(b: WeightedAutomaton, named: NamedAutomaton) -> NamedAutomaton:
-    """Name states; where they are prefixes, by those of the other automaton if they do."""
-    plain = name_states(b)
-    if plain.automaton.is_nonnegative and _predicts(plain.automaton):
-        return plain
-    if plain.automaton.n_states != named.automaton.n_states:
-        return plain
-    alike = name_states(b, candidates=named.prefixes)
-    is_same = alike.automaton.n_states == plain.automaton.n_states
-    return alike if is_same and alike.loss <= max(GOOD_LOSS, plain.loss) else plain
+def _both_named(
+    a: WeightedAutomaton, b: WeightedAutomaton
+) -> tuple[NamedAutomaton, NamedAutomaton]:
+    """Name the states of both in coordinates of one kind; where they are prefixes, of the same."""
+    named, other = name_states(a), name_states(b)
+    if isinstance(named.automaton, ClassifierAutomaton):
+        return named, _alike(other, named, name_states(b, candidates=named.prefixes))
+    kept = [_keeps_states(each) for each in (named, other)]
+    if all(kept):
+        return named, other
+    named, other = (
+        name_by_prefixes(each.automaton) if keeps else each
+        for each, keeps in zip((named, other), kept, strict=True)
+    )
+    return named, _alike(other, named, name_by_prefixes(other.automaton, named.prefixes))
+
+
+def _keeps_states(named: NamedAutomaton) -> bool:
+    """Whether the states are those of a probabilistic automaton, and not prefixes."""
+    return bool(named.automaton.is_nonnegative) and _predicts(named.automaton)
+
+
+def _alike(plain: NamedAutomaton, named: NamedAutomaton, alike: NamedAutomaton) -> NamedAutomaton:
+    """Return an automaton with the prefixes of another one as states, if they are as good."""
+    sizes = {each.automaton.n_states for each in (plain, named, alike)}
+    return alike if len(sizes) == 1 and alike.loss <= max(GOOD_LOSS, plain.loss) else plain
 
 
 def _predicts(automaton: WeightedAutomaton) -> bool:
@@ -269,6 +284,15 @@ def _shares(automaton: WeightedAutomaton, words: Words) -> FloatArray:
     vectors = np.abs(scaled_states(automaton, words).vectors)
     total = vectors.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(vectors, total, out=np.zeros_like(vectors), where=total > 0))
+
+
+def _shares_in_both(
+    a: WeightedAutomaton, b: WeightedAutomaton, words: Words
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares of states after those words that both automata can read."""
+    one, other = _shares(a, words), _shares(b, words)
+    is_read = one.any(axis=1) & other.any(axis=1)
+    return one[is_read], other[is_read]
 
 
 def _continuations(automaton: WeightedAutomaton) -> FloatArray:

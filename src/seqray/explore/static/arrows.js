@@ -4,10 +4,9 @@ const STEPS = 60; // positions of the slider of thresholds
 const DECADES = 3; // how far down it goes from the largest weight
 // When a graph is first shown, as in opening.py:
 const WANTED = 0.9; // of the use of all arrows
-const LEAST = 0.5; // of it, for which more arrows are drawn than can be read
+const LEAST = 0.5; // of it: where the readable arrows have less, as many as have it are drawn
 const READABLE = 70; // arrows, and of small graphs fewer
-const MANY = 150; // arrows, between few states
-const FEW_STATES = 20;
+const MANY = 150; // arrows: more are drawn only if somebody asks for them
 const NEGLIGIBLE = 0.01; // of the largest weight: lighter arrows are drawn where they are used
 const NOISE = 1e-9; // of the largest weight
 
@@ -40,7 +39,7 @@ class Arrows {
     this.heaviest = heaviest;
     this.count = pairs.length;
     this.largest = this.count ? Math.abs(heaviest[this.pairs[0]]) : 1;
-    this.hasNegative = least < 0;
+    this.hasNegative = least < -NOISE * this.largest;
     // Probabilities: weights that sum to one along every path through, none of them negative.
     this.areProbabilities = automaton.prefixFinal !== null && least > -1e-9 && this.largest < 1 + 1e-6;
     this.#use(mass);
@@ -157,17 +156,15 @@ class Arrows {
       this.thresholds[wanted - 1] >= NEGLIGIBLE * this.largest &&
       this.many(this.thresholds[wanted - 1]) <= few;
     while (wanted > 1 && canFall()) wanted -= 1;
-    const leaving = (n) => {
-      let position = 1;
-      while (position < STEPS && this.many(this.thresholds[position]) > n) position += 1;
-      // Where weights are so alike that it leaves hardly any, the position before.
-      const isBare = position > 1 && this.many(this.thresholds[position]) < n / 4;
-      if (isBare && this.many(this.thresholds[position - 1]) <= MOST_ARROWS) position -= 1;
-      return Math.max(wanted, position);
-    };
-    const position = leaving(most);
-    if (states > FEW_STATES || keeps(position, LEAST)) return position;
-    return keeps(leaving(MANY), LEAST) ? leaving(MANY) : position;
+    let position = 1;
+    while (position < STEPS && this.many(this.thresholds[position]) > most) position += 1;
+    // Where weights are so alike that it leaves hardly any, the position before.
+    const isBare = position > 1 && this.many(this.thresholds[position]) < most / 4;
+    if (isBare && this.many(this.thresholds[position - 1]) <= MOST_ARROWS) position -= 1;
+    position = Math.max(wanted, position);
+    let more = position;
+    while (more > 1 && !keeps(more, LEAST)) more -= 1;
+    return keeps(more, LEAST) && this.many(this.thresholds[more]) <= MANY ? more : position;
   }
 
   write(weight) {

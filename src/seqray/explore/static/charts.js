@@ -180,16 +180,9 @@ class Sizes {
 
   draw() {
     const { content } = this;
-    $("sizes").hidden = $("nav-sizes").hidden = !this.isThere;
     if (!this.isThere) return;
     const own = content.ranks.filter(({ kept }) => kept === null).map(({ rank }) => rank);
     const table = content.fidelity;
-    $("sizes-intro").textContent =
-      "The slider at the top needs no new queries: one computation gives automata of " +
-      "every size. More states follow the box more closely, up to the point where there " +
-      "is nothing left to learn.";
-    $("copies-note").textContent = content.copies;
-    $("copies-note").hidden = !content.copies;
     const name = $("metric").value || this.metrics[0];
     const values = table.values[name].map((value) =>
       value === null ? null : LOSSES[name](value),

@@ -2,6 +2,8 @@
 
 const HEAT_ROWS = 16;
 const HEAT_COLUMNS = 24;
+const MOST_LETTERS = 14; // of a symbol in a table
+const ROUNDING = 5e-5; // the answers of the box that a page has are rounded to five digits
 const VIEWS = { automaton: "Automaton", box: "Box", difference: "Difference" };
 
 class Comparison {
@@ -182,7 +184,7 @@ class Comparison {
       })
       .sort((a, b) => b.distance - a.distance);
     const size = Math.max(...rows.map((row) => Math.abs(row.box)), 1e-300);
-    if (!rows.length || rows[0].distance <= 1e-9 * size) {
+    if (!rows.length || rows[0].distance <= (byNext ? ROUNDING : 1e-9 * size)) {
       $("worst").replaceChildren(
         element("p", {}, "None: on all words that were tried the two differ by rounding only."),
       );
@@ -201,12 +203,13 @@ class Comparison {
         rows.filter(({ source }) => /random|search/.test(source)),
       ],
     ].filter(([, members]) => members.length);
+    const isNamed = content.alphabet.separator.trim() !== ""; // such words have two lines
     const line = (row) =>
       element(
         "tr",
         {},
-        element("td", {}, this.#wordButton(row.word)),
-        ...(byNext ? [element("td", { className: "mono" }, content.symbol(row.most))] : []),
+        element("td", { className: "spelt" }, this.#wordButton(row.word, isNamed ? 2 : 1)),
+        ...(byNext ? [this.#symbolCell("td", row.most)] : []),
         element("td", { className: "right" }, write(row.box)),
         element("td", { className: "right" }, write(row.automaton)),
       );
@@ -241,10 +244,22 @@ class Comparison {
       `words of the search, not the average.`;
   }
 
-  #wordButton(word) {
+  /** A cell with a symbol: long names are cut so that they still differ. */
+  #symbolCell(tag, code, className = "") {
+    this.names ??= distinct(this.content.alphabet.names, (text) => [...text].length <= MOST_LETTERS);
+    const isEnd = code === this.content.symbols;
+    const properties = {
+      scope: tag === "th" ? "col" : null,
+      className: `${isEnd ? "end" : "mono"} ${className}`.trim(),
+      title: this.content.symbol(code),
+    };
+    return element(tag, properties, isEnd ? "end" : this.names[code]);
+  }
+
+  #wordButton(word, lines = 1) {
     const text = this.content.spell(word);
     const separator = this.content.alphabet.separator;
-    const short = shortWord(text, separator, innerWidth < 560 ? 13 : 22);
+    const short = shortWord(text, separator, lines * (innerWidth < 560 ? 13 : 22));
     return element(
       "button",
       {
@@ -290,9 +305,10 @@ class Comparison {
       views.map((view) => [view, this.#probabilities(automaton, rows, columns, view)]),
     );
     const largest = Math.max(
-      1e-6,
+      0,
       ...(tables.difference ?? [[0]]).flat().map((value) => Math.abs(value) || 0),
     );
+    const isSame = largest <= ROUNDING;
     const titles = element(
       "tr",
       {},
@@ -311,15 +327,7 @@ class Comparison {
       element("th", { scope: "col" }, "after"),
       ...views.flatMap(() =>
         columns.map((code, at) =>
-          element(
-            "th",
-            {
-              scope: "col",
-              className:
-                (code === content.symbols ? "end" : "mono") + (at || !isWide ? "" : " group"),
-            },
-            content.symbol(code),
-          ),
+          this.#symbolCell("th", code, isWide && at === 0 ? "group" : ""),
         ),
       ),
     );
@@ -330,11 +338,8 @@ class Comparison {
         element("th", { scope: "row" }, this.#wordButton(word)),
         ...views.flatMap((view) =>
           tables[view][row].map((value, at) => {
-            const cell = heatCell(
-              value,
-              Math.abs(value) / (view === "difference" ? largest : 1),
-              view,
-            );
+            const share = view !== "difference" ? value : isSame ? 0 : value / largest;
+            const cell = heatCell(value, Math.abs(share), view);
             cell.classList.toggle("group", isWide && at === 0);
             return cell;
           }),
@@ -354,10 +359,12 @@ class Comparison {
         ? ` The columns are the ${columns.length - 1} most expected of ` +
           `${count(content.symbols)} symbols, and the end.`
         : "";
-    const strongest = tables.difference
-      ? ` Differences are automaton minus box; the strongest colour there stands for ` +
-        `${percent(largest)}.`
-      : "";
+    const strongest = !tables.difference
+      ? ""
+      : isSame
+        ? " The two differ by rounding only."
+        : ` Differences are automaton minus box; the strongest colour there stands for ` +
+          `${percent(largest)}.`;
     $("heat-note").textContent =
       `Probabilities of the next symbol in percent, after each beginning.${strongest}${cut}`;
   }

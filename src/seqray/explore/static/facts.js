@@ -1,17 +1,8 @@
 // Facts about the whole, at the number of states that is shown first.
 
 function showFacts(content, onword) {
-  const { facts } = content;
-  const cards = [factWords(content, onword), factLength(content), factSymbols(content)].filter(
-    Boolean,
-  );
-  $("facts").hidden = $("nav-facts").hidden = !cards.length;
-  $("facts-intro").textContent =
-    `Computed from the automaton of ${counted(content.chosen, "state")}, not by sampling: ` +
-    (facts.exact
-      ? "the results are exact."
-      : "the words come from a search, so heavier ones may exist.");
-  $("facts-body").replaceChildren(...cards);
+  const cards = [factWords(content, onword), factLength(content), factSymbols(content)];
+  $("facts-body").replaceChildren(...cards.filter(Boolean));
 }
 
 function factCard(title, ...children) {

@@ -2,6 +2,7 @@
 
 const MOST_ARROWS = 400; // more are never drawn
 const LARGEST_SCALE = 1.15; // small graphs do not fill the frame
+const LEAST_SCALE = 0.6; // smaller labels cannot be read, and are left out
 const FONT = "ui-sans-serif, system-ui, sans-serif";
 
 class Graph {
@@ -31,21 +32,25 @@ class Graph {
     const many = arrows.many(threshold);
     const plan = planOf(this, arrows, edges);
     const isWanted = () => rank === this.rank && threshold === this.threshold;
+    const scale = (drawing) => this.#scale(bounds(drawing.plan, drawing.layout), drawing.plan);
     const ready = this.#shipped(plan);
-    if (ready) this.#present(plan, ready, arrows, many);
-    if (ready && this.#scale(bounds(plan, ready), plan) > 0.7) return true;
+    let best = ready && { plan, layout: ready };
+    if (best) this.#present(plan, ready, arrows, many);
+    if (best && scale(best) > 0.7) return true;
     this.frame.classList.toggle("waiting", !ready);
-    let layout;
     try {
-      layout = await this.#layout(plan, isWanted);
+      const own = { plan, layout: await this.#layout(plan, isWanted) };
+      if (!best || (!own.layout.why && scale(own) > scale(best))) best = own;
+      if (plan.labelled && !own.layout.why && scale(best) < LEAST_SCALE) {
+        const bare = planOf(this, arrows, edges, true);
+        best = { plan: bare, layout: await this.#layout(bare, isWanted) };
+      }
     } catch (error) {
       if (error instanceof Overtaken) return false;
       throw error;
     }
     this.frame.classList.remove("waiting");
-    const isBetter = () =>
-      !layout.why && this.#scale(bounds(plan, layout), plan) > this.#scale(bounds(plan, ready), plan);
-    if (!ready || isBetter()) this.#present(plan, layout, arrows, many);
+    if (best.layout !== ready) this.#present(best.plan, best.layout, arrows, many);
     return true;
   }
 

@@ -20,6 +20,7 @@ class Page {
   }
 
   begin() {
+    $("sizes-numbers").open = false; // it is open for those who see no charts
     this.setRank(this.content.chosen);
     this.sizes.draw();
     document.body.dataset.ready = "yes";
@@ -40,15 +41,16 @@ class Page {
       this.#drawSoon();
     });
     let width = innerWidth;
-    addEventListener(
-      "resize",
-      settled(200, () => {
-        if (innerWidth === width) return; // on phones the height changes when one scrolls
-        width = innerWidth;
-        this.graph.show(this.rank, this.thresholdNow);
-        this.#redraw();
-      }),
-    );
+    const redraw = settled(200, () => {
+      this.graph.show(this.rank, this.thresholdNow).then(() => this.#settle());
+      this.#redraw();
+    });
+    addEventListener("resize", () => {
+      if (innerWidth === width) return; // on phones the height changes when one scrolls
+      width = innerWidth;
+      delete document.body.dataset.settled;
+      redraw();
+    });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#redraw());
     themeButton(() => this.#redraw());
     matchMedia("print").addEventListener("change", () => this.#redraw());
@@ -92,17 +94,20 @@ class Page {
     $("threshold").value = String(this.positions.get(rank));
     this.#threshold();
     $("graph-intro").replaceChildren(...readingHelp(content, rank, arrows));
-    $("legend").replaceChildren(...legend(content, rank, arrows));
+    showLegend(content, rank, arrows);
     const drawn = this.graph.show(rank, this.thresholdNow);
     this.panel.show(rank, null);
     this.word.show(rank);
     $("word-intro").replaceChildren(...wordHelp(this.word.automaton));
     drawn
       .then(() => this.comparison.show(rank))
-      .then(() => {
-        document.body.dataset.settled = String(rank);
-      });
+      .then(() => this.#settle(rank));
   });
+
+  /** Say that all parts show what they are to show. */
+  #settle(rank = this.rank) {
+    document.body.dataset.settled = String(rank);
+  }
 
   #drawSoon = settled(120, () => this.graph.show(this.rank, this.thresholdNow));
 
@@ -175,10 +180,6 @@ class Page {
 
   #made() {
     const { content } = this;
-    $("made-intro").textContent = isExtracted(content)
-      ? "All of it comes from the box's answers. seqray used no training data and did not look " +
-        "inside the box."
-      : "The automaton was given as it is; everything on this page is computed from it.";
     $("made-list").replaceChildren(
       ...content.made.flatMap(([name, text]) => [
         element("dt", {}, ...(`made.${name}` in Terms.all ? Terms.nodes(`made.${name}`) : [name])),

@@ -2,14 +2,14 @@
 
 const CROWDED = 24; // arrows: labels of more have two lines at most, as in first_graph.py
 
-/** What to lay out: states, arrows with their labels, and where words begin. */
-function planOf(graph, arrows, edges) {
+/** What to lay out: states, arrows, with their labels where they can be read, and beginnings. */
+function planOf(graph, arrows, edges, isBare = false) {
   const { automaton } = arrows;
   const n = automaton.states;
   const isNamed = Boolean(graph.content.byRank.get(graph.rank).names);
   const size = !isNamed ? (n > 40 ? 30 : 38) : n <= 12 ? 66 : n <= 30 ? 56 : 44;
   const isNarrow = graph.frame.clientWidth < 600;
-  const labelled = edges.length <= readable(n) && n <= 40;
+  const labelled = !isBare && edges.length <= readable(n) && n <= 40;
   const engine = labelled ? "dot" : "neato";
   const nodes = Array.from({ length: n }, (_, state) => ({ size, state }));
   const planned = edges.map((edge) => ({
@@ -56,6 +56,7 @@ function planOf(graph, arrows, edges) {
     labelled,
     isNamed,
     size,
+    isNarrow,
     direction: isNarrow ? "TB" : "LR",
   };
 }
@@ -109,7 +110,7 @@ function clearLabels({ planned, nodes }, layout) {
   });
 }
 
-/** How tall the frame may get: graphs of many states have more room. */
-function tallest({ nodes }) {
-  return nodes.length > 14 ? 860 : 640;
+/** How tall the frame may get: graphs of many states, and those on phones, have more room. */
+function tallest({ nodes, isNarrow }) {
+  return nodes.length > 14 || isNarrow ? 860 : 640;
 }

@@ -64,7 +64,7 @@ class StatePanel {
         "p",
         { className: "caption" },
         states.length > most ? `And ${count(states.length - most)} more. ` : "",
-        "Choose a state to see what happens there.",
+        element("span", { className: "for-screens" }, "Choose a state to see what happens there."),
       ),
     );
   }
@@ -167,55 +167,9 @@ function readingHelp(content, rank, arrows) {
   return spaced(Terms.nodes("graph.weights"), named, ...minus);
 }
 
-function legend(content, rank, arrows) {
-  const line = (className, dash) =>
-    svg(
-      "svg",
-      { viewBox: "0 0 40 12", class: "sample", "aria-hidden": "true" },
-      svg("path", {
-        class: `line ${className}`,
-        d: "M2 6H38",
-        "stroke-width": 3,
-        "stroke-dasharray": dash,
-      }),
-    );
-  const disc = (shape) =>
-    svg(
-      "svg",
-      { viewBox: "0 0 24 24", class: "sample round", "aria-hidden": "true" },
-      svg("circle", { class: "disc", cx: 12, cy: 12, r: 10 }),
-      ...(shape ? [shape] : []),
-    );
-  const rows = [[line(""), "wide arrow: heavy"]];
-  if (arrows.hasNegative) {
-    rows.push([line("negative", "8 5"), "dashed: a weight below 0"]);
-  }
-  rows.push([
-    svg(
-      "svg",
-      { viewBox: "0 0 24 24", class: "sample round", "aria-hidden": "true" },
-      svg("circle", { class: "begin", cx: 12, cy: 12, r: 6 }),
-    ),
-    "words begin",
-  ]);
-  if (arrows.areProbabilities) {
-    rows.push([
-      disc(
-        svg("circle", {
-          class: "ending",
-          cx: 12,
-          cy: 12,
-          r: 7,
-          "stroke-dasharray": "15 44",
-          transform: "rotate(-90 12 12)",
-        }),
-      ),
-      "arc in a circle: the probability that the word ends",
-    ]);
-  }
-  if (content.byRank.get(rank).mass?.some((value) => value !== null)) {
-    const full = disc(svg("circle", { class: "tint", cx: 12, cy: 12, r: 10, "fill-opacity": tint(0.5) }));
-    rows.push([full, "stronger colour: more time spent there"]);
-  }
-  return rows.map(([sample, text]) => element("li", {}, sample, text));
+/** How to read the picture: what it has none of is not explained. */
+function showLegend(content, rank, arrows) {
+  $("legend-negative").hidden = !arrows.hasNegative;
+  $("legend-end").hidden = !arrows.areProbabilities;
+  $("legend-time").hidden = !content.byRank.get(rank).mass?.some((value) => value !== null);
 }

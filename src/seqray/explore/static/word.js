@@ -234,6 +234,10 @@ class WordView {
   #steps() {
     const { content, word, rank } = this;
     const largest = this.values ? Math.max(...this.values.map(Math.abs)) || 1 : 1;
+    const symbols = distinct(word.map((code) => content.symbol(code)), (text) => [...text].length <= 13);
+    const isLong = symbols.some((symbol) => [...symbol].length > 7);
+    const labels = content.stateLabels(rank, isLong ? 24 : 16);
+    $("steps").classList.toggle("long", isLong);
     const shown = Array.from({ length: word.length + 1 }, (_, at) => {
       const shares = this.drawn.shares(this.states[at].state);
       const main = shares.reduce(
@@ -259,15 +263,18 @@ class WordView {
         },
         element(
           "span",
-          { className: `step-symbol ${at ? "mono" : "muted"}` },
-          at ? content.symbol(word[at - 1]) : "begin",
+          {
+            className: `step-symbol ${at ? "mono" : "muted"}`,
+            title: at ? content.symbol(word[at - 1]) : "",
+          },
+          at ? symbols[at - 1] : "begin",
         ),
         element("span", { className: "step-probability" }, probability === null ? " " : percent(probability)),
         this.#pull(value, largest),
         element(
           "span",
           { className: "step-state", title: content.stateText(rank, main) },
-          content.stateLabels(rank, 12)[main],
+          labels[main],
         ),
         element(
           "span",
@@ -300,15 +307,7 @@ class WordView {
     const { word, values } = this;
     const parts = [];
     parts.push(
-      this.automaton.readers
-        ? [
-            "Under each symbol: its probability, a bar for what it does to the weight, and " +
-              "the likeliest state after it.",
-          ]
-        : [
-            "Under each symbol: a bar for what it does to the weight, and the state that is " +
-              "largest after it.",
-          ],
+      Terms.nodes(this.automaton.readers ? "word.steps.probabilities" : "word.steps.weights"),
     );
     if (values) {
       const usual = backgroundWeight(this.automaton, word.length, this.content.frequencies);
@@ -375,7 +374,7 @@ class WordView {
         element(
           "div",
           {},
-          element("h3", {}, "Weight so far"),
+          element("h3", {}, ...Terms.nodes("word.so-far")),
           bars(
             values.map((value, at) => ({ label: content.spell(word.slice(0, at)), value })),
             { write },

@@ -37,10 +37,14 @@ from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.parallel.executor import Task
 from seqray.util.arrays import FloatArray, IntArray, read_only
-from seqray.util.memory import memory_limit
+from seqray.util.errors import ArgumentError
+from seqray.util.memory import memory_limit, shown_bytes
 from seqray.util.progress import Progress
 
 logger = logging.getLogger(__name__)
+
+MIN_CONTEXTS = 5
+"""An automaton of fewer contexts than these, for want of memory, would be useless."""
 
 N_COPIES_IN_MEMORY = 3
 """How many times as much memory as the blocks themselves is needed to work with them."""
@@ -304,21 +308,32 @@ def _n_outcomes(n_columns: int) -> int:
 
 
 def _contexts_that_fit(reference: Reference, n_contexts: int, n_columns: int) -> int:
-    """Return how many of the contexts have blocks that fit into half of the memory limit."""
+    """Return how many of the contexts have blocks that fit into half of the memory limit.
+
+    Where fewer than `MIN_CONTEXTS` fit, nothing could be learnt: that is an error.
+    """
     assert reference.next_symbol is not None
     n_symbols, limit = len(reference.tree.alphabet), memory_limit() // 2
     n_suffixes = len(PrefixTree.of(suffixes_of(reference.words, n_columns)))
     n_numbers = n_suffixes * (min(n_symbols, _n_outcomes(n_columns)) + 2)
     row_bytes = 8 * N_COPIES_IN_MEMORY * n_numbers
     n_children = (reference.next_symbol[:n_symbols] > RARE_PROBABILITY).sum(axis=0)
-    n_fit = n_contexts
-    while True:
-        chosen = reference.tree.find(PrefixTree.of(first_words(reference.words, n_fit)))
-        n_rows = len(chosen) + int(n_children[chosen].sum())
-        n_bytes = row_bytes * n_rows
-        if n_bytes <= limit or n_fit == 1:
-            break
+
+    def rows_of(n: int) -> int:
+        chosen = reference.tree.find(PrefixTree.of(first_words(reference.words, n)))
+        return len(chosen) + int(n_children[chosen].sum())
+
+    n_fit, n_rows = n_contexts, rows_of(n_contexts)
+    while (n_bytes := row_bytes * n_rows) > limit and n_fit > 1:
         n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
+        n_rows = rows_of(n_fit)
+    if n_fit < (n_least := min(MIN_CONTEXTS, n_contexts)):
+        needed = shown_bytes(2 * row_bytes * rows_of(n_least))
+        raise ArgumentError(
+            f"memory: {shown_bytes(2 * limit)} hold {n_fit} of {n_contexts:,} contexts with "
+            f"{n_symbols:,} symbols: expected room for {n_least} at least, about {needed}; allow "
+            "more (--memory, memory), or query fewer suffixes (--suffixes, n_suffixes)"
+        )
     logger.debug(
         "up to %s prefixes are queried; blocks of %s rows take up to %.2g GB",
         *(f"{n_rows * n_suffixes:,}", f"{n_rows:,}", n_bytes / 1e9),

@@ -156,7 +156,7 @@ def read_log_lines(
     >>> log.cases, list(log.words)
     (('7', '8'), [('job <*> begins', 'job <*> ends'), ('job <*> begins',)])
     """
-    with open_stream(path) as stream:
+    with open_stream(path, "a log") as stream:
         events, n_left_out = read_lines(stream, session)
     words, grouped = group_rare(_words(events, path, alphabet), rare)
     return EventLog(words, tuple(events.cases), session, rare=grouped, n_left_out=n_left_out)
@@ -166,7 +166,7 @@ def is_event_file(path: PathLike) -> bool:
     """Return whether a file holds events or sequences, by its name; JSON lines by the first one."""
     name = plain_name(path)
     if name.endswith(".jsonl"):
-        with open_stream(path) as stream:
+        with open_stream(path, "a file of events or words") as stream:
             return stream.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
     return name.endswith((*TABLE_ENDINGS, *FASTA_ENDINGS, *FASTQ_ENDINGS))
 
@@ -179,7 +179,7 @@ def plain_name(path: PathLike) -> str:
 def _read(source: Any, wanted: EventColumns) -> tuple[EventTable, EventColumns]:
     if not isinstance(source, str | os.PathLike):
         return read_frame(source, wanted)
-    with open_stream(source) as stream:
+    with open_stream(source, "a file of events") as stream:
         first = stream.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
         if not first:
             raise FileError("the file is empty")
