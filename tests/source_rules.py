@@ -6,10 +6,11 @@ on code that breaks it.
 """
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +37,7 @@ class Module:
         return f"{self.path}:{node.lineno}"
 
 
+@cache
 def modules_of(folder: Path) -> list[Module]:
     """Return the Python files of a folder."""
     return [
@@ -256,6 +258,7 @@ def uses_of_private_names(modules: Iterable[Module], names: set[str]) -> list[st
     return [
         f"{module.path}:{line} {name}"
         for module in modules
+        if not names.isdisjoint(re.findall(r"\w+", module.text))
         for line, name in sorted(
             {(node.lineno, name) for node in module.nodes for name in _used(node) if name in names}
         )

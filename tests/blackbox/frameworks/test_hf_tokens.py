@@ -191,7 +191,7 @@ def test_texts_are_tokenised_by_the_tokenizer_of_the_folder(folder):
     assert separated.tree.symbols == ((7, 4), (7, 4, 2))
 
 
-def test_commands_take_texts_of_several_tokens(folder, tmp_path, capsys):
+def test_commands_take_texts_of_several_tokens(folder, tmp_path, capsys, hasty):
     box = [f"hf:{folder}", "-O", 'alphabet=["a", "c", "ac", "cab"]']
     main(["check", *box])
     assert "✗" not in capsys.readouterr().out

@@ -15,8 +15,8 @@ from told import rng
 
 pytestmark = pytest.mark.usefixtures("hasty")
 
-RARE_SIZES = {"prefixes": 400, "suffixes": 60, "max_length": 30}
-FEW_SIZES = {"prefixes": 80, "suffixes": 40, "max_length": 20}
+RARE_SIZES = {"prefixes": 200, "suffixes": 40, "max_length": 30}
+FEW_SIZES = {"prefixes": 60, "suffixes": 30, "max_length": 15}
 
 
 def largest_distance(box, automaton):
@@ -68,7 +68,8 @@ def test_no_query_is_sent_twice_for_counterexamples(hasty):
 def test_learning_that_brings_no_automaton_nearer_is_undone(monkeypatch, caplog, most):
     box = triggered_machine("abacabac")
     monkeypatch.setattr(method, "SETTINGS", replace(CONDITIONAL, **{most: -1}))
-    plain, tried = (extract(box, **RARE_SIZES, counterexamples=n) for n in (0, 3))
+    sizes = {**RARE_SIZES, "prefixes": 400}
+    plain, tried = (extract(box, **sizes, counterexamples=n) for n in (0, 3))
     first, *others = tried.settings["counterexamples"]
     assert first["then"] == "no nearer"
     assert first["words"] > 1
@@ -96,7 +97,7 @@ def test_stopping_among_counterexamples_keeps_what_was_learnt_before(phase, capl
     )
     assert stop.is_set()
     assert extraction.settings["stopped"] == "interrupted"
-    assert extraction.settings["prefixes"] == 400
+    assert extraction.settings["prefixes"] == 200
     thens = [each["then"] for each in extraction.settings["counterexamples"]]
     said = "no counterexamples were searched for"
     if phase == "following contexts":

@@ -123,10 +123,8 @@ def test_the_same_seed_gives_the_same_at_any_pace(hasty):
     box = random_machine("pfa", 8, 3, seed=rng(1))  # so rich that no small part is enough
     whole = extract(model(box=box), **SMALL)
     for limits in (
-        {"seconds": 1000},
-        {"budget": 10**6},
+        {"seconds": 1000, "budget": 10**6, "stop": threading.Event()},
         {"target": 1},
-        {"stop": threading.Event()},
     ):
         other = extract(model(box=box), **SMALL, **limits)
         assert other.basis.prefixes == whole.basis.prefixes

@@ -35,7 +35,7 @@ def test_at_most_a_third_of_the_tokens_is_read_again_and_no_prompt_is_sent_twice
         box = opened(kind, url, prompt=long, alphabet="abc", max_length=20)
         counts = server.counts = Counts(server.cache())  # without the query that opens the box
         oracle = open_oracle(box)
-        words = uniform_words(box.alphabet, 60, seed=np.random.default_rng(0), max_length=20)
+        words = uniform_words(box.alphabet, 30, seed=np.random.default_rng(0), max_length=20)
         oracle.weights(words)
         oracle.weights(words)
     first = [at for at, draw in enumerate(counts.draws) if not draw]
