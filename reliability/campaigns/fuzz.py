@@ -74,8 +74,8 @@ FOUND = (
     "Cached answers of different sizes raised ValueError.",
     "A damaged table of the answer cache raised UnicodeDecodeError, where SQLite quotes its bytes.",
     "A run folder whose fidelity was measured on 0 words raised ZeroDivisionError.",
-    "The `end` of a hidden Markov model that is no whole number raised TypeError or IndexError, and "
-    "a model without states ValueError.",
+    "The `end` of a hidden Markov model that is no whole number raised TypeError or IndexError, "
+    "and a model without states ValueError.",
 )
 
 

@@ -9,9 +9,9 @@ samples without an interval, because too few words carry the metric. "With rare 
 that hold the metric on the whole population, where that is below 92 %.
 
 A metric fails if less than 92 % or more than 98 % of its intervals hold the truth, beyond the error
-of counting (two standard errors). Where fewer than a quarter of the samples have an interval, those
-that have one are no fair choice: there it fails if more than 2.5 % of all samples have an interval
-without the truth. What fewer than three words of a sample are expected to show, or ten for a
+of counting (two standard errors). Where fewer than half of the samples have an interval, those that
+have one are no fair choice: there it fails if more than 5 % of all samples have an interval without
+the truth. What fewer than three words of a sample are expected to show, or ten for a
 difference, may be held more often than in 98 %: an interval that begins at 0 always holds 0.
 """
 
@@ -26,7 +26,7 @@ from seqray.automata.decisions import decide
 from seqray.automata.words import Alphabet
 from seqray.fidelity.answers import read_answers
 from seqray.fidelity.decisions import DecisionReference, paired_interval
-from seqray.fidelity.estimates import next_estimates, word_estimates
+from seqray.fidelity.estimates import next_estimates, zeros_estimate
 from seqray.fidelity.intervals import (
     Estimate,
     Interval,
@@ -49,8 +49,8 @@ FOUND = (
     "where few words carry the loss, intervals of `relative_error` held the truth in 76 % of the "
     "samples, those of `kl_per_symbol` in 53 %, those of `ndcg5` in 60 %: there is no interval now "
     "unless 40 words carry a metric and its error, and this is said",
-    "intervals of `kl` and `perplexity_ratio` held the truth in 0 to 70 % of the samples where the "
-    "most probable words of a rare kind decide them; they have none now",
+    "intervals of `kl`, `perplexity_ratio` and `relative_error` held the truth in 0 to 70 % of the "
+    "samples where the most probable words of a rare kind decide them, or always; they have none",
     "Clopper and Pearson's interval of a rare share held it in up to 99 % of samples: it is a "
     "bound to one side now",
 )
@@ -58,7 +58,7 @@ FOUND = (
 SIZES = (200, 1000, 2000)
 MIN_COVERAGE, MAX_COVERAGE = 0.92, 0.98
 
-MIN_REPORTED, MAX_FALSE = 0.25, 0.025
+MIN_REPORTED, MAX_FALSE = 0.5, 0.05
 """Where fewer samples have an interval, so many of all may have one without the truth."""
 
 RARE_WORDS, RARE_DIFFERENCES = 3, 10
@@ -95,8 +95,8 @@ class Population(NamedTuple):
         answers = read_answers(case.automaton, reference.tree, with_next=True)
         assert reference.next_symbol is not None
         assert answers.next_symbol is not None
-        estimates = word_estimates(reference.weights, answers.weights, is_distribution=True)
-        estimates |= next_estimates(reference.tree, reference.next_symbol, answers.next_symbol)
+        estimates = next_estimates(reference.tree, reference.next_symbol, answers.next_symbol)
+        estimates["zeros"] = zeros_estimate(answers.weights)
         first = np.append(words.codes, 0)[words.offsets[:-1]] + 1
         first[words.lengths == 0] = 0
         kinds = np.unique(2 * first + (answers.weights <= 0), return_inverse=True)[1]

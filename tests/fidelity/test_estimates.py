@@ -5,7 +5,7 @@ import pytest
 
 import seqray
 from seqray.automata.tree import PrefixTree
-from seqray.fidelity.estimates import along_words, next_estimates, word_estimates
+from seqray.fidelity.estimates import along_words, next_estimates, zeros_estimate
 from seqray.fidelity.metrics import METRICS
 
 
@@ -13,8 +13,7 @@ def test_every_estimate_is_the_metric_itself_for_words_drawn_as_they_are_and_for
     box, automaton, words = pair
     tree = PrefixTree.of(words)
     sides = [box.next_symbol(tree.words()).T, automaton.next_symbol(tree.words()).T]
-    weights = [box.weights(words), automaton.weights(words)]
-    estimates = next_estimates(tree, *sides) | word_estimates(*weights, is_distribution=True)
+    estimates = {**next_estimates(tree, *sides), "zeros": zeros_estimate(automaton.weights(words))}
     turned = {each.name: each.from_estimate or float for each in METRICS}
     rng = np.random.default_rng(4)
     drawn = rng.multinomial(len(words), np.full(len(words), 1 / len(words)), 5)

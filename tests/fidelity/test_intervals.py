@@ -81,10 +81,9 @@ def test_few_words_give_no_intervals():
     assert "zeros" in seqray.compare(FIGURE_1, near(FIGURE_1), ["ab"] * 20).intervals
 
 
-def test_a_box_without_next_symbols_has_intervals_of_words_alone():
+def test_a_box_without_next_symbols_has_no_interval():
     box = seqray.black_box(lambda words: [len(word) - 2.0 for word in words], "ab")
-    found = seqray.compare(box, FIGURE_1, ["", "a", "abb"] * 30)
-    assert list(found.intervals) == ["relative_error"]
+    assert not seqray.compare(box, FIGURE_1, ["", "a", "abb"] * 30).intervals
 
 
 def test_what_is_no_number_without_some_word_has_no_interval():
@@ -98,7 +97,6 @@ def test_weights_of_any_size_are_compared(size):
     far = seqray.WeightedAutomaton("ab", [size], [[[0.3]], [[0.2]]], [1.0])
     found = seqray.compare(FIGURE_1, far, ["", "a", "abb"] * 30)
     assert found["relative_error"] >= 0.99
-    assert "relative_error" not in found.intervals  # it overflows, or is 1 whatever the words are
 
 
 def test_ranks_are_compared_without_intervals_which_would_take_long():

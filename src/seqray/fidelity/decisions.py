@@ -19,7 +19,7 @@ from seqray.blackbox.protocol import (
     name_of,
     threshold_of,
 )
-from seqray.fidelity.intervals import Interval, exact_share, signed_interval
+from seqray.fidelity.intervals import EXTRA_WORDS, Interval, exact_share, signed_interval
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import Fidelity
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
@@ -36,12 +36,6 @@ N_CONFIDENCE_GROUPS = 10
 
 MAX_DIFFERENT_WORDS = 100
 """Words that get different classes: so many are kept."""
-
-EXTRA_WORDS = 0.7
-"""How many words more an interval of a difference allows for, to each side.
-
-Half a word would hold differences of few words too seldom, a whole one too often.
-"""
 
 N_LENGTH_GROUPS = 5
 """Groups of about equally many words, by length."""

@@ -70,21 +70,6 @@ def next_estimates(
     return estimates
 
 
-def word_estimates(
-    box: FloatArray, automaton: FloatArray, *, is_distribution: bool
-) -> dict[str, Estimate]:
-    """Return the estimates of the metrics of whole words, by name.
-
-    Parameters
-    ----------
-    box, automaton
-        Their weights of the words.
-    is_distribution
-        Whether the weights of the box are probabilities.
-    """
-    largest = float(max(np.abs(box).max(), np.abs(automaton).max())) or 1.0
-    error, size = (box / largest - automaton / largest) ** 2, (box / largest) ** 2
-    estimates = {"relative_error": ratio(error, size)}  # its square
-    if is_distribution:
-        estimates["zeros"] = ratio((~(automaton > 0)).astype(float), np.ones(len(automaton)))
-    return estimates
+def zeros_estimate(automaton: FloatArray) -> Estimate:
+    """Return the estimate of the share of words with no positive weight, given all weights."""
+    return ratio((~(automaton > 0)).astype(float), np.ones(len(automaton)))

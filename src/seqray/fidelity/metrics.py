@@ -9,7 +9,6 @@ The functions behind the metrics are in `seqray.fidelity.word_metrics` and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from functools import cached_property
 from seqray.automata.tree import PrefixTree
 from seqray.fidelity import next_symbol_metrics, word_metrics
 from seqray.fidelity.answers import Answers
-from seqray.fidelity.estimates import next_estimates, word_estimates
+from seqray.fidelity.estimates import next_estimates, zeros_estimate
 from seqray.fidelity.intervals import Estimate, Interval, IntervalKind, confidence_intervals
 from seqray.fidelity.next_symbol_metrics import NextSymbolReference
 from seqray.util.arrays import FloatArray
@@ -71,9 +70,8 @@ class Comparison:
     def estimates(self) -> Mapping[str, Estimate]:
         """The metrics that come with the package as functions of sums over words."""
         box, automaton = self.box, self.automaton
-        estimates = word_estimates(
-            box.weights, automaton.weights, is_distribution=self.distribution is not None
-        )
+        has_zeros = self.distribution is not None
+        estimates = {"zeros": zeros_estimate(automaton.weights)} if has_zeros else {}
         if box.next_symbol is not None and automaton.next_symbol is not None:
             estimates |= next_estimates(self.tree, box.next_symbol, automaton.next_symbol)
         return estimates
@@ -273,8 +271,6 @@ METRICS = (
         "relative_error",
         "size of the difference over all words, relative to the box",
         _of_weights(word_metrics.relative_error),
-        IntervalKind.LOSS,
-        from_estimate=math.sqrt,
     ),
     Metric(
         "max_error",
