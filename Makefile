@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled files are kept: tests start Python hundreds of times.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo fast test docs dist soak lint browser clean help
 
@@ -13,10 +15,10 @@ demo: $(VENV)/installed  ## extract an automaton from a trained network, and mak
 
 # On every save: no browser, no frameworks, nothing marked as slow (tests/kinds.py).
 fast: $(VENV)/tested  ## the fast tests, in under a minute
-	$(BIN)/python -m pytest -n 2 -q --fast
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q --fast
 
 test: browser lint docs  ## every check and test, with coverage
-	$(BIN)/python -m pytest -n 2 -q --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=term
 
 # A broken link, a missing anchor or any other warning is an error.
 docs: $(VENV)/documented  ## the documentation as a site that needs no network: site/index.html

@@ -116,14 +116,34 @@ SLOW = {
     "util/test_plots.py": "draws with matplotlib",
 }
 
-COMPUTING = ("draw/", "extraction/", "fidelity/", "learning/", "published/", "reliability/")
+COMPUTING = (
+    "automata/",
+    "draw/",
+    "extraction/",
+    "fidelity/",
+    "learning/",
+    "published/",
+    "reliability/",
+)
 """Where slow tests compute for long: the same lines again and again, which coverage slows most."""
+
+RUN_ELSEWHERE = (
+    "blackbox/test_contract.py",
+    "examples/",
+    "test_docs_code.py",
+    "test_docs_commands.py",
+    "test_security.py",
+    "test_structure.py",
+    "test_vocabulary.py",
+)
+"""Tests of every box, of whole pages and of the source: the tests of each module run its lines."""
 
 
 def is_measured(test: str) -> bool:
-    """Return whether coverage counts the lines that a test runs; fast tests run them, too."""
+    """Return whether coverage counts the lines that a test runs; other tests run them, too."""
     mark = mark_of(test)
-    return not (mark and mark[0] == "slow" and test.startswith(COMPUTING))
+    is_slow = mark is not None and mark[0] == "slow"
+    return not (test.startswith(RUN_ELSEWHERE) or (is_slow and test.startswith(COMPUTING)))
 
 
 def mark_of(test: str) -> tuple[str, str] | None:
