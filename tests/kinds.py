@@ -98,13 +98,7 @@ SLOW = {
     "extraction/conditional/test_method.py": "fits automata to what a box predicts",
     "extraction/hankel/test_growing_blocks.py": "grows blocks on boxes of every kind",
     "extraction/hankel/test_growth.py": "grows bases on boxes of every kind",
-    "extraction/test_extract.py::test_a_box_is_never_asked_about_words_longer_than_it_reads": (
-        "extracts with every method"
-    ),
-    "extraction/test_extract.py::test_a_language_model_is_extracted": "fits automata",
-    "extraction/test_extract.py::test_the_same_seed_gives_the_same_automaton_to_the_bit": (
-        "extracts twice with every method"
-    ),
+    "extraction/test_extract.py": "whole extractions by every method",
     "extraction/test_limits.py": "whole extractions under each limit",
     "extraction/test_run_folder.py": "kills and races writers of run folders",
     "extraction/test_plots.py": "draws with matplotlib",
@@ -114,6 +108,35 @@ SLOW = {
     "reliability/test_campaigns.py": "runs each campaign for some seconds",
     "published/test_pautomac.py": "repeats published figures on all 48 problems",
     "util/test_plots.py": "draws with matplotlib",
+    "extraction/conditional/test_every_symbol.py": "learns automata of thousands of symbols",
+    "extraction/conditional/test_copying.py": "fits copies",
+    "extraction/conditional/test_rank_table.py": "fits automata",
+    "extraction/conditional/test_spectral_copy.py": "whole extractions",
+    "extraction/classes/test_default_cost.py": "whole extractions",
+    "extraction/classes/test_method.py": "whole extractions from classifiers",
+    "extraction/hankel/test_memory_plan.py": "fills large blocks within little memory",
+    "extraction/test_data_fit.py": "fits automata to words",
+    "extraction/test_restricted_copies.py": "whole extractions under a guide",
+    "learning/test_determinise.py": "learns from automata until nothing differs",
+    "learning/test_growth.py": "learns automata of very many states",
+    "parallel/test_process_pool.py": "starts processes, and stops them",
+    "blackbox/native/test_python.py": "starts processes",
+    "formats/test_scorer.py": "compiles and runs programs",
+    "benchmarks/test_peers.py": "draws with matplotlib",
+    "cli/test_evaluate.py": "runs whole commands",
+    "cli/test_explain.py": "runs whole commands",
+    "cli/test_learn.py": "runs whole commands",
+    "cli/test_words.py": "runs whole commands",
+    "cli/test_decisions.py": "runs whole commands",
+    "cli/test_diff.py": "runs whole commands",
+    "cli/test_draw.py": "draws with matplotlib",
+    "cli/test_store.py": "runs whole commands",
+    "draw/test_saving.py": "draws with matplotlib",
+    "explain/difference/test_diff.py": "whole comparisons",
+    "explore/test_difference_page.py": "makes whole pages",
+    "explore/test_ranks.py": "makes whole pages",
+    "extraction/hankel/test_fill.py": "fills blocks of every kind",
+    "notebook/test_drawing.py": "draws with matplotlib",
 }
 
 COMPUTING = (
@@ -126,6 +149,23 @@ COMPUTING = (
     "reliability/",
 )
 """Where slow tests compute for long: the same lines again and again, which coverage slows most."""
+
+MEASURED = (
+    "draw/test_saving.py",
+    "extraction/classes/",
+    "extraction/conditional/test_copying.py",
+    "extraction/conditional/test_every_symbol.py",
+    "extraction/conditional/test_rank_table.py",
+    "extraction/conditional/test_spectral_copy.py",
+    "extraction/hankel/test_fill.py",
+    "extraction/hankel/test_memory_plan.py",
+    "extraction/test_data_fit.py",
+    "extraction/test_extract.py",
+    "extraction/test_restricted_copies.py",
+    "learning/test_determinise.py",
+    "learning/test_growth.py",
+)
+"""Slow tests among them that alone run lines of their modules."""
 
 RUN_ELSEWHERE = (
     "blackbox/test_contract.py",
@@ -142,8 +182,9 @@ RUN_ELSEWHERE = (
 def is_measured(test: str) -> bool:
     """Return whether coverage counts the lines that a test runs; other tests run them, too."""
     mark = mark_of(test)
-    is_slow = mark is not None and mark[0] == "slow"
-    return not (test.startswith(RUN_ELSEWHERE) or (is_slow and test.startswith(COMPUTING)))
+    if test.startswith(MEASURED) or mark is None or mark[0] != "slow":
+        return not test.startswith(RUN_ELSEWHERE)
+    return not test.startswith((*COMPUTING, *RUN_ELSEWHERE))
 
 
 def mark_of(test: str) -> tuple[str, str] | None:

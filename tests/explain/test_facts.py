@@ -179,6 +179,7 @@ def test_of_many_symbols_the_rare_ones_are_counted_together():
     assert "5.49" in others.split()  # 61 symbols of 100, in words of 9 symbols
 
 
+@pytest.mark.slow(reason="thousands of symbols")
 def test_facts_of_thousands_of_symbols_hold_no_table_of_pairs():
     machine = zipf_machine()
     assert peak_bytes(lambda: str(facts(machine))) < 150e6  # a table of pairs alone has 72 MB

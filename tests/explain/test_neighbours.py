@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from large_alphabets import zipf_machine
 from memory import peak_bytes
 from seqray import WeightedAutomaton
@@ -55,6 +57,7 @@ def test_next_symbols_are_read_after_the_heaviest_of_very_many_words(monkeypatch
     assert all(each.next_symbol for each in some)
 
 
+@pytest.mark.slow(reason="thousands of symbols")
 def test_words_with_one_edit_over_thousands_of_symbols_take_little_memory():
     machine = zipf_machine()
     assert peak_bytes(lambda: OneEditWords.of(machine, (3, 14, 1), 5, None)) < 200e6

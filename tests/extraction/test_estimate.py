@@ -92,6 +92,7 @@ def test_a_box_that_predicts_has_one_estimate_whatever_the_rounds(caplog):
     assert len(estimates(caplog)) == 1
 
 
+@pytest.mark.slow(reason="thousands of symbols")
 def test_a_box_of_ten_thousand_symbols_is_queried_in_small_rounds(caplog):
     count = Count(lambda word: 0.5 ** len(word))
     extraction = extract(black_box(count, range(10_000)), max_rank=3)

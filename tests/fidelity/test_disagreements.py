@@ -105,6 +105,7 @@ def test_the_search_keeps_to_words_that_the_box_can_read():
         disagreements(box, off, max_length=4)
 
 
+@pytest.mark.slow(reason="thousands of symbols")
 def test_the_search_over_thousands_of_symbols_takes_little_memory():
     machine, other = zipf_machine(), zipf_machine(n_states=2)
     found = []

@@ -109,6 +109,7 @@ def test_of_a_box_with_thousands_of_symbols_fewer_words_are_drawn():
     assert source == f"{len(words):,} words drawn from the box"
 
 
+@pytest.mark.slow(reason="thousands of symbols")
 def test_a_comparison_over_thousands_of_symbols_takes_less_than_a_gigabyte():
     box = zipf_machine()
     words, _ = drawn_words(box, seed=0)

@@ -242,6 +242,7 @@ def _write(path, begin):
             store.add(box, Alphabet(range(1000)).words([[i]]), np.array([float(i)]))
 
 
+@pytest.mark.slow(reason="starts processes")
 def test_several_processes_may_write_at_once(path):
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_write, args=(path, n)) for n in (0, 200, 400)]
