@@ -70,7 +70,7 @@ class Limit(click.FloatRange):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | None:
+    ) -> float:
         """Read a number; refuse what nothing is above or below."""
         if isinstance(value, str) and value.endswith("%"):
             try:

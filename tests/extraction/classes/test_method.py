@@ -183,7 +183,8 @@ def test_progress_is_reported_and_an_estimate_logged(caplog):
         seqray.extract(three_classes(), progress=lambda done, total: seen.append((done, total)))
     assert seen
     assert all(done <= total for done, total in seen)
-    assert "words are queried (3 symbols), which takes up to about" in caplog.text
+    assert "the first round queries about 1,576 words (3 symbols), which takes about" in caplog.text
+    assert "rounds end where nothing is left to learn, after at most" in caplog.text
 
 
 def test_a_run_folder_keeps_classes_and_question(tmp_path, extraction):

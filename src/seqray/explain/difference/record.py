@@ -327,8 +327,8 @@ class Difference(Displayed):
         return (
             "Not shown: arrows may differ by extraction alone. The automata that were extracted "
             f"for this miss their boxes by {shown} ({UNITS[self.distance.kind]}); {sizes}. Leave "
-            "states out (--no-states), compare shorter words (--max-length N), or extract each with "
-            "more queries (seqray extract) and compare the two runs."
+            "states out (--no-states), compare shorter words (--max-length N), or extract each "
+            "with more queries (seqray extract) and compare the two runs."
         )
 
     def to_json(self) -> dict[str, Any]:

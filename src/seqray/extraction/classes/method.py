@@ -88,12 +88,11 @@ def class_method(job: Job) -> Extraction:
     if job.meter.allowance is not None:
         n_each = max(20, min(n_each, job.meter.allowance // VALIDATION_SHARE))
     job.begin("querying the box", "answers")
-    began = job.meter.elapsed
     with job.timing("choose"), job.meter.validating():
         held_out = None if data is None else data[::2]
         drawn = balanced_words(box, n_each, held_out_rng, max_length=longest, data=held_out)
     reference = DecisionReference(drawn[0], box.classes, box.threshold, drawn[1])
-    _estimate(job, sizes, job.meter.elapsed - began)
+    _estimate(job, sizes)
     _warn_of_missing_classes(reference)
     learnt, stopped = None, None
     pool = drawn[0][:0], drawn[1][:0]
@@ -119,13 +118,11 @@ def class_method(job: Job) -> Extraction:
     return _extraction(job, learnt, reference, stopped)
 
 
-def _estimate(job: Job, sizes: list[Size], seconds: float) -> None:
-    """Log how many words there are at most, and how long they take, by those queried so far."""
-    n_words = sum(block_words(size, len(job.oracle.alphabet)) for size in sizes)
-    n_words += (1 + len(sizes)) * N_HELD_OUT
-    speed = seconds / job.meter.n_sent if job.meter.n_sent else None
-    note = "they come in rounds, which end where nothing is left to learn"
-    log_estimate(job, n_words, "words", speed, note)
+def _estimate(job: Job, sizes: list[Size]) -> None:
+    """Log how many words there are in the first round and at most, at the speed of those so far."""
+    n_round = [N_HELD_OUT + block_words(size, len(job.oracle.alphabet)) for size in sizes]
+    speed = job.meter.seconds_per_query
+    log_estimate(job, N_HELD_OUT + sum(n_round), "words", speed, n_first=n_round[0])
 
 
 def _warn_of_missing_classes(reference: DecisionReference) -> None:
