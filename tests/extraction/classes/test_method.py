@@ -91,8 +91,20 @@ def test_a_budget_is_kept():
 
 
 def test_a_budget_for_nothing_is_refused():
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped, match=r"after .* queries, about 104 are enough"):
         seqray.extract(three_classes(), budget=30)
+    assert seqray.extract(three_classes(), budget=104).best()
+
+
+def test_a_box_that_is_stopped_too_early_says_how_many_words_are_enough():
+    stop = threading.Event()
+
+    def scores(words):
+        stop.set()
+        return [w.count("a") > w.count("b") for w in words]
+
+    with pytest.raises(Stopped, match=r"^interrupted after .* queries, about 2,576 are enough$"):
+        seqray.extract(seqray.classifier(scores, "abc"), stop=stop)
 
 
 def test_rounds_before_a_limit_are_kept():
