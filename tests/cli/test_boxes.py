@@ -56,7 +56,9 @@ def test_a_budget_is_kept_and_said(folder, run_both, module):
 def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
     error = fails(1, "extract", module(), "-o", "run", *SMALL, "--budget", "10")
     assert "Stopped before there was enough for an automaton: the budget of 10" in error
-    assert "about 35 are enough" in error
+    assert "about 35 are enough; cached answers are safe, the same command sends only" in error
+    error = fails(1, "extract", module(), "-o", "run", *SMALL, "--budget", "10", "--store", "none")
+    assert "no answer is cached, the same command starts again." in error
     run("extract", module(), "-o", "run", *SMALL, "--budget", "35")
 
 
@@ -153,6 +155,26 @@ def test_a_model_s_budget_that_is_too_small_says_what_is_enough(folder, fails):
     error = fails(1, "extract", "demo", "-o", "run", "--budget", "30")
     assert "Stopped before there was enough for an automaton: the budget of 30" in error
     assert " are enough" in error
+
+
+LATE = """
+import atexit, os, signal
+
+def as_torch_does():
+    os.kill(os.getpid(), signal.SIGINT)
+
+atexit.register(as_torch_does)
+from seqray import cli
+cli.main(["extract", "machine.json", "-o", "run", "--rank", "9", "--max-rank", "2"])
+"""
+
+
+def test_ctrl_c_while_a_failed_command_leaves_is_ignored(folder):
+    late = [sys.executable, "-c", LATE]
+    done = subprocess.run(late, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "9 is more than 2" in done.stderr
+    assert "KeyboardInterrupt" not in done.stderr
 
 
 LEAVING = """

@@ -12,6 +12,9 @@ def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, run):
     out = run("demo", "-o", folder)
     assert "ndcg5" in out
     assert "automaton.svg" in out
+    assert "perplexity" not in out
+    page_line = out.splitlines()[-1]
+    assert page_line == f"Look at it: {folder / 'explorer.html'}  (open it in a browser)"
     left = seqray.open_run(folder)
     assert left.fidelity.at(left.settings["rank"])["ndcg5"] > 0.99
     assert (folder / "automaton.svg").read_text("utf-8").startswith("<svg")

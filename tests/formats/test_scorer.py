@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import re
 import shutil
 import subprocess
 
@@ -10,7 +11,7 @@ import pytest
 
 from docs.run_page import blocks
 from scorer_cases import AUTOMATA, code_words, symbols_of
-from seqray import WeightedAutomaton, deterministic_pfa
+from seqray import DeterministicAutomaton, WeightedAutomaton, deterministic_pfa
 from seqray.formats.scorer import to_c, to_js, write_c, write_js
 from source_rules import ROOT
 
@@ -107,8 +108,9 @@ def test_the_program_in_c_answers_as_the_automaton(tmp_path, name):
         assert names == getattr(automaton, "decide" if name == "DFA" else "classify")(words)
     elif automaton.is_distribution:
         assert np.array(following) == pytest.approx(automaton.next_symbol(words), abs=1e-12)
-    else:
+    if not automaton.is_distribution:
         assert scorer.library.seqray_next(None, None) == -1
+        assert np.isnan(following).all()
 
 
 def test_symbols_of_any_text_are_written_as_they_are(tmp_path):
@@ -131,34 +133,77 @@ def test_numbers_fill_lines_of_readable_length():
         assert text.count("0.30000000000000004") == 9
 
 
+@pytest.mark.parametrize("name", ["probabilistic", "DFA"])
+def test_names_of_the_c_file_do_not_meet_those_of_a_file_that_includes_it(name):
+    text = to_c(AUTOMATA[name]).partition("*/")[2]
+    defined = re.findall(r"^(?:#define |[a-z].*?)(\w+)(?:\[\]| \S+$|\()", text, re.MULTILINE)
+    assert {"SEQRAY_START", "SEQRAY_VALUES", "seqray_symbols", "seqray_rescale"} <= {*defined}
+    assert all(each.startswith(("SEQRAY_", "seqray_")) for each in defined if each != "struct")
+
+
+@pytest.mark.parametrize("name", ["probabilistic", "DFA"])
+def test_the_comment_of_a_file_shows_how_to_use_it(tmp_path, name):
+    automaton = AUTOMATA[name]
+    codes = symbols_of(automaton, [[0, 1]])
+    is_classifier = name == "DFA"
+    expected = automaton.decide(codes)[0] if is_classifier else f"{automaton.weights(codes)[0]:.6g}"
+    if shutil.which("gcc"):
+        write_c(automaton, tmp_path / "wa.c")
+        use = "".join(re.findall(r"^ {5}.*\n", to_c(automaton).partition("*/")[0], re.MULTILINE))
+        printed = '"%s", decision' if is_classifier else '"%.6g", weight'
+        main = f'#include <stdio.h>\n#include "wa.c"\nint main(void) {{{use} printf({printed}); }}'
+        assert compiled_and_run(tmp_path, main) == expected
+    if shutil.which("node"):
+        write_js(automaton, tmp_path / "scorer.js")
+        use = "".join(re.findall(r"^ {5}.*\n", to_js(automaton).partition("*/")[0], re.MULTILINE))
+        said = "classes[decision]" if is_classifier else "score([0, 1]).weight.toPrecision(6)"
+        script = f'{use}; const {{ classes }} = require("./scorer.js"); console.log({said})'
+        done = run_in_node(tmp_path, script)
+        assert done == expected if is_classifier else float(done) == float(expected)
+
+
 # The page docs/interchange.md ---------------------------------------------------------------------
 
 
 @pytest.fixture
 def page(tmp_path):
-    """The blocks of the page by their language, in a folder with the automaton that they use."""
+    """The blocks of the page by their language, in a folder with the automata that they use."""
     wa = deterministic_pfa("ab", [[0, 1], [1, 0]], [[0.5, 0.25, 0.25], [0.125, 0.375, 0.5]])
-    write_c(wa, tmp_path / "wa.c")
-    write_js(wa, tmp_path / "wa.js")
+    parity = DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    for name, automaton in (("wa", wa), ("classifier", parity)):
+        write_c(automaton, tmp_path / f"{name}.c")
+        write_js(automaton, tmp_path / f"{name}.js")
     text = (ROOT / "docs" / "interchange.md").read_text("utf-8")
-    return {block.language: block.text for block in blocks(text)}
+    found = blocks(text)
+    return {kind: [each.text for each in found if each.language == kind] for kind in ("c", "js")}
 
 
-def test_the_c_of_the_docs_compiles_and_prints_the_weight(tmp_path, page):
+def compiled_and_run(folder, main):
+    (folder / "main.c").write_text(main)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    return subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
+
+
+def run_in_node(folder, script):
+    (folder / "main.js").write_text(script)
+    done = subprocess.run(
+        ["node", "main.js"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_c_of_the_docs_compiles_and_prints_the_weight_and_the_class(tmp_path, page):
     if shutil.which("gcc") is None:
         pytest.skip("there is no gcc here to compile C")
-    (tmp_path / "main.c").write_text(page["c"])
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["gcc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
-    printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
-    assert printed.stdout.split() == ["0.0625", "-2.77259", "0.5"]
+    weight, classifier = (compiled_and_run(tmp_path, main) for main in page["c"])
+    assert weight.split() == ["0.0625", "-2.77259", "0.5"]
+    assert classifier.split() == ["no", "1"]
 
 
 def test_the_javascript_of_the_docs_runs(tmp_path, page):
     if shutil.which("node") is None:
         pytest.skip("there is no node here to run JavaScript")
-    (tmp_path / "main.js").write_text(page["js"])
-    printed = subprocess.run(
-        ["node", "main.js"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert printed.stdout.split() == ["0.0625", "-2.7726", "0.5", "0.125"]
+    weight, classifier = (run_in_node(tmp_path, script) for script in page["js"])
+    assert weight.split() == ["0.0625", "-2.7726", "0.5", "0.125"]
+    assert classifier.split() == ["no", "1"]

@@ -111,11 +111,7 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("Interrupted. No output was written; cached answers are safe.", err=True)
         sys.exit(130)
     except Stopped as stopped:
-        click.echo(
-            f"Stopped before there was enough for an automaton: {stopped}. Answers that "
-            "are cached (seqray store info) are not queried again.",
-            err=True,
-        )
+        click.echo(f"Stopped before there was enough for an automaton: {stopped}.", err=True)
         sys.exit(130 if stopped.reason is StopReason.INTERRUPTED else 1)
     except SeqrayError as error:
         click.echo(f"Error: {error}", err=True)
@@ -126,7 +122,8 @@ def main(arguments: list[str] | None = None) -> None:
         if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
             click.echo(f"Error: {where}: {error.strerror or error}", err=True)
         sys.exit(1)
-    atexit.register(_ignore_signals)
+    finally:
+        atexit.register(_ignore_signals)  # before all others: the last one is called first
     if code:
         sys.exit(code)
 

@@ -87,8 +87,10 @@ def described_size(automaton: WeightedAutomaton) -> str:
     return f"copy of {states}, {automaton.cost_per_symbol:,} multiplications per symbol"
 
 
-def show_fidelity(fidelity: Fidelity, title: str, source: str | None = None) -> None:
-    """Print one fidelity: what is lost in bits, and a table of all metrics.
+def show_fidelity(
+    fidelity: Fidelity, title: str, source: str | None = None, *, only_main: bool = False
+) -> None:
+    """Print one fidelity: what is lost in bits, and a table of all metrics, or of the main ones.
 
     ``source`` says which words it was measured on; by default only how many.
     """
@@ -101,8 +103,10 @@ def show_fidelity(fidelity: Fidelity, title: str, source: str | None = None) -> 
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("±", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
-    for name, value in fidelity.as_dict().items():
-        table.add_row(name, significant_but_one(value, 5), _reach(fidelity, name), MEANINGS[name])
+    shown = {*main_metrics(fidelity)} if only_main else {*fidelity}
+    for name in filter(shown.__contains__, fidelity):
+        value = significant_but_one(fidelity[name], 5)
+        table.add_row(name, value, _reach(fidelity, name), MEANINGS[name])
     terminal.print(table)
     source = source or f"{fidelity.n_words:,} words"
     terminal.print(

@@ -76,6 +76,7 @@ def command(output: Path, seed: int) -> None:
         reference.compare(wa, intervals=True),
         f"3. How faithful  {best} states, on new words from the box",
         f"{len(words):,} words drawn from the box",
+        only_main=True,
     )
     terminal.print()
     show_comparison(words, reference.weights, wa.weights(words))
@@ -89,17 +90,18 @@ def command(output: Path, seed: int) -> None:
     me = _this_program()
     page = to_html(extraction, box=box, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
-    files = (
-        f"{output / 'explorer.html'}: open it in a browser\n"
-        f"                  {output / 'automaton.svg'}: the automaton at {READABLE_STATES} states"
-    )
-    terminal.print(_headline("5. Look at it", files))
+    drawn = f"{output / 'automaton.svg'}: the automaton at {READABLE_STATES} states"
+    terminal.print(_headline("5. Go on", drawn))
     terminal.print(
-        f"   and go on:       {me} evaluate {output} --against demo\n"
-        f"                    {me} explain {output} baacd --against demo\n"
-        f"                    {me} draw {output} -o automaton.svg --rank 8\n"
-        f"                    {me} convert {output} automaton.json"
+        f"   {me} evaluate {output} --against demo  # all metrics, on other words\n"
+        f"   {me} explain {output} baacd --against demo\n"
+        f"   {me} draw {output} -o automaton.svg --rank 8\n"
+        f"   {me} convert {output} automaton.json\n",
+        soft_wrap=True,
     )
+    page_path = Text(f"Look at it: {output / 'explorer.html'}", style="bold green")
+    page_path.append("  (open it in a browser)", style="not bold default")
+    terminal.print(page_path, soft_wrap=True)
 
 
 def _headline(head: str, text: str) -> Text:

@@ -65,11 +65,23 @@ after an error.
 """
 
 
-def _limit(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    """Refuse what is no number: nothing is above or below it."""
-    if value is not None and math.isnan(value):
-        raise click.BadParameter("expected a number from 0, got nan")
-    return value
+class Limit(click.FloatRange):
+    """A number from 0; per cent are refused with the number that they mean."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read a number; refuse what nothing is above or below."""
+        if isinstance(value, str) and value.endswith("%"):
+            try:
+                meant = f": for {value} write {float(value[:-1]) / 100:g}"
+            except ValueError:
+                meant = ""
+            self.fail(f"expected a number from 0, got {value!r}{meant}", param, ctx)
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("expected a number from 0, got nan", param, ctx)
+        return number
 
 
 @click.command(help=HELP.format(boxes=box_list(), above=EXIT_ABOVE))
@@ -94,8 +106,7 @@ def _limit(context: click.Context, option: click.Parameter, value: float | None)
 )
 @click.option(
     "--fail-above",
-    type=click.FloatRange(0),
-    callback=_limit,
+    type=Limit(0),
     metavar="X",
     help=f"Exit with status {EXIT_ABOVE} if the figure is larger than X. The figure itself counts, "
     "not its interval. 0: also if they differ on a rare word only.",
@@ -161,7 +172,7 @@ def _diff(options: DiffOptions) -> None:
     if options.fail_above is not None and not options.as_json:
         figure = difference.figure
         limit = f"{options.fail_above:g} (--fail-above)"
-        click.echo(f"{shown_figure(figure)} {figure.name}: not above {limit}.")
+        click.echo(f"{_capital(figure.name)}: {shown_figure(figure)}, not above {limit}.")
 
 
 def _difference(options: DiffOptions) -> Difference:
@@ -212,12 +223,12 @@ def _too_different(options: DiffOptions, difference: Difference) -> str:
     """Say that two sides differ more than is allowed, what was expected, and what to do."""
     figure, limit = difference.figure, options.fail_above
     assert limit is not None
-    what = f"{shown_figure(figure)} {figure.name} is above {limit:g}"
+    what = f"{_capital(figure.name)}: {shown_figure(figure)}"
     if figure.value == 0:
-        what = "they differ, if on rare words only"
+        what = "They differ, if on rare words only"
     page = "add -o page.html for a page" if options.output is None else f"open {options.output}"
     text = (
-        f"Too different: {what}. Expected at most {limit:g} (--fail-above): the larger figure of "
+        f"Too different. {what}. Expected at most {limit:g} (--fail-above): the larger figure of "
         f"both directions counts, not its interval. See which words and arrows differ ({page}); "
         "if the change is wanted, compare with this B from now on."
     )
@@ -225,3 +236,7 @@ def _too_different(options: DiffOptions, difference: Difference) -> str:
     if low <= limit <= high and limit > 0:
         text += f" {limit:g} lies within the interval: with other words it may be otherwise."
     return text
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -40,7 +40,7 @@ from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
 from seqray.formats.run_files import check_run_target
-from seqray.util.errors import ArgumentError, RankError, StopReason
+from seqray.util.errors import ArgumentError, RankError, Stopped, StopReason
 from seqray.util.memory import byte_count
 from seqray.util.redaction import redacted
 
@@ -73,7 +73,8 @@ Examples:
 
 Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
 interruption, run the same command again, and only the missing queries are sent. Ctrl-C once
-finishes the batch and extracts from the answers so far; twice stops at once.
+finishes the batch and extracts from the answers so far, if these are enough for an automaton; twice
+stops at once.
 """
 
 
@@ -289,7 +290,13 @@ def _extract(options: ExtractOptions) -> None:
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     is_long = options.memory is not None
     answers = store_path(options.box, box, options.store, is_long=is_long)
-    extraction = _extraction(options, box, answers)
+    try:
+        extraction = _extraction(options, box, answers)
+    except Stopped as stopped:
+        again = "no answer is cached, the same command starts again"
+        if answers is not None:
+            again = "cached answers are safe, the same command sends only the missing queries"
+        raise Stopped(stopped.reason, f"{stopped}; {again}") from None
     is_too_large = wanted is not None and wanted > extraction.max_rank
     chosen = extraction.best_rank() if wanted is None or is_too_large else wanted
     about = {"box": redacted(options.box)}

@@ -17,7 +17,7 @@ from seqray.draw.compared import DrawnChanges, DrawnSide, compared_scenes
 from seqray.draw.graph import clear_threshold
 from seqray.draw.scene import PAPER, Scene
 from seqray.draw.svg import scene_svg
-from seqray.explain.difference.distance import UNITS, DistanceFigure
+from seqray.explain.difference.distance import DistanceFigure
 from seqray.explain.difference.record import Difference, SideSummary, shown_figure
 from seqray.explain.difference.states import MIN_CHANGE, ChangeKind, PlacedWeights, StateComparison
 from seqray.explain.text import Section
@@ -76,14 +76,15 @@ def _sections(difference: Difference) -> list[str]:
     answers = _bars([(each.a, each.b) for each in difference.different])
     worst = _section("words", words.title, _table(words, answers))
     figures = _section("distance", "All figures", _table(distances))
-    if difference.states is None:
-        return [_head(difference), worst, figures, _made(difference)]
+    if difference.shown_states is None:
+        said = [_section("states", each.title, _table(each)) for each in of_states]
+        return [_head(difference), *said, worst, figures, _made(difference)]
     states, arrows = of_states
     changes = _bars([(each.a, each.b) for each in difference.changes()[: len(arrows.rows)]])
     changed = _section("arrows", arrows.title, _table(arrows, changes))
     return [
         _head(difference),
-        _drawings(difference, difference.states),
+        _drawings(difference, difference.shown_states),
         f'<div class="pair">{changed}{worst}</div>',
         _section("states", "Which states are which", _table(states)),
         figures,
@@ -128,7 +129,7 @@ def _tiles(difference: Difference) -> list[tuple[str, str]]:
     distance = difference.distance
     sources = (distance.words_a, distance.words_b)
     tiles = [_measured(*each) for each in zip(distance.figures, sources, strict=False)]
-    if difference.states is not None:
+    if difference.shown_states is not None:
         changes = difference.changes()
         counts = [
             f"{n} {kind.value}"
@@ -137,7 +138,7 @@ def _tiles(difference: Difference) -> list[tuple[str, str]]:
         ]
         what = "arrow differs" if len(changes) == 1 else "arrows differ"
         tiles.append((f"{len(changes):,}", f"{what}: {', '.join(counts) or 'none'}"))
-        matched = sum(None not in (each.a, each.b) for each in difference.states.matches)
+        matched = sum(None not in (each.a, each.b) for each in difference.shown_states.matches)
         sizes = f"of {difference.a.n_states} in A and {difference.b.n_states} in B"
         what = "state is" if matched == 1 else "states are"
         tiles.append((f"{matched}", f"{what} in both, {sizes}"))
@@ -169,21 +170,8 @@ def _drawings(difference: Difference, states: StateComparison) -> str:
         "A state is what is known after the words that lead to it; an arrow reads a symbol, with "
         "its weight. States that are the same in both stand at the same place."
     )
-    said = f'<p class="intro">{intro}</p>{_noise(difference)}'
+    said = f'<p class="intro">{intro}</p>'
     return _section("graph", title, said, f'<div class="sides">{figures}</div>')
-
-
-def _noise(difference: Difference) -> str:
-    """Say what extraction loses, where that is as much as the boxes differ."""
-    if difference.states is None or not difference.is_below_noise or difference.is_same:
-        return ""
-    losses = [difference.states.loss_a, difference.states.loss_b]
-    shown = " and ".join(f"{loss:.2g}" for loss in losses if loss is not None)
-    return (
-        f'<p class="notice">The automata were extracted for this page, and miss their boxes by '
-        f"{shown} ({escape(UNITS[difference.distance.kind])}). The boxes themselves differ by "
-        f"{difference.figure.value:.2g}: arrows may differ by extraction alone.</p>"
-    )
 
 
 def side_by_side(states: StateComparison) -> tuple[str, str]:

@@ -222,7 +222,7 @@ METRICS = (
     ),
     Metric(
         "ndcg5",
-        "the same for its first five; 1 is the box's own order",
+        "how good its first five next symbols are; 1 is the box's own order",
         _of_next("ndcg5"),
         IntervalKind.SHARE,
     ),

@@ -71,7 +71,7 @@ class Fidelity(Displayed, Mapping[str, float]):
     Examples
     --------
     >>> Fidelity({"ndcg5": 0.987, "wer": 0.5}, 2, 9, {"wer": (0.4, 0.61)})
-    ndcg5  0.987              the same for its first five; 1 is the box's own order
+    ndcg5  0.987              how good its first five next symbols are; 1 is the box's own order
     wer    0.5    0.4 … 0.61  share of next symbols that are not the automaton's first choice
     2 words, 9 prefixes
     """

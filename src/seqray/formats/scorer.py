@@ -25,6 +25,28 @@ TEMPLATES = Path(__file__).with_name("scorers")
 PLAIN_SIGNS = frozenset(string.ascii_letters + string.digits + " ")
 """What stands for itself in a C string."""
 
+C_WEIGHT = """\
+     double log_weight, next[SEQRAY_N_SYMBOLS + 1];
+     int word[] = {0, 1};
+     double weight = seqray_score(word, 2, &log_weight, next);"""
+"""How a program in C is used: of an automaton that gives words weights."""
+
+C_CLASSES = """\
+     double scores[SEQRAY_N_CLASSES];
+     int word[] = {0, 1};
+     seqray_state state;
+     seqray_start(&state);
+     for (int i = 0; i < 2; i++) seqray_step(&state, word[i]);
+     const char *decision = seqray_classes[seqray_classify(&state, scores)];"""
+"""The same of a classifier."""
+
+JS_WEIGHT = "     score([0, 1]) // { weight, logWeight, next }; next: null if it does not predict"
+"""How a program in JavaScript is used: of an automaton that gives words weights."""
+
+JS_CLASSES = """\
+     const { decision, scores } = score([0, 1]); // the class is classes[decision]"""
+"""The same of a classifier."""
+
 Table = tuple[str, str, list[Any]]
 """A type of C, a name, and the entries."""
 
@@ -45,26 +67,27 @@ def to_c(automaton: WeightedAutomaton) -> str:
     r"""Return an automaton as a C file.
 
     >>> text = to_c(WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25]))
-    >>> "static const double VALUES[] = {\n    0.5, 0.25\n};" in text
+    >>> "static const double SEQRAY_VALUES[] = {\n    0.5, 0.25\n};" in text
     True
     """
     tables = ScorerTables.of(automaton)
     constants = _constants(tables)
     n_classes = 0 if tables.classes is None else len(tables.classes.names)
     constants = {
-        "SEQRAY_N_SYMBOLS": constants.pop("N_SYMBOLS"),
-        "SEQRAY_N_CLASSES": n_classes,
+        "N_SYMBOLS": constants.pop("N_SYMBOLS"),
+        "N_CLASSES": n_classes,
         "MAX_SIZE": tables.moves.max_size,
         **constants,
     }
-    lines = [f"#define {name} {value!r}" for name, value in constants.items()]
+    lines = [f"#define SEQRAY_{name} {value!r}" for name, value in constants.items()]
     for name, texts in _names(tables).items():
         quoted = [_c_string(text) for text in texts] or ["0"]
         lines.append(f"const char *const seqray_{name.lower()}[] = {_braced(quoted)};")
     for kind, name, entries in _tables(tables):
         texts = [repr(each) for each in entries] or ["0"]
-        lines.append(f"static const {kind} {name}[] = {_braced(texts)};")
-    return _filled("scorer.c", automaton, "\n".join(lines))
+        lines.append(f"static const {kind} SEQRAY_{name}[] = {_braced(texts)};")
+    use = C_CLASSES if n_classes else C_WEIGHT
+    return _filled("scorer.c", automaton, use, "\n".join(lines))
 
 
 def to_js(automaton: WeightedAutomaton) -> str:
@@ -83,7 +106,8 @@ def to_js(automaton: WeightedAutomaton) -> str:
         numbers = _braced([repr(each) for each in entries], "[]")
         made = f"new Float64Array({numbers})" if kind == "double" else numbers
         lines.append(f"const {name} = {made};")
-    return _filled("scorer.js", automaton, textwrap.indent("\n".join(lines), "  "))
+    use = JS_WEIGHT if tables.classes is None else JS_CLASSES
+    return _filled("scorer.js", automaton, use, textwrap.indent("\n".join(lines), "  "))
 
 
 def _constants(tables: ScorerTables) -> dict[str, float]:
@@ -147,8 +171,8 @@ def _c_string(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def _filled(name: str, automaton: WeightedAutomaton, tables: str) -> str:
+def _filled(name: str, automaton: WeightedAutomaton, use: str, tables: str) -> str:
     template = (TEMPLATES / name).read_text("utf-8")
     n_states, n_symbols = automaton.n_states, len(automaton.alphabet)
     title = f"A weighted automaton of {n_states} states over {n_symbols} symbols, made by seqray."
-    return template.replace("@TITLE@", title).replace("@TABLES@", tables)
+    return template.replace("@TITLE@", title).replace("@USE@", use).replace("@TABLES@", tables)

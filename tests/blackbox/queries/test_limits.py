@@ -54,3 +54,12 @@ def test_queries_for_validation_are_counted_whatever_happens():
         meter.require(9)
     meter.allow(3)
     assert meter.counts() == {"questions": 2, "validation_questions": 2, "queries_sent": 0}
+
+
+def test_what_the_first_batch_takes_is_not_the_speed_of_others():
+    meter = Meter(began=time.monotonic() - 100)
+    assert meter.seconds_per_query is None
+    for expected in (10, 0):
+        meter.n_sent += 10
+        meter.report(10)
+        assert meter.seconds_per_query == pytest.approx(expected, abs=1)

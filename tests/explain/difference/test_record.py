@@ -97,7 +97,39 @@ def test_extraction_that_loses_more_than_the_boxes_differ_is_noise(difference):
         states = replace(difference.states, loss_a=loss, loss_b=1e-9)
         noisy = replace(difference, states=states)
         assert noisy.is_below_noise == is_noise
-        assert ("arrows may differ by it alone" in noisy.sections()[-1].note) == is_noise
+        titles = [section.title for section in noisy.sections()[2:]]
+        assert titles == (["States and arrows"] if is_noise else ["States", "Arrows that differ"])
+        assert noisy.to_json()["is_below_noise"] == is_noise
+    noisy = replace(difference, states=replace(difference.states, loss_a=1.0, loss_b=0.25))
+    note = noisy.sections()[-1].note
+    assert "miss their boxes by 1 and 0.25 (bits per symbol); they differ by 0." in note
+    assert all(option in note for option in ("--no-states", "--max-length N", "seqray extract"))
+
+
+def scored(share):
+    """Return a classifier that decides by the last symbol, with some probability."""
+    rows = {"": [share, 1 - share], "a": [share, 1 - share], "b": [1 - share, share]}
+    return seqray.classifier(lambda ws: [rows["".join(w[-1:])] for w in ws], "ab", ["x", "y"])
+
+
+def test_classifiers_that_decide_alike_have_the_same_classes_and_no_arrows_of_extraction():
+    alike = seqray.diff(scored(0.9), scored(0.8), words=["ab", "a", "b", ""], with_states=False)
+    assert alike.is_same
+    assert alike.summary == (
+        "They decide alike: both give the same class to every word that was looked at; their class "
+        "probabilities differ by 0.1 on average."
+    )
+    same = seqray.diff(scored(0.9), scored(0.9), words=["ab"], with_states=False)
+    assert same.summary == (
+        "No difference: both give the same class to every word that was looked at."
+    )
+    even = seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [1, 0])
+    odd = seqray.DeterministicAutomaton("ab", [[1, 0], [0, 1]], [0, 1])
+    states = replace(seqray.diff(even, odd, words=["ab"]).states, loss_a=0.0, loss_b=0.1)
+    text = str(replace(alike, states=states))
+    assert "Not shown: arrows may differ by extraction alone." in text
+    assert "on the words that were looked at they differ by 0." in text
+    assert "arrows differ by" not in text
 
 
 def test_without_states_there_are_no_arrows():

@@ -91,8 +91,20 @@ def test_a_budget_is_kept():
 
 
 def test_a_budget_for_nothing_is_refused():
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped, match=r"after .* queries, about 104 are enough"):
         seqray.extract(three_classes(), budget=30)
+    assert seqray.extract(three_classes(), budget=104).best()
+
+
+def test_a_box_that_is_stopped_too_early_says_how_many_words_are_enough():
+    stop = threading.Event()
+
+    def scores(words):
+        stop.set()
+        return [w.count("a") > w.count("b") for w in words]
+
+    with pytest.raises(Stopped, match=r"^interrupted after .* queries, about 2,576 are enough$"):
+        seqray.extract(seqray.classifier(scores, "abc"), stop=stop)
 
 
 def test_rounds_before_a_limit_are_kept():
@@ -183,7 +195,8 @@ def test_progress_is_reported_and_an_estimate_logged(caplog):
         seqray.extract(three_classes(), progress=lambda done, total: seen.append((done, total)))
     assert seen
     assert all(done <= total for done, total in seen)
-    assert "words are queried (3 symbols), which takes up to about" in caplog.text
+    assert "the first round queries about 1,576 words (3 symbols), which takes about" in caplog.text
+    assert "rounds end where nothing is left to learn, after at most" in caplog.text
 
 
 def test_a_run_folder_keeps_classes_and_question(tmp_path, extraction):

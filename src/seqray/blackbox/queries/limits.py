@@ -100,6 +100,7 @@ class Meter:
     n_sent: int = 0
     n_validation: int = 0
     began: float = field(default_factory=time.monotonic)
+    _first_batch: tuple[int, float] | None = field(default=None, init=False, repr=False)
 
     @property
     def budget(self) -> int | None:
@@ -133,6 +134,18 @@ class Meter:
         """Seconds since the meter was made."""
         return time.monotonic() - self.began
 
+    @property
+    def seconds_per_query(self) -> float | None:
+        """Seconds from one query to the next; None: nothing was sent.
+
+        The first batch does not count where there are others: it also starts processes, and loads
+        what a box loads when it is used.
+        """
+        n_sent, began = self._first_batch or (0, 0.0)
+        if self.n_sent == n_sent:
+            n_sent, began = 0, 0.0
+        return (self.elapsed - began) / (self.n_sent - n_sent) if self.n_sent else None
+
     def allow(self, n: int) -> int:
         """Count ``n`` answers, or as many as are left, and return how many."""
         allowed = int(min(n, self.left))
@@ -161,6 +174,8 @@ class Meter:
 
     def report(self, n: int) -> None:
         """Tell the listener that ``n`` answers have come."""
+        if self._first_batch is None and self.n_sent:
+            self._first_batch = self.n_sent, self.elapsed
         if self.listener is not None:
             self.listener(n)
 

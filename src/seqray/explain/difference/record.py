@@ -145,8 +145,17 @@ class Difference(Displayed):
     @property
     def is_below_noise(self) -> bool:
         """Whether extraction loses as much as the boxes differ, so that arrows may differ by it."""
-        losses = [] if self.states is None else [self.states.loss_a, self.states.loss_b]
-        return any(loss is not None and loss >= self.figure.value for loss in losses)
+        if self.states is None:
+            return False
+        losses = [x for x in (self.states.loss_a, self.states.loss_b) if x is not None]
+        if self.is_same:
+            return bool(losses)
+        return any(loss > MAX_ROUNDING and loss >= self.figure.value for loss in losses)
+
+    @property
+    def shown_states(self) -> StateComparison | None:
+        """The states to show; None where there are none, or what differs may be extraction's."""
+        return None if self.is_below_noise and self.changes() else self.states
 
     def __repr__(self) -> str:
         return f"Difference({self.a.name} → {self.b.name}: {self.summary})"
@@ -163,7 +172,7 @@ class Difference(Displayed):
     def headline(self) -> str:
         """By how much they differ."""
         if self.is_same:
-            return "No difference"
+            return "They decide alike" if self._score_distance > MAX_ROUNDING else "No difference"
         size = self.figure.value
         if size == 0:
             return "They differ on rare words only"
@@ -180,7 +189,10 @@ class Difference(Displayed):
         if self.is_same:
             is_proven = distance.exact is not None and distance.exact.is_equivalent
             which = "" if is_proven else " that was looked at"
-            return f"both give the same answer to every word{which}."
+            text = f"both give the same {self._answer} to every word{which}"
+            if (score_distance := self._score_distance) > MAX_ROUNDING:
+                text += f"; their class probabilities differ by {score_distance:.2g} on average"
+            return f"{text}."
         is_forward = self.figure == distance.figures[0]
         one, other = "AB" if is_forward else "BA"
         words = distance.words_a if is_forward else distance.words_b
@@ -197,6 +209,16 @@ class Difference(Displayed):
             f"{one}{interval}."
         )
 
+    @property
+    def _answer(self) -> str:
+        """What is compared: a classifier's probabilities may differ where its classes do not."""
+        return "class" if self.distance.kind is DistanceKind.DECISIONS else "answer"
+
+    @property
+    def _score_distance(self) -> float:
+        """The distance of the class probabilities; 0 where there are none."""
+        return self.distance.forward.get("score_distance") or 0.0
+
     def _interval(self) -> str:
         """Write the interval of the figure in brackets, in the unit of the headline."""
         if self.figure.interval is None or math.isnan(sum(self.figure.interval)):
@@ -208,8 +230,10 @@ class Difference(Displayed):
     def sections(self) -> tuple[Section, ...]:
         """Return everything as tables."""
         parts = [self._distances(), self._words()]
-        if self.states is not None:
-            parts += [_states(self.states), self._arrows()]
+        if self.shown_states is not None:
+            parts += [_states(self.shown_states), self._arrows()]
+        elif self.states is not None:
+            parts.append(Section("States and arrows", (), (), self._noise(self.states)))
         return tuple(parts)
 
     def _distances(self) -> Section:
@@ -268,7 +292,8 @@ class Difference(Displayed):
             )
             for each in self.different
         )
-        note = "" if rows else "None: both give the same answers to all words that were looked at."
+        note = f"None: both give the same {self._answer} to every word that was looked at."
+        note = "" if rows else note
         return Section("Words on which they differ most", columns, rows, note)
 
     def _arrows(self) -> Section:
@@ -290,9 +315,21 @@ class Difference(Displayed):
             note = f"No arrow differs by {MIN_CHANGE:g} or more."
         if len(changes) > MAX_SHOWN_CHANGES:
             note += f" The first {MAX_SHOWN_CHANGES} are shown, the most important first."
-        if changes and self.is_below_noise:
-            note += " The extraction loses more than the two differ: arrows may differ by it alone."
         return Section("Arrows that differ", ("", "arrow", " A", " B", " B − A"), rows, note)
+
+    def _noise(self, states: StateComparison) -> str:
+        """Say why states and arrows are not shown, and what to do."""
+        losses = [loss for loss in (states.loss_a, states.loss_b) if loss is not None]
+        shown = " and ".join(f"{loss:.2g}" for loss in losses)
+        sizes = f"they differ by {self.figure.value:.2g}"
+        if self.is_same:
+            sizes = f"on the words that were looked at {sizes}"
+        return (
+            "Not shown: arrows may differ by extraction alone. The automata that were extracted "
+            f"for this miss their boxes by {shown} ({UNITS[self.distance.kind]}); {sizes}. Leave "
+            "states out (--no-states), compare shorter words (--max-length N), or extract each "
+            "with more queries (seqray extract) and compare the two runs."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as a document of JSON; what is not finite is null there."""
@@ -311,6 +348,7 @@ class Difference(Displayed):
                 "exact": None if self.distance.exact is None else asdict(self.distance.exact),
             },
             "words": [asdict(each) for each in self.different],
+            "is_below_noise": self.is_below_noise,
             "states": None if self.states is None else _states_json(self.states),
             "arrows": [asdict(each) for each in self.changes()],
         }

@@ -9,6 +9,8 @@ answers, and cost no further query. Parts of words that it decides wrongly enlar
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,13 +89,13 @@ def class_method(job: Job) -> Extraction:
     n_each = N_HELD_OUT
     if job.meter.allowance is not None:
         n_each = max(20, min(n_each, job.meter.allowance // VALIDATION_SHARE))
+    n_enough = 2 * n_each + block_words(sizes[0], len(job.oracle.alphabet))
     job.begin("querying the box", "answers")
-    began = job.meter.elapsed
-    with job.timing("choose"), job.meter.validating():
+    with _saying_what_is_enough(job, n_enough), job.timing("choose"), job.meter.validating():
         held_out = None if data is None else data[::2]
         drawn = balanced_words(box, n_each, held_out_rng, max_length=longest, data=held_out)
     reference = DecisionReference(drawn[0], box.classes, box.threshold, drawn[1])
-    _estimate(job, sizes, job.meter.elapsed - began)
+    _estimate(job, sizes)
     _warn_of_missing_classes(reference)
     learnt, stopped = None, None
     pool = drawn[0][:0], drawn[1][:0]
@@ -108,7 +110,7 @@ def class_method(job: Job) -> Extraction:
                 blocks = _filled(job, basis, box)
         except Stopped as reason:
             if learnt is None:
-                raise
+                raise _with_advice(reason, job, n_enough) from None
             stopped = reason
             break
         with job.timing("choose"):
@@ -119,13 +121,27 @@ def class_method(job: Job) -> Extraction:
     return _extraction(job, learnt, reference, stopped)
 
 
-def _estimate(job: Job, sizes: list[Size], seconds: float) -> None:
-    """Log how many words there are at most, and how long they take, by those queried so far."""
-    n_words = sum(block_words(size, len(job.oracle.alphabet)) for size in sizes)
-    n_words += (1 + len(sizes)) * N_HELD_OUT
-    speed = seconds / job.meter.n_sent if job.meter.n_sent else None
-    note = "they come in rounds, which end where nothing is left to learn"
-    log_estimate(job, n_words, "words", speed, note)
+@contextmanager
+def _saying_what_is_enough(job: Job, n_words: int) -> Iterator[None]:
+    """Say how many words are enough, where there were fewer."""
+    try:
+        yield
+    except Stopped as stopped:
+        raise _with_advice(stopped, job, n_words) from None
+
+
+def _with_advice(stopped: Stopped, job: Job, n_words: int) -> Stopped:
+    """Return why there is no automaton, with the number of words that are enough for one."""
+    n_queries = job.meter.n_queries
+    message = f"{stopped} after {n_queries:,} queries, about {job.repeat * n_words:,} are enough"
+    return Stopped(stopped.reason, message)
+
+
+def _estimate(job: Job, sizes: list[Size]) -> None:
+    """Log how many words there are in the first round and at most, at the speed of those so far."""
+    n_round = [N_HELD_OUT + block_words(size, len(job.oracle.alphabet)) for size in sizes]
+    speed = job.meter.seconds_per_query
+    log_estimate(job, N_HELD_OUT + sum(n_round), "words", speed, n_first=n_round[0])
 
 
 def _warn_of_missing_classes(reference: DecisionReference) -> None:

@@ -108,9 +108,8 @@ def _estimate(job: Job, meter: Meter, sizes: PartSizes, word_length: float) -> N
     is_copying = job.request.purpose is Purpose.COPYING
     is_cheap = job.oracle.mode is QueryMode.STATES or meter.budget is not None
     n_most = max_prefixes(sizes, word_length, with_copies=is_copying and is_cheap)
-    speed = meter.elapsed / meter.n_sent if meter.n_sent else None
     unit = "steps" if job.oracle.mode is QueryMode.STATES else "prefixes"
-    log_estimate(job, n_most, unit, speed)
+    log_estimate(job, n_most, unit, meter.seconds_per_query)
 
 
 def _wants_copies(job: Job, table: RankTable, learning: Learning) -> bool:

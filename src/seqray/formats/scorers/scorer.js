@@ -3,7 +3,7 @@
    Words are arrays of codes: symbols[i] has the code i.
 
      const { score } = require("./scorer.js"); // in a browser: seqray.score
-     score([0, 1]) // { weight, logWeight, next, scores, decision }
+@USE@
 
    Or symbol by symbol: step(start(), code) returns the next state, read(state) what it says. */
 "use strict";
