@@ -46,7 +46,7 @@ def parity(tmp_path, monkeypatch, folder, run):
     (tmp_path / "parity_box.py").write_text(BOX)
     text = run("extract", "python:parity_box:box", "-o", "parity")
     assert "computes the probability of each class" in " ".join(text.split())
-    assert "Or: seqray learn python:parity_box:box -o moore.json, a Moore machine" in text
+    assert "Or: seqray learn python:parity_box:box -o moore.json --max-length 30, a Moore" in text
     return "parity"
 
 

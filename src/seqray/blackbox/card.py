@@ -35,6 +35,9 @@ from seqray.util.files import read_text, reading, writing
 ANSWERS = ("next", "value", "classes")
 SCORES = ("logits", "log-probabilities", "probabilities", "values")
 
+MAX_SUM_ERROR = 0.02
+"""How far the probabilities of the empty word may be from a sum of 1."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -317,9 +320,31 @@ class Card:
     def empty_answer(self) -> FloatArray:
         """The answer to the empty word, where the card has it: a number, or one per class."""
         value = np.asarray(self.empty, np.float64)
-        if self.answers == "classes" and value.ndim == 0:
-            return np.stack([1 - value, value])
-        return value
+        if self.answers != "classes":
+            return value
+        classes = self.classes or ()
+        row = np.stack([1 - value, value]) if value.ndim == 0 and len(classes) == 2 else value
+        if row.shape != (len(classes),) or row.min() < 0 or abs(row.sum() - 1) > MAX_SUM_ERROR:
+            raise ArgumentError(
+                f"the card's empty: expected one probability for each of the {len(classes)} "
+                f"classes {', '.join(classes)}, got {self.empty!r}: give {self.empty_hint}"
+            )
+        return row
+
+    @property
+    def empty_hint(self) -> str:
+        """Say how a card gives the answer to the empty word.
+
+        >>> Card(Alphabet("ab"), "classes", classes=["x", "y", "z"]).empty_hint
+        'the probability of each class for the empty word: empty=[p, p, p], numbers that sum to 1'
+        """
+        if self.answers != "classes":
+            return 'the value of the empty word as "empty"'
+        many = ", ".join("p" for _ in self.classes or ())
+        return (
+            f"the probability of each class for the empty word: empty=[{many}], numbers that sum "
+            "to 1"
+        )
 
     def _logs(self, scores: FloatArray) -> FloatArray:
         if self.scores == "logits":

@@ -71,8 +71,25 @@ def torch_box(
     if step is not None:
         stepper = ModuleStepper(module, step, _batch_axes(module, step, card, who))
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
-    whole = module_forward(module, forward or (lambda ids, lengths: module(ids)))
+    whole = module_forward(module, forward or _call_with_ids(module))
     return tried(sequence_box(whole, card, who=who, fingerprint=name, batch_size=batch_size), card)
+
+
+def _call_with_ids(module: Any) -> Callable[[Any, Any], Any]:
+    """Return a function that calls a module with ids alone; it says what to do if that fails."""
+
+    def forward(ids: Any, lengths: Any) -> Any:
+        try:
+            return module(ids)
+        except TypeError as error:
+            if "required positional argument" not in str(error):
+                raise
+            raise TypeError(
+                f"{error}: it was called with ids alone; say how to call it, such as "
+                "torch_box(module, card, forward=lambda ids, lengths: module(ids, lengths))"
+            ) from error
+
+    return forward
 
 
 @dataclass(frozen=True, eq=False)
