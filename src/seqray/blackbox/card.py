@@ -19,10 +19,12 @@ from seqray.automata.decisions import check_class_count, check_classes, check_th
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.card_fields import (
     check_choice,
+    class_probabilities,
     field_number,
     finite_number,
     listed,
     one_or_more,
+    probabilities_hint,
     token_lists,
     with_answers,
 )
@@ -34,9 +36,6 @@ from seqray.util.files import read_text, reading, writing
 
 ANSWERS = ("next", "value", "classes")
 SCORES = ("logits", "log-probabilities", "probabilities", "values")
-
-MAX_SUM_ERROR = 0.02
-"""How far the probabilities of the empty word may be from a sum of 1."""
 
 
 @dataclass(frozen=True)
@@ -319,31 +318,18 @@ class Card:
     @property
     def empty_answer(self) -> FloatArray:
         """The answer to the empty word, where the card has it: a number, or one per class."""
-        value = np.asarray(self.empty, np.float64)
-        if self.answers != "classes":
-            return value
-        classes = self.classes or ()
-        row = np.stack([1 - value, value]) if value.ndim == 0 and len(classes) == 2 else value
-        if row.shape != (len(classes),) or row.min() < 0 or abs(row.sum() - 1) > MAX_SUM_ERROR:
-            raise ArgumentError(
-                f"the card's empty: expected one probability for each of the {len(classes)} "
-                f"classes {', '.join(classes)}, got {self.empty!r}: give {self.empty_hint}"
-            )
-        return row
+        if self.answers == "classes":
+            return class_probabilities(self.empty, self.classes or ())
+        return np.asarray(self.empty, np.float64)
 
     @property
     def empty_hint(self) -> str:
-        """Say how a card gives the answer to the empty word.
-
-        >>> Card(Alphabet("ab"), "classes", classes=["x", "y", "z"]).empty_hint
-        'the probability of each class for the empty word: empty=[p, p, p], numbers that sum to 1'
-        """
-        if self.answers != "classes":
-            return 'the value of the empty word as "empty"'
-        many = ", ".join("p" for _ in self.classes or ())
+        """How a card gives the answer to the empty word."""
+        is_value = self.answers != "classes"
         return (
-            f"the probability of each class for the empty word: empty=[{many}], numbers that sum "
-            "to 1"
+            'the value of the empty word as "empty"'
+            if is_value
+            else probabilities_hint(self.classes or ())
         )
 
     def _logs(self, scores: FloatArray) -> FloatArray:

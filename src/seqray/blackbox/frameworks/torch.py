@@ -6,6 +6,7 @@ was.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def _call_with_ids(module: Any) -> Callable[[Any, Any], Any]:
         try:
             return module(ids)
         except TypeError as error:
-            if "required positional argument" not in str(error):
+            if _takes_ids_alone(module):
                 raise
             raise TypeError(
                 f"{error}: it was called with ids alone; say how to call it, such as "
@@ -90,6 +91,19 @@ def _call_with_ids(module: Any) -> Callable[[Any, Any], Any]:
             ) from error
 
     return forward
+
+
+def _takes_ids_alone(module: Any) -> bool:
+    """Whether a module can be called with one argument, as far as its signature says."""
+    try:
+        signature = inspect.signature(module.forward)
+    except ValueError:  # it has none
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
