@@ -353,7 +353,7 @@ def _advice(
         is_tree = options.method == LearningMethod.TREE or not (options.method or has_aalpy())
         return "" if is_tree else "; --method tree learns more from short words"
     if isinstance(learned.automaton, DeterministicAutomaton):
-        return "; a larger --max-states learns more"
+        return "; a smaller --max-length needs fewer states, a larger --max-states learns more"
     coarser = "a larger --tolerance" if options.partitions is None else "fewer --partitions"
     return (
         f"; to need fewer states, choose {coarser}, or a larger --min-probability: the symbols "
