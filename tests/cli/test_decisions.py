@@ -46,8 +46,19 @@ def parity(tmp_path, monkeypatch, folder, run):
     (tmp_path / "parity_box.py").write_text(BOX)
     text = run("extract", "python:parity_box:box", "-o", "parity")
     assert "computes the probability of each class" in " ".join(text.split())
-    assert "Or: seqray learn python:parity_box:box -o moore.json, a Moore machine" in text
+    assert "Or: seqray learn python:parity_box:box -o moore.json --max-length 30, a Moore" in text
     return "parity"
+
+
+@pytest.mark.parametrize(
+    ("options", "length"), [(["--max-length", "9"], 9), (["--basis", "data.txt"], 4)]
+)
+def test_the_advice_to_learn_names_the_length_of_the_words_that_were_drawn(
+    parity, folder, run, options, length
+):
+    (folder / "data.txt").write_text("abba\nab\nbab\n")
+    text = run("extract", "python:parity_box:box", "-o", "again", *options)
+    assert f"-o moore.json --max-length {length}, a Moore machine" in text
 
 
 def test_commands_speak_of_decisions(parity, run):

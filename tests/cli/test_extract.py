@@ -212,10 +212,11 @@ def test_extract_of_a_box_of_both_signs_shows_its_error(folder, run):
         assert abs(open_run("run").automaton(2).weight("aab") - 1) < 1e-9
 
 
-def test_a_run_is_replaced_and_what_else_is_there_kept(extracted, run):
+def test_a_run_is_replaced_with_a_note_and_what_else_is_there_kept(extracted, run, run_both):
     run("draw", "run", "-o", "run/wa.svg")
     drawing = (extracted / "run" / "wa.svg").read_bytes()
-    run("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
+    _, said = run_both("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
+    assert "Note: run holds an earlier run, which is replaced." in said
     assert open_run("run").settings["seed"] == 9
     assert names(extracted / "run") == [*RUN, "wa.svg"]
     assert (extracted / "run" / "wa.svg").read_bytes() == drawing

@@ -182,7 +182,7 @@ def test_states_without_end_are_reported_early_and_at_the_end(folder, run_both, 
 
 def test_limits_of_a_dfa_are_named(boxes, run):
     out = run("python:deciding:threes", "-o", "a.json", "--max-states", "2")
-    assert "so far; a larger --max-states learns more." in out
+    assert "so far; a smaller --max-length needs fewer states, a larger --max-states" in out
 
 
 def test_too_little_time_is_named(folder, run, monkeypatch):

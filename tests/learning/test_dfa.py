@@ -170,7 +170,9 @@ def test_answered_counterexamples_count_at_a_budget(method):
     assert learned.largest_distance < 0.15
 
 
-def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
+@pytest.fixture
+def without_aalpy(monkeypatch):
+    """Make imports of AALpy fail."""
     real = builtins.__import__
 
     def refuse(name, *arguments, **options):
@@ -181,9 +183,27 @@ def test_without_aalpy_its_methods_say_how_to_install_it(monkeypatch):
     for name in [each for each in sys.modules if each.partition(".")[0] == "aalpy"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+@pytest.mark.usefixtures("without_aalpy")
+@pytest.mark.parametrize("options", [{"method": "kv"}, {"equivalence": lambda *given: None}])
+def test_without_aalpy_its_methods_say_how_to_install_it(options):
     with pytest.raises(seqray.MissingExtraError, match=r"needs the package aalpy.*\[aalpy\]"):
-        learn_dfa(decider(TOMITA[1]))
-    assert learn_dfa(decider(TOMITA[1]), method="tree").automaton.n_states == 2
+        learn_dfa(decider(TOMITA[1]), **options)
+
+
+@pytest.mark.usefixtures("without_aalpy")
+def test_without_aalpy_the_tree_is_the_default_and_a_note_says_so(caplog):
+    assert learn_dfa(decider(TOMITA[1])).automaton.n_states == 2
+    (record,) = caplog.records
+    assert "aalpy is not installed" in record.getMessage()
+    assert "--method tree" in record.getMessage()
+
+
+def test_with_aalpy_the_default_is_kv(caplog):
+    learned, kv = (learn_dfa(decider(TOMITA[4]), **named) for named in ({}, {"method": "kv"}))
+    assert (learned.n_queries, learned.n_searches) == (kv.n_queries, kv.n_searches)
+    assert not caplog.records
 
 
 def test_senseless_arguments_are_refused():

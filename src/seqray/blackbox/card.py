@@ -19,10 +19,12 @@ from seqray.automata.decisions import check_class_count, check_classes, check_th
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.card_fields import (
     check_choice,
+    class_probabilities,
     field_number,
     finite_number,
     listed,
     one_or_more,
+    probabilities_hint,
     token_lists,
     with_answers,
 )
@@ -316,10 +318,19 @@ class Card:
     @property
     def empty_answer(self) -> FloatArray:
         """The answer to the empty word, where the card has it: a number, or one per class."""
-        value = np.asarray(self.empty, np.float64)
-        if self.answers == "classes" and value.ndim == 0:
-            return np.stack([1 - value, value])
-        return value
+        if self.answers == "classes":
+            return class_probabilities(self.empty, self.classes or ())
+        return np.asarray(self.empty, np.float64)
+
+    @property
+    def empty_hint(self) -> str:
+        """How a card gives the answer to the empty word."""
+        is_value = self.answers != "classes"
+        return (
+            'the value of the empty word as "empty"'
+            if is_value
+            else probabilities_hint(self.classes or ())
+        )
 
     def _logs(self, scores: FloatArray) -> FloatArray:
         if self.scores == "logits":

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from seqray.util.arrays import whole_number
+from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.errors import ArgumentError
+
+MAX_SUM_ERROR = 0.02
+"""How far the class probabilities of the empty word may be from a sum of 1."""
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -51,6 +54,33 @@ def finite_number(name: str, number: Any) -> float:
     if not math.isfinite(value):
         raise ArgumentError(f"{name}: expected a finite number, got {number!r}")
     return value
+
+
+def class_probabilities(empty: Any, classes: Sequence[str]) -> FloatArray:
+    """Return what a card says about the empty word as one probability per class.
+
+    >>> class_probabilities(0.25, ["no", "yes"])
+    array([0.75, 0.25])
+    """
+    row = np.asarray(empty, np.float64)
+    if row.ndim == 0 and len(classes) == 2:
+        row = np.stack([1 - row, row])
+    if row.shape != (len(classes),) or row.min() < 0 or abs(row.sum() - 1) > MAX_SUM_ERROR:
+        raise ArgumentError(
+            f"the card's empty: expected one probability for each of the {len(classes)} classes "
+            f"{', '.join(classes)}, got {empty!r}: give {probabilities_hint(classes)}"
+        )
+    return row
+
+
+def probabilities_hint(classes: Sequence[str]) -> str:
+    """Return how the card of a classifier answers the empty word.
+
+    >>> probabilities_hint(["x", "y", "z"])
+    'the probability of each class for the empty word: empty=[p, p, p], numbers that sum to 1'
+    """
+    row = ", ".join("p" for _ in classes)
+    return f"the probability of each class for the empty word: empty=[{row}], numbers that sum to 1"
 
 
 def token_lists(symbols: Sequence[object], tokens: Any) -> tuple[tuple[int, ...], ...]:

@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 import seqray
+from seqray.util.errors import install_hint
 from seqray.util.memory import memory_limit, shown_bytes
 
 EXTRAS = {
@@ -176,17 +177,17 @@ def _versions() -> dict[str, str]:
 def _extra(name: str, requirements: list[Requirement]) -> dict[str, Any]:
     """Return what an extra is for, its packages, and what installs those that are missing."""
     packages = [each for each in requirements if each.extra == name]
-    wanted = " ".join(f"'{each.package}>={each.min_version}'" for each in packages)
+    command = install_hint(name)
     is_met = bool(packages) and all(each.is_met for each in packages)
     note = None
     if name == "keras" and is_met and not any(map(_version, KERAS_BACKENDS)):
-        is_met, note, wanted = False, "Keras has no backend", f"'{KERAS_BACKENDS[0]}'"
+        is_met, note, command = False, "Keras has no backend", f"pip install '{KERAS_BACKENDS[0]}'"
     return {
         "for": EXTRAS[name],
         "installed": is_met,
         "packages": {each.package: each.version for each in packages},
         "found": ", ".join([each.shown for each in packages] + ([note] if note else [])),
-        "command": None if is_met else f"pip install {wanted}",
+        "command": None if is_met else command,
     }
 
 

@@ -12,7 +12,7 @@ import click
 import seqray
 from seqray.automata.purpose import Purpose
 from seqray.automata.words import Alphabet, Words
-from seqray.blackbox.protocol import BlackBox, Classifier
+from seqray.blackbox.protocol import BlackBox, Classifier, allowed_length
 from seqray.blackbox.queries.oracle import QueryMode
 from seqray.cli.boxes import (
     box_list,
@@ -36,10 +36,11 @@ from seqray.cli.common import (
 from seqray.cli.console import notes, progress_bar
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.cli.words import EventOptions, event_options, read_word_file
+from seqray.extraction.classes.method import DEFAULT_LENGTH
 from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
-from seqray.formats.run_files import check_run_target
+from seqray.formats.run_files import check_run_target, is_run
 from seqray.util.errors import ArgumentError, RankError, Stopped, StopReason
 from seqray.util.memory import byte_count
 from seqray.util.redaction import redacted
@@ -286,6 +287,8 @@ def _extract(options: ExtractOptions) -> None:
     """Extract, save the run folder, and print what came of it."""
     wanted = options.wanted_rank()
     check_run_target(options.output)
+    if is_run(options.output):
+        click.echo(f"Note: {options.output} holds an earlier run, which is replaced.", err=True)
     box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     is_long = options.memory is not None
@@ -316,12 +319,22 @@ def _extract(options: ExtractOptions) -> None:
     )
     if isinstance(box, Classifier):
         click.echo(
-            f"Or: seqray learn {redacted(options.box)} -o moore.json, a Moore machine, which is "
-            "easier to read"
+            f"Or: seqray learn {redacted(options.box)} -o moore.json --max-length "
+            f"{_drawn_length(options, box)}, a Moore machine, which is easier to read. The best "
+            "length is that of the longest word that the box was trained on."
         )
     if extraction.stop_reason is StopReason.INTERRUPTED:
         say_interrupted(answers)
         click.get_current_context().exit(130)
+
+
+def _drawn_length(options: ExtractOptions, box: Classifier) -> int:
+    """Return the length of the longest word that the extraction of a classifier drew."""
+    longest = allowed_length(box, options.max_length, DEFAULT_LENGTH)
+    source = options.basis_source(box.alphabet)
+    if isinstance(source, Words):
+        longest = min(longest, int(source.lengths.max(initial=0)))
+    return max(1, longest)
 
 
 def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) -> Extraction:

@@ -32,7 +32,8 @@ from seqray.cli.terminal import box_prints_to_stderr
 from seqray.cli.words import EventOptions, event_options
 from seqray.draw.exports import EXPORTS
 from seqray.learning.decisions import decisions_of
-from seqray.learning.dfa import LearningMethod
+from seqray.learning.dfa import MAX_RANDOM_LENGTH, LearningMethod, has_aalpy
+from seqray.learning.pdfa import MAX_DRAWN_LENGTH
 from seqray.learning.result import Learned, LearningEnd
 from seqray.learning.session import DEFAULT_MAX_STATES, LearningLimits
 from seqray.util.errors import SeqrayError
@@ -118,10 +119,8 @@ what is known so far is written; twice Ctrl-C stops at once.
 @click.option(
     "--method",
     type=click.Choice([each.value for each in LearningMethod]),
-    default=LearningMethod.KV.value,
-    show_default=True,
     help="dfa, moore: kv and lstar are learners of the package aalpy, one query at a time; tree is "
-    "seqray's own, in batches.",
+    "seqray's own, in batches.  [default: kv where aalpy is installed, else tree]",
 )
 @click.option(
     "--hint",
@@ -139,10 +138,15 @@ what is known so far is written; twice Ctrl-C stops at once.
     "n_words",
     type=click.IntRange(1),
     metavar="WORDS",
-    help="Words to draw in each search for counterexamples.  [default: 50; 1000 for dfa, moore]",
+    help="Words to draw in each search for counterexamples.  [default: 50; 3000 for dfa, moore]",
 )
 @click.option("--max-states", type=click.IntRange(1), default=DEFAULT_MAX_STATES, show_default=True)
-@click.option("--max-length", type=click.IntRange(1), help="Longest word that is drawn.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    help="Longest word that is searched; that on which the box was trained is a good choice.  "
+    f"[default: {MAX_RANDOM_LENGTH}; {MAX_DRAWN_LENGTH} for pdfa; never more than the box reads]",
+)
 @click.option("--budget", type=click.IntRange(1), metavar="QUERIES", help="Most words to query.")
 @click.option(
     "--time-limit",
@@ -171,7 +175,7 @@ class LearnOptions:
     partitions: int | None
     min_probability: float
     threshold: float
-    method: str
+    method: str | None
     hint: str | None
     words: Path | None
     n_words: int | None
@@ -346,9 +350,10 @@ def _advice(
     if learned.end is LearningEnd.INTERRUPTED:
         return ""
     if learned.end is LearningEnd.MAX_LENGTH:
-        return "" if options.method == "tree" else "; --method tree learns more from short words"
+        is_tree = options.method == LearningMethod.TREE or not (options.method or has_aalpy())
+        return "" if is_tree else "; --method tree learns more from short words"
     if isinstance(learned.automaton, DeterministicAutomaton):
-        return "; a larger --max-states learns more"
+        return "; a smaller --max-length needs fewer states, a larger --max-states learns more"
     coarser = "a larger --tolerance" if options.partitions is None else "fewer --partitions"
     return (
         f"; to need fewer states, choose {coarser}, or a larger --min-probability: the symbols "

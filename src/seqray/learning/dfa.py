@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Unpack
 
@@ -24,11 +25,13 @@ from seqray.learning.result import END_OF_STOP, Learned, LearningEnd
 from seqray.learning.session import LearningLimits, check_limits, max_states_of, opened_session
 from seqray.learning.tree_learner import TreeLearner
 from seqray.util.arrays import FloatArray, IntArray, whole_number
-from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.errors import ArgumentError, MissingExtraError, Stopped
 from seqray.util.random import random_generator
 
+logger = logging.getLogger(__name__)
+
 MAX_RANDOM_LENGTH = 30
-"""The longest random word, in symbols."""
+"""The longest word that is searched, in symbols, unless the caller says otherwise."""
 
 
 class LearningMethod(enum.StrEnum):
@@ -47,7 +50,7 @@ def learn_dfa(
     box: object,
     *,
     threshold: float = 0.5,
-    method: str = LearningMethod.KV,
+    method: str | None = None,
     hint: AutomatonLike | None = None,
     words: Words | Iterable[Word] = (),
     n_words: int = 3000,
@@ -69,7 +72,8 @@ def learn_dfa(
     method
         ``"kv"`` (Kearns and Vazirani) or ``"lstar"`` (Angluin), both of the package AALpy, which
         send one query at a time; or ``"tree"``, seqray's own discrimination tree, which sends
-        batches and needs no other package.
+        batches and needs no other package. By default ``"kv"`` where AALpy is installed, else
+        ``"tree"``.
     hint
         A weighted automaton that is near to the box, such as one that was extracted from it. Words
         on which it disagrees with the deterministic automaton are queried first. That of a
@@ -83,8 +87,9 @@ def learn_dfa(
         finds nothing: ``lambda alphabet, system: RandomWMethodEqOracle(alphabet, system)``.
     limits
         ``max_states``, the most states (1000); ``budget``, ``time_limit``, ``stop``, ``store``,
-        ``max_length``, ``seed`` and ``progress``, as for `seqray.extract`. At a limit the automaton
-        of what is known is returned.
+        ``seed`` and ``progress``, as for `seqray.extract`. ``max_length`` is the longest word that
+        is searched for counterexamples (30): take the longest one that the box was trained on. At
+        a limit the automaton of what is known is returned.
 
     Returns
     -------
@@ -104,9 +109,7 @@ def learn_dfa(
     ['yes', 'no']
     """
     check_limits("learn_dfa", limits)
-    chosen = _named(method)
-    if chosen in ALGORITHMS:
-        load_aalpy("aalpy")  # before the first query
+    chosen = _chosen(method, equivalence)
     decisions = decisions_of(box, threshold)
     alphabet = decisions.box.alphabet
     wa = None if hint is None else as_automaton(hint, "hint", purpose=Purpose.COPYING)
@@ -136,6 +139,28 @@ def learn_dfa(
             learned = run.learned(lambda: run.follow(aalpy, ALGORITHMS[chosen]))
     rows.warn_if_alike()
     return learned
+
+
+def has_aalpy() -> bool:
+    """Return whether the learners of AALpy can be used."""
+    try:
+        load_aalpy("aalpy")
+    except MissingExtraError:
+        return False
+    return True
+
+
+def _chosen(method: str | None, equivalence: EquivalenceOracle | None) -> LearningMethod:
+    """Return the learner, by default one that is installed; say so where that is the tree."""
+    if method is None and equivalence is None and not has_aalpy():
+        logger.warning(
+            "the package aalpy is not installed: seqray's own learner is used (--method tree)"
+        )
+        return LearningMethod.TREE
+    chosen = LearningMethod.KV if method is None else _named(method)
+    if chosen in ALGORITHMS:
+        load_aalpy("aalpy")  # before the first query
+    return chosen
 
 
 def _named(method: str) -> LearningMethod:

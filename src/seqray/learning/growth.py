@@ -49,8 +49,9 @@ def warn_of_size(n_states: int, n_searches: int) -> bool:
         return False
     logger.warning(
         "the automaton has %s states after %s searches, and each still found a counterexample: a "
-        "small deterministic automaton may not exist. Stop at a number of states (--max-states), "
-        "look at shorter words (--max-length), or extract a weighted automaton (seqray extract)",
+        "small deterministic automaton may not exist. Search no words that are longer than those "
+        "that the box was trained on (--max-length), stop at a number of states (--max-states), or "
+        "extract a weighted automaton (seqray extract)",
         *(f"{n_states:,}", f"{n_searches:,}"),
     )
     return True

@@ -131,6 +131,25 @@ def test_a_network_that_cannot_read_nothing_says_what_its_card_lacks(pad):
         box.weights(["a", ""])
 
 
+def three_scores(ids, lengths):
+    return np.zeros((len(ids), 3))
+
+
+def test_a_classifier_that_cannot_read_nothing_says_how_many_probabilities_it_needs():
+    box = box_of(three_scores, Card(AB, "classes"))
+    with pytest.raises(BlackBoxError, match=r"cannot read the empty word.*: empty=\[p, p, p\]"):
+        box.scores([""])
+    even = box_of(three_scores, Card(AB, "classes", empty=[0.5, 0.25, 0.25]))
+    assert even.scores([""]).tolist() == [[0.5, 0.25, 0.25]]
+
+
+@pytest.mark.parametrize("empty", [0.5, [0.5, 0.5], [0.5, 0.5, 0.5], [1.5, -0.5, 0]])
+def test_probabilities_of_the_empty_word_that_do_not_fit_are_blamed_on_the_card(empty):
+    box = box_of(three_scores, Card(AB, "classes", classes=["x", "y", "z"], empty=empty))
+    with pytest.raises(ArgumentError, match=r"^the card's empty: .*x, y, z, got .*\[p, p, p\]"):
+        box.scores([""])
+
+
 # What comes next ------------------------------------------------------------------------------
 
 

@@ -64,6 +64,17 @@ def test_the_forward_of_the_user_gets_ids_and_lengths():
     assert (torch.int64, (6, 21), [1, 2, 2, 3, 4, 21]) in seen
 
 
+def test_a_module_that_needs_lengths_says_how_to_give_them():
+    class Reading(nn.Module):
+        def forward(self, ids, lengths):
+            return lengths
+
+    card = Card(ABC, "value", empty=0)
+    with pytest.raises(BlackBoxError, match=r"argument: 'lengths': .*forward=lambda ids, lengths:"):
+        torch_box(Reading(), card)
+    assert torch_box(Reading(), card, forward=Reading()).weights(["ab"])[0] == 2
+
+
 class Returning(nn.Module):
     """Answers what a function makes of ids."""
 

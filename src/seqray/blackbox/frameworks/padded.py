@@ -147,7 +147,7 @@ class SequenceBackend:
         if self.card.empty is None:
             raise BlackBoxError(
                 f"{self.who} cannot read the empty word, and its card has neither start nor stop: "
-                'give it one of them, or the value of the empty word as "empty"'
+                f"give it one of them, or {self.card.empty_hint}"
             )
         return self.card.empty_answer
 

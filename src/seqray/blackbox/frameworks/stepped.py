@@ -148,7 +148,7 @@ class SteppedBox(ReadsWords):
                 )
         if scores is None and self.card.empty is None and self.card.stop is None:
             hint = (
-                'or the value of the empty word as "empty"'
+                f"or {self.card.empty_hint}"
                 if self.card.answers != "next"
                 else "the id that it was trained to read first"
             )

@@ -6,6 +6,7 @@ was.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,8 +72,38 @@ def torch_box(
     if step is not None:
         stepper = ModuleStepper(module, step, _batch_axes(module, step, card, who))
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
-    whole = module_forward(module, forward or (lambda ids, lengths: module(ids)))
+    whole = module_forward(module, forward or _call_with_ids(module))
     return tried(sequence_box(whole, card, who=who, fingerprint=name, batch_size=batch_size), card)
+
+
+def _call_with_ids(module: Any) -> Callable[[Any, Any], Any]:
+    """Return a function that calls a module with ids alone; it says what to do if that fails."""
+
+    def forward(ids: Any, lengths: Any) -> Any:
+        try:
+            return module(ids)
+        except TypeError as error:
+            if _takes_ids_alone(module):
+                raise
+            raise TypeError(
+                f"{error}: it was called with ids alone; say how to call it, such as "
+                "torch_box(module, card, forward=lambda ids, lengths: module(ids, lengths))"
+            ) from error
+
+    return forward
+
+
+def _takes_ids_alone(module: Any) -> bool:
+    """Whether a module can be called with one argument, as far as its signature says."""
+    try:
+        signature = inspect.signature(module.forward)
+    except ValueError:  # it has none
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
