@@ -144,8 +144,7 @@ def _loss_in_words(fidelity: Fidelity) -> list[str]:
         agreed = page_percent(fidelity["agreement"])
         return [
             f"It gives {agreed} of the words the class that the box gives them,",
-            f"on words of up to {fidelity.max_length} symbols. On longer words both may differ "
-            "more.",
+            f"on words of up to {fidelity.max_length} symbols. Longer words were not compared.",
         ]
     if "kl_per_symbol" not in fidelity:
         return []

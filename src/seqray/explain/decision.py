@@ -369,5 +369,8 @@ def _steps(it: DecisionExplanation, is_short: bool) -> Section:
         state = _cut(state_name(it.named, int(it.states[n])), 24, is_short)
         rows.append((symbol, state, classes[number], _percent(it.scores[n, number]), *adds))
     unit = it.automaton.question.value
-    note = f"adds: Shapley value of the position for the {unit} of a class. prob.: of the class."
+    note = (
+        f"adds: what the symbol adds to the {unit} of a class, its Shapley value. "
+        "prob.: probability of the class."
+    )
     return Section("Where the decision is made", columns, tuple(rows), note)

@@ -15,13 +15,11 @@ from seqray.automata.decisions import decide
 from seqray.automata.sampling import uniform_words
 from seqray.automata.words import Word, Words
 from seqray.blackbox.protocol import Classifier, allowed_length, name_of
-from seqray.draw.graph import clear_threshold, hidden_share
-from seqray.draw.styles import MAX_DRAWN_STATES
-from seqray.draw.svg import to_svg
 from seqray.explain.class_facts import ClassFacts, class_facts
 from seqray.explain.class_states import MIXTURE, likeness
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
+from seqray.explore.class_map import class_map
 from seqray.explore.first_look import spelled_states
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.explore.numbers import share, show
@@ -29,9 +27,9 @@ from seqray.explore.terms import NO_BREAK, term, terms
 from seqray.extraction.result import Extraction
 from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_decisions
 from seqray.fidelity.metrics import MEANINGS
-from seqray.fidelity.table import MANY_STATES, Fidelity, readable_rank
+from seqray.fidelity.table import Fidelity
 from seqray.util.errors import RankError
-from seqray.util.formatting import counted, percent_in_words, signed_percent
+from seqray.util.formatting import counted, signed_percent
 from seqray.util.redaction import redacted
 from seqray.util.version import __version__
 
@@ -159,9 +157,10 @@ def _words(
 def _sections(about: _Subject, box: Classifier | None) -> list[str]:
     """Return the parts of the page, as HTML."""
     tables = about.facts.sections(is_short=False)
+    table = None if about.extraction is None else about.extraction.fidelity
     parts = [
         _head(about),
-        _graph(about),
+        _section("graph", "The states as a map", class_map(about.facts, table)),
         _section("states", "Which state has which class", *map(_table, tables)),
     ]
     if _fits(about.automaton):
@@ -191,7 +190,9 @@ def _head(about: _Subject) -> str:
         agreed = share(fidelity["agreement"])
         lede = f"The automaton gives {agreed} of the words the class that the box gives them"
         if longest is not None:
-            lede += f", on words of up to {counted(longest, 'symbol')}"
+            lede += (
+                f", on words of up to {counted(longest, 'symbol')}. Longer ones were not compared"
+            )
         lede += "."
         tiles.insert(0, (term("classes.agreement"), agreed))
         if "agreement" in fidelity.intervals:
@@ -225,53 +226,6 @@ def _class_names(classes: Sequence[str]) -> str:
     """Return the names of a few classes, and else how many there are."""
     names = ", ".join(classes)
     return names if len(names) <= MAX_CLASS_LETTERS else str(len(classes))
-
-
-def _graph(about: _Subject) -> str:
-    named = about.facts.named
-    intro = term("classes.graph")
-    if not about.facts.is_deterministic:
-        intro += (
-            " Where a symbol leads to a mixture of states, each arrow has a weight; that of a "
-            "dashed one is negative."
-        )
-    many = _many(about)
-    if named.automaton.n_states > MAX_DRAWN_STATES:
-        title = "<p>There are too many to draw.</p>"
-        return _section("graph", "The states as a map", title, many)
-    limit = clear_threshold(named.automaton)
-    drawing = to_svg(named.automaton, threshold=limit, names=named.names)
-    drawing = drawing.replace('<g class="caption">', '<g class="caption experts">')
-    hidden = hidden_share(named.automaton, limit)
-    caption = "All arrows are drawn."
-    if hidden:
-        caption = f"The lightest arrows are left out, {percent_in_words(hidden)} of all weight."
-    return _section(
-        "graph",
-        "The states as a map",
-        f'<p class="intro">{intro}</p>',
-        many,
-        '<div class="card drawing" tabindex="0" role="region" aria-label="The map">'
-        f'{drawing}<p class="caption everyone">{caption}</p></div>',
-    )
-
-
-def _many(about: _Subject) -> str:
-    """Say what to do about more states than can be looked at, or nothing."""
-    n_states = about.automaton.n_states
-    if n_states <= MANY_STATES:
-        return ""
-    said = f"{n_states} states are many to look at."
-    if about.extraction is not None:
-        table = about.extraction.fidelity
-        small = readable_rank(table, n_states)
-        if small is not None:
-            said += (
-                f" <code>seqray explore --rank {small}</code> shows {small}, which give "
-                f"{share(table[small]['agreement'])} of the words the class of the box."
-            )
-    said += " <code>seqray learn</code> looks for an automaton whose steps lead to one state each."
-    return f'<p class="intro">{said}</p>'
 
 
 def _examples(about: _Subject, box: Classifier | None) -> str:

@@ -86,8 +86,10 @@
   /** The word with its change in brackets, as `show_edit` writes it. */
   function marked(word, { at, n, put }) {
     const before = joined(word.slice(at, at + n));
+    const after = joined(put);
     const mark = document.createElement("mark");
-    mark.textContent = !n ? `[+${joined(put)}]` : put.length ? `[${before}→${joined(put)}]` : `[−${before}]`;
+    if (!n) mark.textContent = `[+${after}]`;
+    else mark.textContent = put.length ? `[${before}→${after}]` : `[−${before}]`;
     const code = document.createElement("code");
     const left = word.slice(0, at);
     const right = word.slice(at + n);
