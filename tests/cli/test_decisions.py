@@ -30,6 +30,7 @@ def test_tables_show_confusion_and_agreement(capsys):
     assert "Agreement by length" in out
     assert "Agreement by margin of the box" in out
     assert "Both give every word the same class." in out
+    assert "0.00 %" in out  # the difference itself, beside its interval
 
 
 def test_words_that_differ_are_listed(capsys):
@@ -64,6 +65,7 @@ def test_the_advice_to_learn_names_the_length_of_the_words_that_were_drawn(
 def test_commands_speak_of_decisions(parity, run):
     evaluated = run("evaluate", parity, "--against", "python:parity_box:box", "--worst", "2")
     assert "agreement" in evaluated
+    assert "on words of up to 12 symbols. Longer words were not compared." in evaluated
     assert "perplexity" not in evaluated
     explained = run("explain", parity, "aab", "--against", "python:parity_box:box")
     assert "aab: even" in explained

@@ -8,6 +8,7 @@ from seqray.automata.automaton import WeightedAutomaton
 from seqray.cli import draw
 from seqray.draw.svg import to_svg
 from seqray.explain.naming import name_states
+from seqray.fidelity import table
 
 
 @pytest.mark.parametrize("style", ["readable", "paper"])
@@ -66,7 +67,7 @@ def test_draw_says_what_readable_coordinates_cost(folder, run, monkeypatch):
 
 def test_draw_proposes_a_smaller_rank_where_there_are_many_states(extracted, run, monkeypatch):
     assert "many to look at" not in run("draw", "run", "-o", "wa.svg")
-    monkeypatch.setattr(draw, "MANY_STATES", 2)
+    monkeypatch.setattr(table, "MANY_STATES", 2)
     proposed = "states are many to look at. --rank 1 draws 1, with a fidelity score of 0."
     assert proposed in run("draw", "run", "-o", "wa.svg")
     assert "many to look at" not in run("draw", "run", "-o", "wa.svg", "--rank", "4")

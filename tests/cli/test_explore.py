@@ -13,6 +13,7 @@ import pytest
 import seqray
 from listing import names
 from seqray.cli import explore
+from seqray.fidelity import table
 
 
 def content(path):
@@ -132,6 +133,14 @@ def test_a_page_has_the_name_that_was_given_to_its_box(folder, run):
     for subject in ("run", "machine.json"):
         run("explore", subject, "-o", "page.html", "--name", "Another")
         assert content(folder / "page.html")["name"] == "Another"
+
+
+def test_explore_proposes_a_smaller_rank_where_there_are_many_states(extracted, run, monkeypatch):
+    assert "many to look at" not in run("explore", "run", "-o", "page.html")
+    monkeypatch.setattr(table, "MANY_STATES", 2)
+    proposed = "states are many to look at. --rank 1 shows 1, with a fidelity score of 0."
+    assert proposed in run("explore", "run", "-o", "page.html")
+    assert "many to look at" not in run("explore", "run", "-o", "page.html", "--rank", "4")
 
 
 def test_a_port_that_cannot_be_had_is_misuse(extracted, fails):

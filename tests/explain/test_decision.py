@@ -35,7 +35,7 @@ def test_a_decision_that_nothing_changes_is_settled():
 def test_a_decision_that_may_change_is_not_settled():
     explanation = explain_decision(LATCH, "bb")
     assert (explanation.decided_at, explanation.settled_at) == (0, None)
-    assert "After no prefix is it settled" in str(explanation)
+    assert "It is never settled" in str(explanation)
 
 
 def test_the_box_is_queried_about_a_settled_decision():

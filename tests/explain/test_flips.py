@@ -120,3 +120,14 @@ def test_a_frame_has_one_row_per_edited_word():
     frame = search.to_frame()
     assert frame["word"].tolist() == [flip.word for flip in search.flips]
     assert set(frame["class"]) == {"one", "two"}
+
+
+def test_new_words_of_a_table_are_cut_between_symbols_and_never_alike():
+    automaton = threes(["refund", "wait"])
+    word = ["wait"] * 12 + ["refund", "refund"] + ["wait"] * 12
+    search = find_flips(automaton, word)
+    for is_short in (True, False):
+        shown = [row[1] for row in search.section(is_short=is_short).rows]
+        assert len(shown) == len(set(shown)) == 3
+        assert {name for text in shown for name in text.split()} <= {"refund", "wait", "…"}
+        assert any("…" in text for text in shown) == is_short

@@ -807,9 +807,13 @@ def test_every_flip_on_the_page_has_the_class_of_the_box(classifier_page):
     classifier_page.type_word("abc")
     items = classifier_page.page.locator("#flips li").all_text_contents()
     assert items
+    note = classifier_page.text("#flip-note")
+    assert note.startswith(f"{len(items)} of ")  # all are listed
     for item in items:
-        word, _, name = item.partition(" ")
-        assert three_classes().classify([word.replace("λ", "")]) == [name]
+        marked, _, name = item.partition(" ")
+        assert marked.count("[") == 1
+        word = re.sub(r"\[(?:−.|\+(.)|.→(.))\]", lambda edit: edit[1] or edit[2] or "", marked)
+        assert three_classes().classify([word]) == [name]
 
 
 def test_a_page_about_a_classifier_has_words_for_everyone_and_for_experts(classifier_page):

@@ -8,6 +8,8 @@ import seqray
 from classifier_boxes import doubtful_classes, remainder_automaton, three_classes
 from seqray.explore import classes_page
 from seqray.explore.classes_page import classes_html, is_classifier
+from seqray.explore.terms import terms
+from seqray.fidelity.metrics import MEANINGS
 from seqray.util.errors import ArgumentError, RankError
 
 
@@ -79,6 +81,39 @@ def test_words_to_compare_on_may_be_given():
 def test_random_words_are_no_longer_than_asked(extraction):
     page = seqray.to_html(extraction, box=three_classes(), max_length=5)
     assert "Measured on 2,000 random words of up to 5 symbols." in page
+
+
+def test_the_headline_says_how_long_the_compared_words_are(page, extraction):
+    lede = re.search(r'<p class="lede">(.*?)</p>', page)[1]
+    assert "that the box gives them, on words of up to 12 symbols. Longer ones were not" in lede
+    longest = extraction.settings.held_out_length
+    assert f"on words of up to {longest} symbols." in classes_html(extraction)
+
+
+def test_metrics_have_plain_words_and_the_experts_their_meanings():
+    metrics = {n: both for n, both in terms().items() if n.startswith("classes.metric.")}
+    assert len(metrics) == 5
+    for name, (everyone, experts) in metrics.items():
+        assert experts == MEANINGS[name.removeprefix("classes.metric.")]
+        assert not {"total", "variation", "mean"} & set(everyone.split())
+
+
+def test_for_everyone_there_is_no_prefix_and_no_weight_below_a_bound(page):
+    body = page.split("<body")[1].split("<script")[0]
+    plain = re.sub(r'<(span|div|g|p) class="[^"]*experts">.*?</\1>', "", body, flags=re.DOTALL)
+    plain = text_of(f"<body{re.sub('<desc>.*?</desc>', '', plain, flags=re.DOTALL)}<script")
+    assert "prefixes" not in plain.split("How it was made")[0]
+    assert "all transitions are drawn" not in plain
+    assert "All arrows are drawn." in plain
+
+
+def test_differences_of_shares_have_a_value_beside_their_interval(page):
+    counts = text_of(page).split("columns the automaton")[1]
+    assert re.search(r"zero\s+[\d,]+\s+0\s+0\s+0.00 %\s+−0.\d\d … \+0.\d\d %", counts)
+
+
+def test_a_box_without_a_name_is_called_by_what_it_is(extraction):
+    assert "black box, decided" not in classes_html(extraction, box=three_classes())
 
 
 def test_a_rank_that_is_not_there_is_refused():

@@ -27,13 +27,25 @@ from seqray.extraction.result import Extraction
 from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
+from seqray.fidelity.decisions import DecisionFidelity
 from seqray.fidelity.intervals import MAX_ROUNDING, MIN_CARRIERS, MIN_WORDS, seldom_seen
 from seqray.fidelity.metrics import MEANINGS
-from seqray.fidelity.table import Fidelity, FidelityTable, main_metrics
+from seqray.fidelity.table import (
+    Fidelity,
+    FidelityTable,
+    main_metrics,
+    readable_rank,
+)
 from seqray.formats.automaton_file import for_purpose, open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled
-from seqray.util.formatting import counted, shortened, significant, significant_but_one
+from seqray.util.formatting import (
+    counted,
+    page_percent,
+    shortened,
+    significant,
+    significant_but_one,
+)
 
 automaton_argument = click.argument("automaton", metavar="RUN|WA")
 rank_option = click.option(
@@ -132,6 +144,12 @@ def _reach(fidelity: Fidelity, name: str) -> str:
 
 def _loss_in_words(fidelity: Fidelity) -> list[str]:
     """Say how much an automaton loses; nothing where next symbols were not compared."""
+    if isinstance(fidelity, DecisionFidelity):
+        agreed = page_percent(fidelity["agreement"])
+        return [
+            f"It gives {agreed} of the words the class that the box gives them,",
+            f"on words of up to {fidelity.max_length} symbols. Longer words were not compared.",
+        ]
     if "kl_per_symbol" not in fidelity:
         return []
     symbol, word = (
@@ -288,3 +306,17 @@ def json_line(document: dict[str, Any] | list[dict[str, Any]]) -> str:
     document = nulled(document, lambda x: not math.isfinite(x))
     line = json.dumps(document, ensure_ascii=False)
     return line if can_show(line) else json.dumps(document)
+
+
+def propose_rank(extraction: Extraction, n_states: int, verb: str) -> None:
+    """Where there are many states, name the best rank that can be looked at, and how near it is.
+
+    ``verb`` says what the command does with it.
+    """
+    table = extraction.fidelity
+    small = readable_rank(table, n_states)
+    if small is not None:
+        click.echo(
+            f"{n_states} states are many to look at. --rank {small} {verb} {small}, with a "
+            f"fidelity score of {table[small].score:.4g}; 1 is a perfect copy."
+        )

@@ -10,7 +10,7 @@ from seqray.automata.words import Alphabet
 from seqray.cli.common import titled
 from seqray.cli.console import console
 from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup
-from seqray.util.formatting import shortened, significant_but_one
+from seqray.util.formatting import shortened, signed_percent, significant_but_one
 
 
 def show_decisions(fidelity: DecisionFidelity, alphabet: Alphabet, n_words: int = 0) -> None:
@@ -31,15 +31,16 @@ def _show_confusion(fidelity: DecisionFidelity) -> None:
     table.add_column("box")
     for name in fidelity.classes:
         table.add_column(shortened(name, 16), justify="right")
-    table.add_column("automaton − box", justify="right")
+    for name in ("automaton − box", "95 % interval"):
+        table.add_column(name, justify="right")
     rows = zip(fidelity.classes, fidelity.confusion.tolist(), fidelity.shares, strict=True)
     for name, counts, share in rows:
-        low, high = (f"{100 * end:+.2f}" for end in share.interval)
-        cells = [f"{count:,}" for count in counts]
+        low, high = map(signed_percent, share.interval)
+        cells = [*(f"{count:,}" for count in counts), f"{signed_percent(share.difference)} %"]
         table.add_row(shortened(name, 16), *cells, f"{low} … {high} %")
     console().print(table)
     click.echo(
-        "automaton − box: 95 % confidence interval of the difference of both shares of all words."
+        "automaton − box: difference of both shares of all words, with its confidence interval."
     )
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from seqray.automata.automaton import WeightedAutomaton
-from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
+from seqray.cli.common import (
+    at_rank,
+    automaton_argument,
+    check_output,
+    open_source,
+    propose_rank,
+    rank_option,
+)
 from seqray.cli.console import notes
 from seqray.draw.graph import (
     EDGES_PER_STATE,
@@ -22,9 +29,6 @@ from seqray.util.formatting import counted, percent_in_words
 
 REPORTED_LOSS = 1e-6
 """Relative change of weights above which a line is printed."""
-
-MANY_STATES = 20
-"""A drawing with more states is hard to read: a rank of at most half as many is proposed."""
 
 
 @click.command()
@@ -90,19 +94,8 @@ def command(
             "two thirds of the weight, and none below a hundredth of the largest weight; "
             "--threshold sets another limit."
         )
-    if rank is None and isinstance(source, Extraction) and drawn.n_states > MANY_STATES:
-        _propose_rank(source, drawn.n_states)
-
-
-def _propose_rank(extraction: Extraction, n_states: int) -> None:
-    """Name the best rank that can be read at a glance, and how near it is."""
-    ranks = [rank for rank in extraction.fidelity if rank <= MANY_STATES // 2]
-    if ranks:
-        small = max(ranks, key=lambda rank: extraction.fidelity[rank].score)
-        click.echo(
-            f"{n_states} states are many to look at. --rank {small} draws {small}, with a fidelity "
-            f"score of {extraction.fidelity[small].score:.4g}; 1 is a perfect copy."
-        )
+    if rank is None and isinstance(source, Extraction):
+        propose_rank(source, drawn.n_states, "draws")
 
 
 def _draw_readable(

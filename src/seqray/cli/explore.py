@@ -26,7 +26,14 @@ from seqray.cli.boxes import (
     store_option,
     store_path,
 )
-from seqray.cli.common import at_rank, automaton_argument, check_output, open_source, rank_option
+from seqray.cli.common import (
+    at_rank,
+    automaton_argument,
+    check_output,
+    open_source,
+    propose_rank,
+    rank_option,
+)
 from seqray.cli.console import notes
 from seqray.cli.terminal import box_prints_to_stderr
 from seqray.cli.words import EventOptions, event_options
@@ -142,6 +149,7 @@ def _explore(options: ExploreOptions) -> None:
         with notes():
             page = to_html(source, rank=rank, name=name, seed=seed)
         _write(options, page)
+        _propose(options, source)
         return
     spec, opened, max_length = open_against(
         *(options.box, options.options, source, options.automaton),
@@ -169,6 +177,7 @@ def _explore(options: ExploreOptions) -> None:
             _serve(options, page, box, listening)
         else:
             _write(options, page)
+            _propose(options, source)
 
 
 def _check(options: ExploreOptions) -> None:
@@ -204,6 +213,11 @@ def _write(options: ExploreOptions, page: str) -> None:
     click.echo(f"{output}: {size}; open it in a browser, it needs nothing else")
     if options.opens:
         webbrowser.open(output.absolute().as_uri())
+
+
+def _propose(options: ExploreOptions, source: Extraction | WeightedAutomaton) -> None:
+    if options.rank is None and isinstance(source, Extraction):
+        propose_rank(source, source.best_rank(), "shows")
 
 
 def _serve(options: ExploreOptions, page: str, box: BlackBox, listening: socket.socket) -> None:

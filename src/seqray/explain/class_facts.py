@@ -102,9 +102,9 @@ class ClassFacts(Displayed):
     def __repr__(self) -> str:
         return as_text(self.sections())
 
-    def sections(self) -> tuple[Section, ...]:
-        """Return the tables that show it."""
-        return (_states(self), _changes(self))
+    def sections(self, *, is_short: bool = True) -> tuple[Section, ...]:
+        """Return the tables that show it; ``is_short``: long names of states in part."""
+        return (_states(self, is_short), _changes(self, is_short))
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers, as JSON can hold them."""
@@ -161,7 +161,11 @@ def class_facts(automaton: AutomatonLike) -> ClassFacts:
     return ClassFacts(named, scores, decisions, targets, after, off)
 
 
-def _states(facts: ClassFacts) -> Section:
+def _state(name: str, width: int, is_short: bool) -> str:
+    return shortened(name, width) if is_short else name
+
+
+def _states(facts: ClassFacts, is_short: bool) -> Section:
     """Return one row per state: its class, how sure that is, and where symbols lead."""
     automaton, names = facts.automaton, facts.named.names
     symbols = [abbreviated(str(symbol), 8) for symbol in automaton.alphabet][:8]
@@ -170,22 +174,30 @@ def _states(facts: ClassFacts) -> Section:
     for q, name in enumerate(names):
         number = int(facts.decisions[q])
         targets = facts.targets[: len(symbols), q].tolist()
-        leads = [shortened(state_name(facts.named, target), 14) for target in targets]
+        leads = [_state(state_name(facts.named, target), 14, is_short) for target in targets]
         share = f"{100 * facts.scores[q, number]:.1f} %"
         visits = f"{100 * facts.named.mass[q]:.1f} %"
-        rows.append((shortened(name, 24), automaton.classes[number], share, visits, *leads))
-    note = "prob.: probability of the class. visits: share of the prefixes of random words."
+        shown = _state(name, 24, is_short)
+        rows.append((shown, automaton.classes[number], share, visits, *leads))
+    note = "prob.: probability of the class. visits: share of random words that lead there."
     if facts.is_deterministic:
         note += " Each symbol leads from one state to one other."
     else:
         note += " Steps lead to mixtures of states; the nearest state of the same class is shown."
+    if len(symbols) < len(automaton.alphabet):
+        note += f" The first {len(symbols)} of {len(automaton.alphabet):,} symbols are shown."
     return Section(f"{counted(len(names), 'state')} and their classes", columns, tuple(rows), note)
 
 
-def _changes(facts: ClassFacts) -> Section:
+def _changes(facts: ClassFacts, is_short: bool) -> Section:
     columns = ("state", "symbol", "leads to", "class before", "class after")
     rows = tuple(
-        (shortened(each.origin, 24), str(each.symbol), shortened(each.target, 24), *each[3:])
+        (
+            _state(each.origin, 24, is_short),
+            str(each.symbol),
+            _state(each.target, 24, is_short),
+            *each[3:],
+        )
         for each in facts.changes
     )
     return Section("Steps that change the class", columns, rows)

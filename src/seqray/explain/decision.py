@@ -115,9 +115,10 @@ class DecisionExplanation(Displayed):
     def __repr__(self) -> str:
         return as_text(self.sections())
 
-    def sections(self) -> tuple[Section, ...]:
-        """Return the tables that show it."""
-        return (_summary(self), _steps(self), self.flips.section())
+    def sections(self, *, is_short: bool = True) -> tuple[Section, ...]:
+        """Return the tables that show it; ``is_short``: long words and names in part."""
+        flips = self.flips.section(is_short=is_short)
+        return (_summary(self, is_short), _steps(self, is_short), flips)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Plot the probability of each class after each prefix; returns the axes.
@@ -316,7 +317,7 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) >= 5e-4 else "0"
 
 
-def _summary(it: DecisionExplanation) -> Section:
+def _summary(it: DecisionExplanation, is_short: bool) -> Section:
     columns: tuple[str, ...] = ("class", " automaton")
     rows = [
         [name, _percent(float(x))]
@@ -326,23 +327,27 @@ def _summary(it: DecisionExplanation) -> Section:
         columns = (*columns, " box")
         for row, score in zip(rows, it.box_scores.tolist(), strict=True):
             row.append(_percent(score))
-    shown = shortened(it.alphabet.show(it.word), 40)
-    notes = [_decided(it)]
+    shown = _cut(it.alphabet.show(it.word), 40, is_short)
+    notes = [_decided(it, is_short)]
     if it.box_class is not None and it.box_class != it.name:
         notes.append(f"The box decides otherwise: {it.box_class}.")
     title = f"{shown}: {it.name}"
     return Section(title, columns, tuple(map(tuple, rows)), " ".join(notes))
 
 
-def _decided(it: DecisionExplanation) -> str:
+def _cut(text: str, width: int, is_short: bool) -> str:
+    return shortened(text, width) if is_short else text
+
+
+def _decided(it: DecisionExplanation, is_short: bool) -> str:
     """Say from which prefix on the class stays, and whether it is settled."""
 
     def shown(n: int) -> str:
-        return shortened(it.alphabet.show(it.word[:n]), 30) if n else "the empty word"
+        return _cut(it.alphabet.show(it.word[:n]), 30, is_short) if n else "the empty word"
 
-    text = f"From {shown(it.decided_at)} on every prefix has this class."
+    text = f"From {shown(it.decided_at)} on it has this class."
     if it.settled_at is None:
-        return f"{text} After no prefix is it settled: some continuation changes it."
+        return f"{text} It is never settled: some continuation changes it."
     text += (
         f" After {shown(it.settled_at)} no continuation of up to {it.horizon} symbols changes it"
     )
@@ -351,7 +356,7 @@ def _decided(it: DecisionExplanation) -> str:
     return f"{text}."
 
 
-def _steps(it: DecisionExplanation) -> Section:
+def _steps(it: DecisionExplanation, is_short: bool) -> Section:
     """Return one row per prefix: its state, its class, and what its last symbol adds."""
     classes = it.automaton.classes
     shown = range(len(classes)) if len(classes) <= 4 else [int(it.decisions[-1])]
@@ -361,8 +366,11 @@ def _steps(it: DecisionExplanation) -> Section:
     for n, number in enumerate(it.decisions.tolist()):
         symbol = "" if n == 0 else str(it.word[n - 1])
         adds = ["" if n == 0 else _signed(it.shapley[n - 1, c]) for c in shown]
-        state = shortened(state_name(it.named, int(it.states[n])), 24)
+        state = _cut(state_name(it.named, int(it.states[n])), 24, is_short)
         rows.append((symbol, state, classes[number], _percent(it.scores[n, number]), *adds))
     unit = it.automaton.question.value
-    note = f"adds: Shapley value of the position for the {unit} of a class. prob.: of the class."
+    note = (
+        f"adds: what the symbol adds to the {unit} of a class, its Shapley value. "
+        "prob.: probability of the class."
+    )
     return Section("Where the decision is made", columns, tuple(rows), note)

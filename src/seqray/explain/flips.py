@@ -9,7 +9,9 @@ at hand, a word is suggested only if the box decides as the automaton does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ from seqray.blackbox.protocol import Classifier, max_length_of, threshold_of
 from seqray.explain.class_states import classifier_of, name_class_states
 from seqray.explain.edits import Edit, one_edit, show_edit
 from seqray.explain.state_search import search_states
-from seqray.explain.text import Section
+from seqray.explain.text import Section, spelt
 from seqray.fidelity.decisions import check_same_classes
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.display import Displayed
@@ -39,6 +41,9 @@ MAX_REPETITIONS = 4
 
 MAX_CHECKED = 20
 """Words per class and number of edits that are sent to the box."""
+
+MAX_WORD_CHARACTERS, N_AROUND = 40, 2
+"""Longer words are shown in part: what differs, and so many symbols before and after it."""
 
 Steps = tuple[tuple[tuple[Symbol, ...], Edit], ...]
 """Edits one after the other, each with the word that it changes."""
@@ -97,19 +102,19 @@ class FlipSearch(Displayed):
             ]
         )
 
-    def section(self) -> Section:
-        """Return the table that shows it."""
+    def section(self, *, is_short: bool = True) -> Section:
+        """Return the table that shows it; ``is_short``: long words without what all share."""
         columns = ("edits", "new word", "class", " margin", "box")
         box = {None: "not queried", True: "confirmed", False: "another class"}
         rows = tuple(
             (
                 ", ".join(flip.edits),
-                shortened(self.alphabet.show(flip.word), 30),
+                word,
                 flip.name,
                 f"{flip.margin:.3f}",
                 box[flip.is_confirmed],
             )
-            for flip in self.flips
+            for flip, word in zip(self.flips, self._new_words(is_short), strict=True)
         )
         note = (
             f"All {counted(self.n_searched, 'word')} with up to {counted(self.max_edits, 'edit')} "
@@ -120,6 +125,30 @@ class FlipSearch(Displayed):
         if self.n_refuted is not None:
             note += f" The box gave {counted(self.n_refuted, 'word')} another class: left out."
         return Section("The fewest edits that change the decision", columns, rows, note)
+
+    def _new_words(self, is_short: bool) -> list[str]:
+        """Write the edited words, of long ones what differs and a few symbols around it."""
+        words = [flip.word for flip in self.flips]
+        shown = [self.alphabet.show(word) for word in words]
+        if not is_short or max(map(len, shown), default=0) <= MAX_WORD_CHARACTERS:
+            return shown
+        if len(words) == 1:
+            return [shortened(shown[0], MAX_WORD_CHARACTERS)]
+        begin = max(0, _n_common(words) - N_AROUND)
+        end = max(0, _n_common([word[begin:][::-1] for word in words]) - N_AROUND)
+        return [
+            spelt(
+                self.alphabet,
+                ["…"] * (begin > 0) + [*word[begin : len(word) - end]] + ["…"] * (end > 0),
+            )
+            for word in words
+        ]
+
+
+def _n_common(words: Sequence[tuple[Symbol, ...]]) -> int:
+    """Return with how many symbols all words begin alike."""
+    alike = takewhile(lambda symbols: len(set(symbols)) == 1, zip(*words, strict=False))
+    return sum(1 for _ in alike)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,12 @@ from seqray.automata.classifier import ClassifierAutomaton
 from seqray.automata.decisions import decide
 from seqray.automata.sampling import uniform_words
 from seqray.automata.words import Word, Words
-from seqray.blackbox.protocol import Classifier, allowed_length
-from seqray.draw.graph import clear_threshold
-from seqray.draw.styles import MAX_DRAWN_STATES
-from seqray.draw.svg import to_svg
+from seqray.blackbox.protocol import Classifier, allowed_length, name_of
 from seqray.explain.class_facts import ClassFacts, class_facts
 from seqray.explain.class_states import MIXTURE, likeness
 from seqray.explain.decision import explain_decision
 from seqray.explain.text import Section
+from seqray.explore.class_map import class_map
 from seqray.explore.first_look import spelled_states
 from seqray.explore.frame import filled_frame, policy, script_json, static_text
 from seqray.explore.numbers import share, show
@@ -31,7 +29,7 @@ from seqray.fidelity.decisions import DecisionFidelity, DecisionGroup, compare_d
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
 from seqray.util.errors import RankError
-from seqray.util.formatting import counted
+from seqray.util.formatting import counted, signed_percent
 from seqray.util.redaction import redacted
 from seqray.util.version import __version__
 
@@ -101,7 +99,8 @@ def classes_html(
     automaton = _chosen(subject, rank)
     extraction = subject if isinstance(subject, Extraction) else None
     settings = {} if extraction is None else extraction.settings
-    called = redacted(name or str(settings.get("name") or settings.get("box") or "black box"))
+    known = "black box" if box is None else name_of(box).removeprefix("the ")
+    called = redacted(name or str(settings.get("name") or settings.get("box") or known))
     fidelity: Fidelity | None = None
     source = ""
     if box is not None:
@@ -157,10 +156,12 @@ def _words(
 
 def _sections(about: _Subject, box: Classifier | None) -> list[str]:
     """Return the parts of the page, as HTML."""
+    tables = about.facts.sections(is_short=False)
+    table = None if about.extraction is None else about.extraction.fidelity
     parts = [
         _head(about),
-        _graph(about),
-        _section("states", "Which state has which class", *map(_table, about.facts.sections())),
+        _section("graph", "The states as a map", class_map(about.facts, table)),
+        _section("states", "Which state has which class", *map(_table, tables)),
     ]
     if _fits(about.automaton):
         parts.append(static_text("classes_word.html"))
@@ -184,9 +185,15 @@ def _head(about: _Subject) -> str:
         (term("classes.computes"), f"the {about.automaton.question.value} of each class"),
     ]
     lede = "An automaton that decides for one class after every word."
+    longest = _longest(about)
     if (fidelity := about.fidelity) is not None:
         agreed = share(fidelity["agreement"])
-        lede = f"The automaton gives {agreed} of the words the class that the box gives them."
+        lede = f"The automaton gives {agreed} of the words the class that the box gives them"
+        if longest is not None:
+            lede += (
+                f", on words of up to {counted(longest, 'symbol')}. Longer ones were not compared"
+            )
+        lede += "."
         tiles.insert(0, (term("classes.agreement"), agreed))
         if "agreement" in fidelity.intervals:
             low, high = fidelity.intervals["agreement"]
@@ -207,47 +214,27 @@ def _head(about: _Subject) -> str:
     )
 
 
+def _longest(about: _Subject) -> int | None:
+    """Return how long the words are that both were compared on; None where that is not known."""
+    fidelity = about.fidelity
+    if isinstance(fidelity, DecisionFidelity) and fidelity.max_length is not None:
+        return fidelity.max_length
+    return None if about.extraction is None else about.extraction.settings.held_out_length
+
+
 def _class_names(classes: Sequence[str]) -> str:
     """Return the names of a few classes, and else how many there are."""
     names = ", ".join(classes)
     return names if len(names) <= MAX_CLASS_LETTERS else str(len(classes))
 
 
-def _graph(about: _Subject) -> str:
-    named = about.facts.named
-    intro = (
-        "Each state is what the automaton knows after a prefix. Its colour and its second line are "
-        "the class that it decides for there. An arrow shows which symbols lead on to which state."
-    )
-    if not about.facts.is_deterministic:
-        intro += (
-            " Where a symbol leads to a mixture of states, each arrow has a weight; that of a "
-            "dashed one is negative."
-        )
-    if named.automaton.n_states > MAX_DRAWN_STATES:
-        return _section("graph", "The states as a map", "<p>There are too many to draw.</p>")
-    limit = clear_threshold(named.automaton)
-    drawing = to_svg(named.automaton, threshold=limit, names=named.names)
-    return _section(
-        "graph",
-        "The states as a map",
-        f'<p class="intro">{intro}</p>',
-        '<div class="card drawing" tabindex="0" role="region" aria-label="The map">'
-        f"{drawing}</div>",
-    )
-
-
 def _examples(about: _Subject, box: Classifier | None) -> str:
     """Return one explained word of each class."""
-    intro = (
-        "One word of each class: the class after each of its prefixes, what each symbol adds, and "
-        "the fewest edits that give it another class"
-    )
     checked = "." if box is None else ", each confirmed by the box."
-    parts = [f'<p class="intro">{intro}{checked}</p>']
+    parts = [f'<p class="intro">{term("classes.examples", {"checked": checked})}</p>']
     for word in _example_words(about.automaton):
         explanation = explain_decision(about.automaton, word, box=box)
-        tables = "".join(map(_table, explanation.sections()))
+        tables = "".join(map(_table, explanation.sections(is_short=False)))
         shown = escape(about.automaton.alphabet.show(word))
         parts.append(
             f'<details class="card"><summary><code>{shown}</code> '
@@ -275,27 +262,29 @@ def _example_words(automaton: ClassifierAutomaton) -> list[Word]:
 
 def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
     metrics = [(n, show(v, 4), MEANINGS[n]) for n, v in fidelity.items()]
+    in_words = [(terms()[f"classes.metric.{n}"][0], show(v, 4)) for n, v in fidelity.items()]
     plain, exact = terms()["classes.margin"]
     confusion = Section(
         "Words by class: rows the box, columns the automaton",
-        ("box", *(f" {name}" for name in fidelity.classes), " automaton − box"),
+        ("box", *(f" {name}" for name in fidelity.classes), " automaton − box", " 95 % interval"),
         tuple(
             (
                 name,
                 *(f"{count:,}" for count in row),
-                " … ".join(f"{100 * e:+.2f}".replace("-", "−") for e in shares.interval) + " %",
+                f"{signed_percent(shares.difference)} %",
+                " … ".join(map(signed_percent, shares.interval)) + " %",
             )
             for name, row, shares in zip(
                 fidelity.classes, fidelity.confusion.tolist(), fidelity.shares, strict=True
             )
         ),
-        "automaton − box: 95 % confidence interval of the difference of both shares of all words.",
+        "automaton − box: difference of both shares of all words, with its confidence interval.",
     )
     different = Section(
         "Words on which box and automaton decide differently",
         ("word", "box", "automaton", " distance"),
         tuple(
-            (about.automaton.alphabet.show(d.word), d.box, d.automaton, f"{d.distance:.3f}")
+            (_shown(about, d.word), d.box, d.automaton, f"{d.distance:.3f}")
             for d in fidelity.different[:20]
         ),
         "" if fidelity.different else "None of these words.",
@@ -304,7 +293,7 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
         "agreement",
         "Where both agree",
         _both(
-            Section("", ("what", " value"), tuple((what, value) for _, value, what in metrics)),
+            Section("", ("what", " value"), tuple(in_words)),
             Section("", ("metric", " value", "meaning"), tuple(metrics)),
         ),
         _table(confusion),
@@ -315,6 +304,10 @@ def _agreement(about: _Subject, fidelity: DecisionFidelity) -> str:
         ),
         _table(different),
     )
+
+
+def _shown(about: _Subject, word: Word) -> str:
+    return about.automaton.alphabet.show(word) if len(word) else "empty word"
 
 
 def _both(everyone: Section, experts: Section) -> str:

@@ -63,9 +63,9 @@ def _question(extraction: Extraction) -> Iterator[str]:
     first = [scores[settings.question]]
     others = [one for name, one in scores.items() if name != settings.question]
     yield (
-        f"The automaton computes the {settings.question} of each class. Of what agrees most with "
-        "the box, and has the nearest probabilities, it needs the fewest states, where a logit "
-        f"counts one more: {'; '.join(map(_question_score, first + others))}."
+        f"The automaton computes the {settings.question} of each class. The agreement with the box "
+        "decided on that, then how near the probabilities are, and only between equals the "
+        f"number of states: {'; '.join(map(_question_score, first + others))}."
     )
 
 

@@ -34,6 +34,7 @@ from seqray.fidelity.table import EXACT_TOLERANCE, FidelityTable
 from seqray.util.arrays import FloatArray, whole_number
 from seqray.util.display import Drawable
 from seqray.util.errors import RankError, StopReason
+from seqray.util.formatting import counted
 from seqray.util.frames import data_frame
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class ExtractionSettings(Mapping[str, Any]):
         How much the answers of the box differ from one time to the next.
     held_out_words
         How many words the ranks were compared on.
+    held_out_length
+        How many symbols the longest of them has; of a classifier.
     seconds
         By phase.
     python, numpy
@@ -155,6 +158,7 @@ class ExtractionSettings(Mapping[str, Any]):
     stop_reason: StopReason | None = None
     noise: Noise | None = None
     held_out_words: int | None = None
+    held_out_length: int | None = None
     repeat: int = 1
     seconds: Mapping[str, float] = field(default_factory=dict)
     python: str | None = None
@@ -397,7 +401,9 @@ class Extraction(Drawable):
     def compared_on(self) -> str:
         """Which words the ranks were compared on, for people."""
         if self.classifies:
-            return "held-out words, half of them near to rare classes"
+            longest = self.settings.held_out_length
+            of_length = "" if longest is None else f" of up to {counted(longest, 'symbol')}"
+            return f"held-out words{of_length}, half of them near to rare classes"
         is_drawn = self.settings.method == Method.CONDITIONAL
         return "held-out words drawn from the box" if is_drawn else "held-out words"
 

@@ -84,6 +84,11 @@ class ClassShare(NamedTuple):
     interval: Interval
     """95 % interval of the automaton's share less the box's, see `paired_interval`."""
 
+    @property
+    def difference(self) -> float:
+        """The automaton's share less the box's."""
+        return self.automaton - self.box
+
 
 class DifferentWord(NamedTuple):
     """A word that both give another class; ``distance`` is that of the class probabilities."""
@@ -111,6 +116,8 @@ class DecisionFidelity(Fidelity):
         For each class, the share of words that get it.
     different
         Some of the words that both give another class, the largest distance first.
+    max_length
+        How many symbols the longest of the words has; None where that is not known.
     """
 
     classes: tuple[str, ...] = ()
@@ -119,6 +126,7 @@ class DecisionFidelity(Fidelity):
     by_margin: tuple[DecisionGroup, ...] = ()
     shares: tuple[ClassShare, ...] = ()
     different: tuple[DifferentWord, ...] = ()
+    max_length: int | None = None
 
     def details(self) -> dict[str, Any]:
         """Return what is no single number, as JSON holds it."""
@@ -220,6 +228,7 @@ class DecisionReference:
             by_margin=_by_margin(margins(self.scores, self.threshold), alike),
             shares=_shares(self.classes, confusion),
             different=self._different(scores, other),
+            max_length=int(self.words.lengths.max()),
         )
 
     def _different(self, scores: FloatArray, other: IntArray) -> tuple[DifferentWord, ...]:

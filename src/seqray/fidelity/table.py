@@ -47,6 +47,9 @@ EXACT_TOLERANCE = 1e-6
 EQUAL_SCORES = 1e-9
 """Up to this difference two fidelity scores count as equal."""
 
+MANY_STATES = 20
+"""More states are hard to look at: a rank of at most half as many is proposed."""
+
 EARLIER_NAMES = {"apart": "total_variation"}
 """Metrics that had another name in files of earlier versions."""
 
@@ -358,3 +361,15 @@ def _check_name(name: str, known: Iterable[str]) -> None:
         near = get_close_matches(str(name), known, n=3, cutoff=0.5) or known
         left_out = " (it makes no sense for this box)" if name in MEANINGS else ""
         raise MissingMetricError(f"no metric {name!r}{left_out}; there are: {', '.join(near)}")
+
+
+def readable_rank(table: FidelityTable, n_states: int) -> int | None:
+    """Return the best rank that can be looked at where so many states are too many, or None.
+
+    >>> table = FidelityTable((5, 30), (Fidelity({"agreement": 0.9}, 10, 20),) * 2)
+    >>> readable_rank(table, 30), readable_rank(table, 5)
+    (5, None)
+    """
+    is_many = n_states > MANY_STATES
+    ranks = [rank for rank in table if is_many and rank <= MANY_STATES // 2]
+    return max(ranks, key=lambda rank: table[rank].score) if ranks else None

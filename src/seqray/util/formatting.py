@@ -93,6 +93,16 @@ def short_percent(share: float) -> str:
     return f"{text.replace('-0', '0') if text == '-0' else text} %".replace("-", "−")
 
 
+def signed_percent(share: float) -> str:
+    """Write a difference of shares in per cent, with its sign and without the unit.
+
+    >>> signed_percent(0.0015), signed_percent(-0.25), signed_percent(-0.0)
+    ('+0.15', '−25.00', '0.00')
+    """
+    text = f"{100 * share:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
+
+
 def percent_in_words(share: float) -> str:
     """Write a share for a sentence: never 0 % of something, and never 100 % of less.
 
@@ -138,19 +148,26 @@ def duration(seconds: float) -> str:
 def shortened(text: str, width: int) -> str:
     """Leave out the beginning of a text that is too long: the end of a prefix matters most.
 
-    Of names with bars between them, the ends of long names are left out first.
+    Of names with bars between them, the ends of long names are left out first. Names with spaces
+    between them are left out whole.
 
     >>> shortened("abcdefgh", 5), shortened("abc", 5)
     ('…efgh', 'abc')
     >>> shortened("Take in charge ticket | Wait | Closed", 28)
     'Take in cha… | Wait | Closed'
+    >>> shortened("wait refund bug fix", 12)
+    '… bug fix'
     >>> shortened("Take in charge ticket | Wait | Closed", 20)
     '… | Wait | Closed'
     """
     if len(text) <= width:
         return text
     names = text.split(NAME_SEPARATOR)
-    return f"…{text[-width + 1 :]}" if len(names) == 1 else _shortened_names(names, width)
+    if len(names) > 1:
+        return _shortened_names(names, width)
+    end = text[-width + 1 :]
+    _, space, whole = end.partition(" ")
+    return f"… {whole}" if space and whole else f"…{end}"
 
 
 def _shortened_names(names: list[str], width: int) -> str:

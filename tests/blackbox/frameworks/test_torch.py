@@ -198,6 +198,11 @@ def test_a_step_that_cannot_be_used_is_refused(step, message):
         torch_box(gru_module(), CARD, step=step)
 
 
+def test_a_module_is_called_by_the_name_that_was_given():
+    with pytest.raises(ArgumentError, match="the torch module tickets: "):
+        torch_box(gru_module(), CARD, step=lambda ids, state: None, name="tickets")
+
+
 # Modules that cannot be used ------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def test_remarks_say_which_question_was_taken_and_why(extraction):
     text = extraction.remarks[0]
     assert "computes the probability of each class" in text
     assert "probability 100 % with 3 states, probabilities off by 0.000; logit 100 %" in text
-    assert "fewest states, where a logit counts one more" in text
+    assert "only between equals the number of states: probability" in text
 
 
 def test_the_states_that_a_remark_names_are_those_of_the_best_rank():

@@ -57,7 +57,7 @@ def torch_box(
         beginning. A state is a tensor, or a tuple, list or dictionary of them; the axis that
         runs over the batch is detected. Such a box reads no prefix twice.
     name
-        The key of its cached answers: change it when the module changes.
+        What it is called, and the key of its cached answers: change it when the module changes.
     batch_size
         The most ids in one call of ``forward``.
     """
@@ -68,7 +68,7 @@ def torch_box(
         raise ArgumentError("expected forward or step, got both")
     if not isinstance(card, Card):
         card = Card(Alphabet.of(card), "value")
-    who = f"the torch module {type(module).__name__}"
+    who = f"the torch module {name or type(module).__name__}"
     if step is not None:
         stepper = ModuleStepper(module, step, _batch_axes(module, step, card, who))
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)

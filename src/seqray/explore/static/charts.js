@@ -78,8 +78,8 @@ class SizeChart {
   }
 
   /** `sentence` is the name of a term that describes it, where there is one. */
-  draw({ ranks, values, marked, label, described, sentence }) {
-    Object.assign(this, { ranks, marked, described, values, sentence });
+  draw({ ranks, values, marked, label, described, sentence, unit }) {
+    Object.assign(this, { ranks, marked, described, values, sentence, unit });
     this.plot?.destroy();
     const shown = positive(values);
     const width = Math.max(240, this.place.clientWidth);
@@ -141,7 +141,7 @@ class SizeChart {
     if (index < 0) return;
     const value = this.values[index];
     this.note.replaceChildren(
-      `${counted(this.ranks[index], "state")}: ${show(value, 3)}. `,
+      `${counted(this.ranks[index], "state")}: ${show(value, 3)}${this.unit}. `,
       ...(this.sentence ? Terms.nodes(this.sentence) : [this.described]),
     );
   }
@@ -192,6 +192,7 @@ class Sizes {
       values,
       marked: own,
       label: "",
+      unit: name === "kl_per_symbol" ? " bits per symbol" : "",
       described:
         `Lower is better; on ${table.source}.` +
         (own.length ? " Full dots: probabilistic automata that were fitted to the box." : ""),
@@ -201,6 +202,7 @@ class Sizes {
       values: content.singular_values,
       marked: [],
       label: "",
+      unit: " (singular value, without a unit)",
       described: Terms.text("sizes.values.note"),
       sentence: "sizes.values.note",
     });

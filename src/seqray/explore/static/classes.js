@@ -16,10 +16,10 @@
     document.body.dataset.settled = "true";
     return;
   }
-  const MAX_FLIPS = 24;
+  const MAX_FLIPS = 100;
   const { symbols, classes } = content;
   const joined = (word) => word.map((code) => symbols[code]).join(content.separator);
-  const shown = (word) => (word.length ? joined(word) : "λ");
+  const shown = (word) => (word.length ? joined(word) : "empty word");
 
   const stepped = (state, code) =>
     state.map((_, column) =>
@@ -67,16 +67,38 @@
   }
 
   function withOneEdit(word) {
-    const edited = [];
-    const cut = (at, n, put) => [...word.slice(0, at), ...put, ...word.slice(at + n)];
+    const edited = new Map();
+    const cut = (at, n, put) => {
+      const each = [...word.slice(0, at), ...put, ...word.slice(at + n)];
+      const key = each.join(",");
+      if (key !== word.join(",") && !edited.has(key)) edited.set(key, { each, at, n, put });
+    };
     for (let at = 0; at <= word.length; at += 1) {
       for (let code = 0; code < symbols.length; code += 1) {
-        if (at < word.length && code !== word[at]) edited.push(cut(at, 1, [code]));
-        edited.push(cut(at, 0, [code]));
+        if (at < word.length && code !== word[at]) cut(at, 1, [code]);
+        cut(at, 0, [code]);
       }
-      if (at < word.length) edited.push(cut(at, 1, []));
+      if (at < word.length) cut(at, 1, []);
     }
-    return new Map(edited.map((each) => [each.join(","), each]));
+    return [...edited.values()];
+  }
+
+  /** The word with its change in brackets, as `show_edit` writes it. */
+  function marked(word, { at, n, put }) {
+    const before = joined(word.slice(at, at + n));
+    const after = joined(put);
+    const mark = document.createElement("mark");
+    if (!n) mark.textContent = `[+${after}]`;
+    else mark.textContent = put.length ? `[${before}→${after}]` : `[−${before}]`;
+    const code = document.createElement("code");
+    const left = word.slice(0, at);
+    const right = word.slice(at + n);
+    code.append(
+      joined(left) + (left.length ? content.separator : ""),
+      mark,
+      (right.length ? content.separator : "") + joined(right),
+    );
+    return code;
   }
 
   function chip(number) {
@@ -134,22 +156,21 @@
   function showFlips(word, own) {
     const list = document.getElementById("flips");
     list.replaceChildren();
-    const all = [...withOneEdit(word).values()].filter((each) => each.join() !== word.join());
+    const all = withOneEdit(word);
     const flips = all
-      .map((each) => ({ each, number: decided(scoresOf(stateAfter(each))) }))
+      .map((edit) => ({ edit, number: decided(scoresOf(stateAfter(edit.each))) }))
       .filter(({ number }) => number !== own);
     document.getElementById("flip-note").textContent =
       all.length === 1
         ? `The only word with one edit has ${flips.length ? "another" : "the same"} class.`
         : flips.length
           ? `${flips.length} of ${all.length} words with one edit ` +
-            `${flips.length === 1 ? "has" : "have"} another class.`
+            `${flips.length === 1 ? "has" : "have"} another class.` +
+            (flips.length > MAX_FLIPS ? ` The first ${MAX_FLIPS} are listed.` : "")
           : `None of ${all.length} words with one edit has another class.`;
-    for (const { each, number } of flips.slice(0, MAX_FLIPS)) {
+    for (const { edit, number } of flips.slice(0, MAX_FLIPS)) {
       const item = document.createElement("li");
-      const code = document.createElement("code");
-      code.textContent = shown(each);
-      item.append(code, " ", chip(number));
+      item.append(marked(word, edit), " ", chip(number));
       list.append(item);
     }
   }

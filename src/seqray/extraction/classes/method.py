@@ -309,6 +309,7 @@ def _extraction(
         threshold=reference.threshold,
         question=best.question,
         question_scores=tuple(scores),
+        held_out_length=int(new.words.lengths.max()),
     )
     return Extraction(automata, learnt.blocks.basis, table, settings)
 
