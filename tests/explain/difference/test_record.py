@@ -102,7 +102,7 @@ def test_extraction_that_loses_more_than_the_boxes_differ_is_noise(difference):
         assert noisy.to_json()["is_below_noise"] == is_noise
     noisy = replace(difference, states=replace(difference.states, loss_a=1.0, loss_b=0.25))
     note = noisy.sections()[-1].note
-    assert "miss their boxes by 1 and 0.25 (bits per symbol); they differ by 0." in note
+    assert "miss their boxes by 1 and 0.25 (bits per symbol); the boxes differ by 0." in note
     assert all(option in note for option in ("--no-states", "--max-length N", "seqray extract"))
 
 
@@ -128,7 +128,7 @@ def test_classifiers_that_decide_alike_have_the_same_classes_and_no_arrows_of_ex
     states = replace(seqray.diff(even, odd, words=["ab"]).states, loss_a=0.0, loss_b=0.1)
     text = str(replace(alike, states=states))
     assert "Not shown: arrows may differ by extraction alone." in text
-    assert "on the words that were looked at they differ by 0." in text
+    assert "on the words that were looked at the boxes differ by 0." in text
     assert "arrows differ by" not in text
 
 

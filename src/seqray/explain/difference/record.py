@@ -321,7 +321,7 @@ class Difference(Displayed):
         """Say why states and arrows are not shown, and what to do."""
         losses = [loss for loss in (states.loss_a, states.loss_b) if loss is not None]
         shown = " and ".join(f"{loss:.2g}" for loss in losses)
-        sizes = f"they differ by {self.figure.value:.2g}"
+        sizes = f"the boxes differ by {self.figure.value:.2g}"
         if self.is_same:
             sizes = f"on the words that were looked at {sizes}"
         return (
