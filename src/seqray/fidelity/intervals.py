@@ -231,17 +231,18 @@ def signed_interval(value: float, variance: float, up: float, down: float) -> In
 def exact_share(n_hits: int, n_words: int) -> Interval:
     """Return the interval of a share of words by Clopper and Pearson (1934).
 
-    What fewer than `FEW_HITS` words show, or lack, has a bound to one side, which holds in 95 of
-    100 samples; to the other side the interval ends at 0 or 1. So each share that three words of a
-    sample or more are expected to show is held in 92 to 98 of 100 samples, and rarer ones always.
+    What fewer than `FEW_HITS` words, and less than a tenth, show, or lack, has a bound to one side,
+    which holds in 95 of 100 samples; to the other side the interval ends at 0 or 1. So in samples
+    of a hundred words or more each share that three words or more are expected to show is held in
+    92 to 98 of 100 samples, and rarer ones always.
 
-    >>> [[round(end, 4) for end in exact_share(n, 500)] for n in (0, 30)]
-    [[0.0, 0.006], [0.0408, 0.0845]]
+    >>> [[round(end, 4) for end in exact_share(*each)] for each in ((0, 500), (30, 500), (9, 20))]
+    [[0.0, 0.006], [0.0408, 0.0845], [0.2306, 0.6847]]
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - loads slowly
 
     low_tail = high_tail = TAIL
-    if min(n_hits, n_words - n_hits) < FEW_HITS:
+    if min(n_hits, n_words - n_hits) < min(FEW_HITS, n_words / 10):
         is_rare = 2 * n_hits <= n_words
         low_tail, high_tail = (0.0, 2 * TAIL) if is_rare else (2 * TAIL, 0.0)
     low, high = 0.0, 1.0
