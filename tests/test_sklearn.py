@@ -1,6 +1,7 @@
 """Estimators of scikit-learn, and its own checks, which give estimators rows of numbers."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import seqray
+from seqray.extraction import data_fit
 from seqray.sklearn import AutomatonClassifier, AutomatonModel, StateFeatures
 
 UNKNOWN = "predicts for numbers that were in no word it was fitted to: unknown symbols are errors"
@@ -40,7 +42,11 @@ FAILS = {
     expected_failed_checks=lambda estimator: FAILS[type(estimator).__name__],
     xfail_strict=True,
 )
-def test_an_estimator_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+def test_an_estimator_passes_the_checks_of_scikit_learn(
+    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty = replace(data_fit.SETTINGS, n_epochs=1, min_epochs=1, min_steps=10)
+    monkeypatch.setattr(data_fit, "SETTINGS", hasty)
     check(estimator)
 
 
@@ -70,6 +76,7 @@ def test_the_end_of_a_word_is_none() -> None:
     assert AutomatonModel().fit(ends).predict(["a"]).tolist() == [None]
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_box_is_extracted_within_a_budget() -> None:
     box = seqray.language_model(TRUTH.next_symbol, "ab", name="t")
     model = AutomatonModel(budget=300).fit(box)
