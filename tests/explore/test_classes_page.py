@@ -73,7 +73,9 @@ def test_an_automaton_alone_has_a_page():
 
 def test_words_to_compare_on_may_be_given():
     box = doubtful_classes()
-    page = classes_html(seqray.extract(box), box=box, words=["a", "b", "ab"], rank=1)
+    page = classes_html(
+        seqray.extract(box, n_prefixes=20, n_suffixes=20), box=box, words=["a", "b", "ab"], rank=1
+    )
     assert "Measured on 3 words." in page
     assert "Words on which box and automaton decide differently" in page
 
