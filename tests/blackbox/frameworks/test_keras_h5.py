@@ -231,7 +231,7 @@ def test_a_folder_is_refused(tmp_path):
     folder = tmp_path / "net.h5"
     folder.mkdir()
     CARD.save(card_path(folder))
-    refused(folder, r"net\.h5: cannot be read")
+    refused(folder, r"net\.h5: a folder: expected a file")
 
 
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path):
