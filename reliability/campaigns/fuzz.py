@@ -76,6 +76,7 @@ FOUND = (
     "A run folder whose fidelity was measured on 0 words raised ZeroDivisionError.",
     "The `end` of a hidden Markov model that is no whole number raised TypeError or IndexError, "
     "and a model without states ValueError.",
+    "A table of boxes in the answer cache with deeply nested JSON raised RecursionError.",
 )
 
 

@@ -305,6 +305,9 @@ DAMAGE = {
     "another alphabet": 'UPDATE boxes SET alphabet = \'["a", "c"]\' WHERE id = 1',
     "another name": "UPDATE boxes SET fingerprint = 'modem' WHERE id = 1",
     "an alphabet that is no JSON": "UPDATE boxes SET alphabet = '[' WHERE id = 1",
+    "an alphabet of many brackets": (
+        f"UPDATE boxes SET crc = NULL, alphabet = '{'[' * 100_000}' WHERE id = 1"
+    ),
     "an alphabet of twins": "UPDATE boxes SET alphabet = '[1, 1]' WHERE id = 1",
     "an alphabet that is a number": "UPDATE boxes SET alphabet = 7 WHERE id = 1",
     "a name that is bytes": "UPDATE boxes SET fingerprint = x'ff' WHERE id = 1",

@@ -277,7 +277,7 @@ class AnswerStore(SqliteFile):
             symbols = Alphabet(json.loads(alphabet))
             if isinstance(name, str) and isinstance(kind, str):
                 return CachedBox(key, name, kind, symbols, created, used, *rest[2:])
-        except (TypeError, ValueError, SeqrayError):
+        except (TypeError, ValueError, RecursionError, SeqrayError):
             pass
         raise FileError(
             f"{self.path}: damaged: what it says of box {key} makes no sense; {START_ANEW}"
