@@ -163,39 +163,30 @@ MEASURED = (
     "extraction/test_extract.py",
     "extraction/test_restricted_copies.py",
     "learning/test_determinise.py",
+    "learning/test_growth.py",
 )
 """Slow tests among them that alone run lines of their modules."""
 
 RUN_ELSEWHERE = (
-    "blackbox/frameworks/test_hf_tokens.py::test_commands_take_texts_of_several_tokens",
     "blackbox/test_contract.py",
     "examples/",
     "experiments/test_report.py::test_every_number_of_the_summary_is_computed",
     "experiments/test_report.py::test_the_published_page_is_what_the_published_results_say",
-    "explain/test_flips.py::test_a_search_ends_before_there_are_too_many_words",
-    "explain/test_motifs.py::test_long_words_are_measured_at_a_hundred_positions",
-    "explain/test_state_search.py::test_many_edits_are_found_in_a_long_word",
-    "extraction/hankel/test_memory_plan.py::test_an_extraction_within_a_small_limit_is_that_of_memory",
-    "extraction/hankel/test_memory_plan.py::test_a_grown_basis_fills_its_last_rounds_on_disk",
-    "extraction/test_estimate.py::test_a_box_of_ten_thousand_symbols_is_queried_in_small_rounds",
-    "formats/test_fst.py::test_more_states_than_the_limit_are_refused_with_the_limit",
-    "formats/test_fst.py::test_symbols_of_any_text_come_back_or_are_refused",
     "test_docs_code.py",
     "test_docs_commands.py",
     "test_security.py",
     "test_structure.py",
     "test_vocabulary.py",
 )
-"""Tests of every box, of whole pages, of sizes and of the source: others run the lines, too."""
+"""Tests of every box, of whole pages and of the source: the tests of modules run the lines."""
 
 
 def is_measured(test: str) -> bool:
     """Return whether coverage counts the lines that a test runs; other tests run them, too."""
-    if test.startswith(RUN_ELSEWHERE):
-        return False
     mark = mark_of(test)
-    computes = mark is not None and mark[0] == "slow" and test.startswith(COMPUTING)
-    return not computes or test.startswith(MEASURED)
+    if test.startswith(MEASURED) or mark is None or mark[0] != "slow":
+        return not test.startswith(RUN_ELSEWHERE)
+    return not test.startswith((*COMPUTING, *RUN_ELSEWHERE))
 
 
 def mark_of(test: str) -> tuple[str, str] | None:

@@ -31,7 +31,7 @@ def test_tomita_languages_come_back_minimal(number, method):
     learned = learn_dfa(decider(accepts), method=method)
     assert learned.end is LearningEnd.COMPLETE
     assert learned.automaton.n_states == TOMITA_SIZES[number]
-    words = all_words("01", 8)
+    words = all_words("01", 10)
     assert learned.automaton.weights(words).tolist() == [float(accepts(word)) for word in words]
     assert learned.largest_distance == 0
     assert 0 < learned.n_search_queries <= learned.n_queries
