@@ -14,7 +14,7 @@ from typing import Any
 def static_text(path: str) -> str:
     """Return the text of a static file.
 
-    >>> static_text("page.html")[:15]
+    >>> static_text("head.html")[:15]
     '<!DOCTYPE html>'
     """
     return files("seqray.explore").joinpath("static", path).read_text("utf-8")
@@ -23,10 +23,11 @@ def static_text(path: str) -> str:
 def filled_frame(path: str, parts: Mapping[str, str]) -> str:
     """Return a static file with its parts filled in; what is filled in is not looked at again.
 
-    The script of the page compares its content with the checksum.
+    All pages begin with the same head. The script of the page compares its content with the
+    checksum.
     """
     parts = {**parts, "CHECKSUM": str(zlib.crc32(parts["CONTENT"].encode()))}
-    pieces = static_text(path).split("%%")
+    pieces = static_text(path).replace("%%HEAD%%", static_text("head.html")).split("%%")
     # Every second piece is the name of a part.
     return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
