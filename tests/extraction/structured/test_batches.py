@@ -58,10 +58,10 @@ def test_levels_cover_all_nodes_and_their_runs_all_of_a_level(grouped):
             assert first == len(pairs)
             pairs += [pair] * (last - first)
         assert pairs == pair_of_node[level.nodes].tolist()
-        for parent, some in level.families.each():
-            nodes = level.families.nodes[some]
-            assert set(batch.parents[level.nodes][nodes].tolist()) == {parent}
-        assert sorted(level.families.nodes.tolist()) == list(range(len(here)))
+        assert set(tree.depth[batch.nodes[level.above]].tolist()) == {depth - 1}
+        above = range(level.above.start, level.above.stop)
+        is_child = np.equal.outer(above, batch.parents[level.nodes])
+        np.testing.assert_array_equal(level.over_children.toarray(), is_child)
     assert end == len(batch.nodes)
 
 
@@ -73,13 +73,23 @@ def test_runs_cover_the_nodes_that_they_are_for(grouped):
     for runs, keys, nodes in (
         (batch.by_group, groups, range(n)),
         (batch.by_pair, pairs, np.flatnonzero(pairs >= 0)),
-        (batch.by_step, batch.steps, range(1, n)),
-        (batch.by_entry, batch.contexts, np.flatnonzero(pairs == -1)),
     ):
         assert len(set(runs.keys.tolist())) == len(runs.keys) == len(list(runs.each()))
         for key, some in runs.each():
             assert set(keys[runs.nodes[some]].tolist()) == {key}
         assert sorted(runs.nodes.tolist()) == list(nodes)
+
+
+def test_steps_and_entries_are_summed_over_the_nodes_that_they_are_for(grouped):
+    batch, tree, layout = grouped.batch(CHOSEN), grouped.corpus.tree, grouped.layout
+    pairs = layout.pair_of[batch.contexts[batch.parents], tree.symbol[batch.nodes]]
+    is_inner = np.arange(len(batch.nodes)) > 0
+    for summing, keys, nodes, n_keys in (
+        (batch.over_steps, batch.steps, is_inner, len(grouped.table.steps)),
+        (batch.over_entries, batch.contexts, is_inner & (pairs < 0), len(layout.contexts)),
+    ):
+        is_summed = np.equal.outer(np.arange(n_keys), keys) & nodes
+        np.testing.assert_array_equal(summing.toarray(), is_summed)
 
 
 def test_a_pair_has_a_run_of_its_own_where_it_leads_to_many_nodes_of_a_level():
@@ -107,19 +117,16 @@ def test_the_columns_of_a_step_are_the_emissions_of_its_symbol(grouped):
         assert not row[size:].any()
 
 
-def test_sums_over_runs_are_those_of_their_nodes():
-    keys = np.array([2, 0, 2, 5, 0, 2])
-    runs = Runs.by(keys, np.array([0, 1, 2, 4, 5]))
-    values = np.random.default_rng(0).random((6, 3))
-    assert runs.keys.tolist() == [0, 2]
-    expected = [values[[1, 4]].sum(axis=0), values[[0, 2, 5]].sum(axis=0)]
-    np.testing.assert_allclose(runs.sums(values[runs.nodes]), expected)
+def test_runs_hold_the_nodes_of_each_key():
+    runs = Runs.by(np.array([2, 0, 2, 5, 0, 2]), np.array([0, 1, 2, 4, 5]))
+    assert [(key, runs.nodes[some].tolist()) for key, some in runs.each()] == [
+        (0, [1, 4]),
+        (2, [0, 2, 5]),
+    ]
 
 
-def test_no_nodes_have_no_sums():
-    runs = Runs.by(np.arange(3), np.empty(0, np.int64))
-    assert list(runs.each()) == []
-    assert runs.sums(np.empty((0, 2))).shape == (0, 2)
+def test_no_nodes_have_no_runs():
+    assert list(Runs.by(np.arange(3), np.empty(0, np.int64)).each()) == []
 
 
 def test_empty_words_alone_are_a_batch_of_the_root():

@@ -7,6 +7,7 @@ import numpy as np
 from seqray.extraction.conditional.blocks import ConditionalBlocks
 from seqray.extraction.conditional.gradient import LogParameters
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.row_sums import summing_matrix
 
 MIN_PROBABILITY = 1e-7
 """The smallest probability of the first guess: a probability of 0 would never change."""
@@ -60,22 +61,19 @@ def cluster(
     centres = points[:1]
     far = np.full(len(points), np.inf)
     for _ in range(n_clusters - 1):
-        far = np.minimum(far, ((points - centres[-1]) ** 2).sum(axis=1))
-        probability = weights * far
-        if probability.sum() <= 1e-12 * weights.sum():
+        away = points - centres[-1]
+        far = np.minimum(far, np.einsum("ij,ij->i", away, away))
+        up_to = np.cumsum(weights * far)
+        if up_to[-1] <= 1e-12 * weights.sum():
             break
-        another = rng.choice(len(points), p=probability / probability.sum())
+        another = np.searchsorted(up_to[:-1], rng.random() * up_to[-1], side="right")
         centres = np.concatenate([centres, points[another : another + 1]])
     nearest = nearest_centre(points, centres)
     weighted = weights[:, None] * points
     for _ in range(max_iterations):
-        order = np.argsort(nearest, kind="stable")
-        begins = np.flatnonzero(np.diff(nearest[order], prepend=-1))
-        members = nearest[order[begins]]
-        sums = np.add.reduceat(weighted[order], begins, axis=0)
-        size = np.bincount(nearest, weights, len(centres))[members, None]
-        centres = centres.astype(weighted.dtype)
-        centres[members] = np.where(size > 0, sums / np.maximum(size, 1e-300), centres[members])
+        sums = summing_matrix(nearest, len(centres), dtype=weighted.dtype.type) @ weighted
+        size = np.bincount(nearest, weights, len(centres))[:, None]
+        centres = np.where(size > 0, sums / np.maximum(size, 1e-300), centres)
         before, nearest = nearest, nearest_centre(points, centres)
         if (nearest == before).all():
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from seqray.automata.probabilities import with_elsewhere
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.fidelity.reference import Reference
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
+from seqray.util.row_sums import summing_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 MIN_READ_PROBABILITY, MAX_SLOPE = 1e-12, 1e6
 """No probability counts as less, and no derivative as more: both are for float32."""
@@ -30,9 +34,9 @@ class BatchLevel(NamedTuple):
 
     nodes: slice
     parents: IntArray
+    above: slice  # the nodes of the level above
     runs: Sequence[tuple[int, int, int]]  # each symbol and its nodes, counted from the first
-    families: IntArray  # the nodes by their parent, counted from the first
-    begins: IntArray  # where the children of another parent begin among these
+    over_children: csc_array  # sums what the nodes have over the children of each node above
 
 
 class FitBatch(NamedTuple):
@@ -91,8 +95,9 @@ def _fit_batch(batch: TreeBatch, follows: FloatArray) -> FitBatch:
     place = np.empty(len(order) + 1, np.int64)
     place[order] = np.arange(len(order))
     parents, symbols = place[batch.parents[order]], batch.symbols[order]
-    bounds = pairwise(np.cumsum(batch.sizes).tolist())
-    levels = [_level(slice(*each), parents, symbols) for each in bounds]
+    ends = [0, *np.cumsum(batch.sizes).tolist()]
+    slices = pairwise([slice(*each) for each in pairwise(ends)])
+    levels = [_level(above, here, parents, symbols) for above, here in slices]
     steps = []
     for symbol in range(batch.n_columns - 1):
         children = np.flatnonzero(symbols == symbol)
@@ -100,13 +105,12 @@ def _fit_batch(batch: TreeBatch, follows: FloatArray) -> FitBatch:
     return FitBatch(levels, steps, follows[order])
 
 
-def _level(nodes: slice, parents: IntArray, symbols: IntArray) -> BatchLevel:
+def _level(above: slice, nodes: slice, parents: IntArray, symbols: IntArray) -> BatchLevel:
     parents, symbols = parents[nodes], symbols[nodes]
     bounds = [*np.flatnonzero(np.diff(symbols, prepend=-1)).tolist(), len(symbols)]
     runs = [(int(symbols[begin]), begin, end) for begin, end in pairwise(bounds)]
-    families = np.argsort(parents, kind="stable")
-    begins = np.flatnonzero(np.diff(parents[families], prepend=-1))
-    return BatchLevel(nodes, parents, runs, families, begins)
+    over_children = summing_matrix(parents - above.start, above.stop - above.start)
+    return BatchLevel(nodes, parents, above, runs, over_children)
 
 
 def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogParameters]:
@@ -140,8 +144,7 @@ def gradient(parameters: LogParameters, batch: FitBatch) -> tuple[float, LogPara
         np.clip(change, -MAX_SLOPE, MAX_SLOPE, out=change)
         back = np.empty_like(change)
         _move(change, backwards, level, back)
-        first = level.parents[level.families[level.begins]]
-        by_state[first] += np.add.reduceat(back[level.families], level.begins, axis=0)
+        by_state[level.above] += level.over_children @ back
     by_matrix = np.repeat(by_reader[:, :n_symbols].T[:, :, None], n, axis=2)
     for symbol, children, parents in batch.steps:
         by_matrix[symbol] += states[parents].T @ by_moved[children]

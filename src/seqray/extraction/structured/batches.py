@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from seqray.automata.tree_batches import Corpus, TreeBatch
 from seqray.extraction.structured.layout import FitLayout
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
+from seqray.util.row_sums import summing_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 MAX_COPIED_NUMBERS = 4096
 """A matrix is copied for each node that it leads to on a level, if that copies at most so many
@@ -33,12 +37,6 @@ class Runs(NamedTuple):
         begins = np.flatnonzero(np.diff(keys[nodes], prepend=-1))
         return cls(nodes, begins, keys[nodes[begins]])
 
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Return the sums over each run of what the nodes have, in the order of ``nodes``."""
-        if not len(self.nodes):
-            return values
-        return np.asarray(np.add.reduceat(values, self.begins, axis=0))
-
     def each(self) -> Iterator[tuple[int, slice]]:
         """Yield the key of each run, and where it is among the nodes."""
         bounds = pairwise([*self.begins.tolist(), len(self.nodes)])
@@ -50,10 +48,11 @@ class GroupLevel(NamedTuple):
     """The nodes of one level of a batch, below the root."""
 
     nodes: slice
+    above: slice  # the nodes of the level above
     n_forgetful: int  # forgetful transitions lead to so many of the nodes, the first ones
     few: IntArray  # the pairs of the next nodes, each of which leads to few of them
     runs: list[tuple[int, int, int]]  # each other pair and its nodes, counted from the first
-    families: Runs  # the nodes by their parent, counted from the first
+    over_children: csc_array  # sums what the nodes have over the children of each node above
 
 
 class GroupBatch(NamedTuple):
@@ -71,9 +70,11 @@ class GroupBatch(NamedTuple):
         The context of each node.
     levels
         The levels below the root.
-    by_group, by_pair, by_step, by_entry
-        All nodes by their group, by the pair that leads to them, by their step, and those of
-        forgetful transitions by their context.
+    by_group, by_pair
+        All nodes by their group, and by the pair that leads to them.
+    over_steps, over_entries
+        What sums what nodes have over each step, and over the forgetful transitions to each
+        context.
     """
 
     nodes: IntArray
@@ -84,8 +85,8 @@ class GroupBatch(NamedTuple):
     levels: list[GroupLevel]
     by_group: Runs
     by_pair: Runs
-    by_step: Runs
-    by_entry: Runs
+    over_steps: csc_array
+    over_entries: csc_array
 
 
 class StepTable(NamedTuple):
@@ -156,21 +157,22 @@ def _sorted(layout: FitLayout, table: StepTable, batch: TreeBatch, groups: IntAr
     parents, is_many = place[parents[order]], is_many[order]
     pairs, groups, symbols = (each[order] for each in (pairs, groups, symbols))
     steps = np.searchsorted(table.steps, groups[parents] * layout.n_symbols + symbols)
-    inner = np.arange(1, n)
+    inner, is_inner = np.arange(1, n), np.arange(n) > 0
     contexts = groups % n_contexts
     visits = batch.visits[order] / batch.n_letters
-    bounds = pairwise(np.cumsum(batch.sizes).tolist())
+    ends = [0, *np.cumsum(batch.sizes).tolist()]
+    slices = pairwise([slice(*each) for each in pairwise(ends)])
     return GroupBatch(
         batch.nodes[order],
         visits.astype(np.float32)[:, None],
         parents,
         steps,
         contexts,
-        [_level(slice(*each), pairs, is_many, parents) for each in bounds],
+        [_level(above, here, pairs, is_many, parents) for above, here in slices],
         Runs.by(groups, np.arange(n)),
         Runs.by(pairs, inner[pairs[1:] >= 0]),
-        Runs.by(steps, inner),
-        Runs.by(contexts, inner[pairs[1:] < 0]),
+        summing_matrix(steps, len(table.steps), counted=is_inner),
+        summing_matrix(contexts, n_contexts, counted=is_inner & (pairs < 0)),
     )
 
 
@@ -180,13 +182,15 @@ def _is_many(layout: FitLayout, keys: IntArray) -> BoolArray:
     return np.asarray(counts >= max(2, MAX_COPIED_NUMBERS // layout.max_size**2))[which]
 
 
-def _level(nodes: slice, pairs: IntArray, is_many: BoolArray, parents: IntArray) -> GroupLevel:
+def _level(
+    above: slice, nodes: slice, pairs: IntArray, is_many: BoolArray, parents: IntArray
+) -> GroupLevel:
     """Return one level; those of its nodes that no pair leads to come first, then few by few."""
     own = pairs[nodes]
     n_few = len(own) - int(is_many[nodes].sum())
     n_forgetful = int(np.searchsorted(own[:n_few], 0))
     bounds = n_few + np.flatnonzero(np.diff(own[n_few:], prepend=-1))
     runs = pairwise([*bounds.tolist(), len(own)])
-    families = Runs.by(parents[nodes], np.arange(len(own)))
-    few = own[n_forgetful:n_few]
-    return GroupLevel(nodes, n_forgetful, few, [(int(own[i]), i, j) for i, j in runs], families)
+    over_children = summing_matrix(parents[nodes] - above.start, above.stop - above.start)
+    few, many = own[n_forgetful:n_few], [(int(own[i]), i, j) for i, j in runs]
+    return GroupLevel(nodes, above, n_forgetful, few, many, over_children)

@@ -13,7 +13,7 @@ from seqray.extraction.adam import Adam
 from seqray.extraction.conditional.gradient import reachable
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.batches import GroupBatch, GroupedCorpus
-from seqray.extraction.structured.gradient import FitNumbers, gradient, predictions, tables
+from seqray.extraction.structured.gradient import FitNumbers, compute_slopes, predictions, tables
 from seqray.extraction.structured.guess import Followed, first_guess
 from seqray.extraction.structured.layout import FitLayout
 from seqray.fidelity.reference import Reference
@@ -134,7 +134,7 @@ def fit_structured(
     logarithms = first_guess(layout, words.followed, rng)
     grouped = GroupedCorpus(layout, words.corpus)
     batches = _batches(grouped, words, rng, settings)
-    columns = grouped.table.columns(layout)
+    known = tables(logarithms, grouped.table.columns(layout))
     n_epochs = _n_epochs(words, len(batches), settings)
     adam = Adam(n_epochs * len(batches), settings.learning_rate)
     rows = words.followed.rows * (words.followed.visits > 0)[:, None]
@@ -143,9 +143,8 @@ def fit_structured(
     best = StructuredFit(layout, _copied(logarithms), first, n_words)
     for epoch in range(n_epochs):
         for at in rng.permutation(len(batches)):
-            batch = batches[at]
-            known = tables(logarithms, columns)
-            adam.step(logarithms, gradient(layout, known, columns, batch, rows)[1])
+            compute_slopes(layout, known, batches[at], rows)
+            known.step(logarithms, adam)
             if progress is not None:
                 progress(adam.n_done, adam.n_steps)
         if (epoch + 1) % max(1, n_epochs // settings.n_checks) and epoch + 1 < n_epochs:

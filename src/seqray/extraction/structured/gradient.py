@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seqray.extraction.adam import Adam
 from seqray.extraction.conditional.gradient import MAX_SLOPE, MIN_READ_PROBABILITY
 from seqray.extraction.structured.batches import GroupBatch, GroupLevel
 from seqray.extraction.structured.layout import FitLayout
 from seqray.util.arrays import FloatArray, IntArray
+
+MIN_FLOAT32 = np.finfo(np.float32).min
 
 COPIED_AT_ONCE = 2**18
 """How many numbers of matrices are copied at once: they stay in the processor's cache."""
@@ -59,16 +62,43 @@ class _Passed(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Probabilities, and the emissions of each step, ``(n_steps, max_size)``."""
+    """What a gradient needs of the numbers of a fit, in arrays that are used again by each step.
+
+    Parameters
+    ----------
+    probabilities
+        The probabilities of the logarithms.
+    places
+        Where the emissions of each step lie, see `StepTable.columns`.
+    slopes
+        The derivatives of the cross-entropy by the probabilities, once they are computed.
+    """
 
     probabilities: FitNumbers
-    columns: FloatArray
+    places: IntArray
+    slopes: FitNumbers
+
+    @property
+    def columns(self) -> FloatArray:
+        """The emissions of each step, ``(n_steps, max_size)``."""
+        return np.append(self.probabilities.emission.ravel(), np.float32(0))[self.places]
+
+    def step(self, logarithms: FitNumbers, adam: Adam) -> None:
+        """Move logarithms against the slopes, in place, and the probabilities with them.
+
+        It is done piece by piece. So each number is read from memory once.
+        """
+        for number, here in adam.pieces(logarithms):
+            probabilities = self.probabilities[number][here]
+            slopes = _by_logarithm(probabilities, self.slopes[number][here])
+            adam.move(number, here, logarithms[number][here], slopes)
+            _softmax(logarithms[number][here], probabilities)
 
 
-def tables(logarithms: FitNumbers, columns: IntArray) -> Tables:
-    """Return the probabilities of logarithms; ``columns`` are those of the steps."""
-    numbers = FitNumbers(*map(_softmax, logarithms))
-    return Tables(numbers, np.append(numbers.emission.ravel(), np.float32(0))[columns])
+def tables(logarithms: FitNumbers, places: IntArray) -> Tables:
+    """Return the probabilities of logarithms, and where the emissions of steps lie."""
+    probabilities = FitNumbers(*(_softmax(each, np.empty_like(each)) for each in logarithms))
+    return Tables(probabilities, places, FitNumbers(*map(np.zeros_like, logarithms)))
 
 
 def predictions(layout: FitLayout, known: Tables, batch: GroupBatch) -> FloatArray:
@@ -80,37 +110,40 @@ def predictions(layout: FitLayout, known: Tables, batch: GroupBatch) -> FloatArr
 
 
 def gradient(
-    layout: FitLayout, known: Tables, columns: IntArray, batch: GroupBatch, rows: FloatArray
+    layout: FitLayout, known: Tables, batch: GroupBatch, rows: FloatArray
 ) -> tuple[float, FitNumbers]:
     """Return the cross-entropy of a batch, in nats per symbol, and its gradient by logarithms.
 
     ``rows`` says what comes next at each node of the tree of all words.
     """
-    passed = _forward(known, batch)
-    by_emission, by_state = np.zeros_like(known.probabilities.emission), passed.states.copy()
-    loss = _emitted(layout, known, batch, rows, by_emission, by_state)
+    loss = compute_slopes(layout, known, batch, rows)
+    return loss, FitNumbers(*map(_by_logarithm, known.probabilities, known.slopes))
+
+
+def compute_slopes(layout: FitLayout, known: Tables, batch: GroupBatch, rows: FloatArray) -> float:
+    """Write the derivatives by probabilities to the slopes; return the cross-entropy."""
+    passed, slopes = _forward(known, batch), known.slopes
+    slopes.emission[:] = 0
+    by_state = passed.states.copy()
+    loss = _emitted(layout, known, batch, rows, by_state)
     by_column = _backward(known, batch, passed, by_state)
-    flat = np.append(by_emission.ravel(), np.float32(0))
-    flat[columns[batch.by_step.keys]] += batch.by_step.sums(by_column[batch.by_step.nodes])
-    by_entry = np.zeros_like(known.probabilities.entry)
-    by_entry[batch.by_entry.keys] = batch.by_entry.sums(by_state[batch.by_entry.nodes])
-    by_probability = FitNumbers(
-        flat[:-1].reshape(by_emission.shape),
-        _by_moves(known, batch, passed, by_state),
-        by_entry,
-        by_state[0, : len(known.probabilities.begin)],
-    )
-    return loss, FitNumbers(*map(_by_logarithm, known.probabilities, by_probability))
+    flat = np.append(slopes.emission.ravel(), np.float32(0))
+    flat[known.places] += batch.over_steps @ by_column
+    slopes.emission[:] = flat[:-1].reshape(slopes.emission.shape)
+    slopes.entry[:] = batch.over_entries @ by_state
+    slopes.begin[:] = by_state[0, : len(slopes.begin)]
+    _write_slopes_of_moves(slopes.moves, batch, passed, by_state)
+    return loss
 
 
-def _softmax(logarithms: FloatArray) -> FloatArray:
-    """Return the softmax along the last axis.
+def _softmax(logarithms: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """Write the softmax along the last axis to ``probabilities``, and return them.
 
     The largest of all numbers is subtracted, not that of each row, and rows are summed by a product
     of matrices: that is several times as fast for short rows. Those of a fit are never so different
     that one of them vanishes.
     """
-    probabilities: FloatArray = logarithms - logarithms.max(initial=-np.inf)
+    np.subtract(logarithms, logarithms.max(initial=MIN_FLOAT32), out=probabilities)
     np.exp(probabilities, out=probabilities)
     probabilities /= np.maximum(_row_sums(probabilities), np.float32(1e-30))
     return probabilities
@@ -183,7 +216,6 @@ def _emitted(
     known: Tables,
     batch: GroupBatch,
     rows: FloatArray,
-    by_emission: FloatArray,
     by_state: FloatArray,
 ) -> float:
     """Return the cross-entropy, and write its derivatives by emissions and by states.
@@ -201,7 +233,7 @@ def _emitted(
         here = layout.rows_of(group)
         emission = known.probabilities.emission[here]
         np.matmul(by_read[nodes], emission.T, out=slopes[nodes, : len(emission)])
-        np.matmul(states[nodes, : len(emission)].T, by_read[nodes], out=by_emission[here])
+        np.matmul(states[nodes, : len(emission)].T, by_read[nodes], out=known.slopes.emission[here])
     by_state[order] = slopes
     return loss
 
@@ -222,16 +254,17 @@ def _backward(
         np.clip(change, -MAX_SLOPE, MAX_SLOPE, out=change)
         np.multiply(change, passed.states[batch.parents[here]], out=by_column[here])
         change *= passed.columns[here]
-        by_state[level.families.keys] += level.families.sums(change[level.families.nodes])
+        by_state[level.above] += level.over_children @ change
     return by_column
 
 
-def _by_moves(
-    known: Tables, batch: GroupBatch, passed: _Passed, by_state: FloatArray
-) -> FloatArray:
-    """Return the derivative by all matrices."""
-    by_moves = np.zeros_like(known.probabilities.moves)
+def _write_slopes_of_moves(
+    by_moves: FloatArray, batch: GroupBatch, passed: _Passed, by_state: FloatArray
+) -> None:
+    """Write the derivatives by all matrices."""
+    is_absent = np.ones(len(by_moves), bool)
+    is_absent[batch.by_pair.keys] = False
+    by_moves[is_absent] = 0
     given, after = passed.given[batch.by_pair.nodes], by_state[batch.by_pair.nodes]
     for pair, nodes in batch.by_pair.each():
         given[nodes].T.dot(after[nodes], by_moves[pair])
-    return by_moves

@@ -15,6 +15,7 @@ from seqray.extraction.conditional.first_guess import cluster, nearest_centre
 from seqray.extraction.structured.gradient import FitNumbers
 from seqray.extraction.structured.layout import FitLayout
 from seqray.util.arrays import FloatArray, IntArray
+from seqray.util.row_sums import sums_by_key
 
 MIN_PROBABILITY = 1e-7
 """The smallest probability of the first guess: a probability of 0 would never change."""
@@ -46,12 +47,7 @@ class Followed:
 
     def flow(self, keys: IntArray, n_keys: int) -> FloatArray:
         """Return how often each outcome follows, summed over the nodes of each key."""
-        order = np.argsort(keys, kind="stable")
-        begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        flow = np.zeros((n_keys, self.rows.shape[1]))
-        rows = self.rows[order] * self.visits[order, None]
-        flow[keys[order[begins]]] = np.add.reduceat(rows, begins, axis=0)
-        return flow
+        return sums_by_key(self.rows, keys, n_keys, self.visits)
 
 
 def first_guess(layout: FitLayout, followed: Followed, rng: np.random.Generator) -> FitNumbers:
