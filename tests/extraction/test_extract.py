@@ -435,8 +435,10 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     score = found.fidelity.at(found.best_rank()).score
     assert f"has a fidelity score of {score:.3f}" in caplog.text
     assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
-    assert "--prefixes" in caplog.text
+    assert ". Query more prefixes and suffixes (--prefixes" in caplog.text
     assert "logit" in caplog.text
+    extract(box, n_prefixes=15, n_suffixes=15, memory="1MB")
+    assert ". Allow more memory than 1 MB (--memory), query more prefixes" in caplog.text
 
 
 def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):

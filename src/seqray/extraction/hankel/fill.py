@@ -254,7 +254,8 @@ class _StateFiller:
             read = ((chunk, self.rows.read(chunk)) for chunk in uncached())
         else:
             task = Task(LeafTask(workers.parcel, self.plan.basis))
-            read = read_pieces(workers, task, uncached(), self.oracle.meter, self.rows.read)
+            meter, n_walk_steps = self.oracle.meter, len(self.plan.basis.prefixes)
+            read = read_pieces(workers, task, uncached(), meter, self.rows.read, n_walk_steps)
         for chunk, block in read:
             if self.cache is not None:
                 self.cache.add(names.pop(chunk.number), block)
