@@ -493,3 +493,10 @@ def test_the_best_automaton_keeps_to_the_limits_of_the_extraction(tmp_path):
 def test_an_unknown_purpose_is_refused():
     with pytest.raises(ArgumentError, match="purpose: expected one of reading, copying"):
         extract(machine(), purpose="drawing")
+
+
+def test_memory_for_hardly_any_context_is_refused_instead_of_a_useless_automaton():
+    message = "memory: 1 kB hold fewer than 5 contexts .* expected room for 5 at least, about"
+    with pytest.raises(ArgumentError, match=message) as refused:
+        extract(seqray.open_black_box("demo"), memory="1kB")
+    assert "allow more (--memory, memory)" in str(refused.value)
