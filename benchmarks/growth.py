@@ -11,6 +11,9 @@ where fixed costs weigh least; the *exponent of the arithmetic* is the same slop
 multiplications that the job takes. `figure` draws both, and prints a table. `plan` says what large
 blocks take, by the speed that was measured: words, bytes, hours of workers and of the SVD.
 
+The box of workers sleeps: two cores are enough for a hundred processes that wait. Its
+multiplications are the seconds that it sleeps, in as many rounds as one job of each worker makes.
+
 The network is the paper's, with random weights: speed does not depend on them.
 """
 
@@ -24,11 +27,12 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from common import best_of, one_thread, report, write_table
 from paper_network import PaperNetwork, to_seqray, torch
+from scale_out_boxes import SLOW_BATCH_SIZE, SLOW_SECONDS
 from score import generate
 
 import seqray
@@ -36,10 +40,14 @@ from seqray.automata.generators import random_structured
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.native.rnn import RecurrentLanguageModel
+from seqray.blackbox.queries.oracle import open_oracle
 from seqray.experiments.findings import Findings
 from seqray.experiments.plots import Drawing, draw, panels, save_figure
 from seqray.extraction.hankel.decomposition import decompose
+from seqray.extraction.hankel.fill import fill_planned
 from seqray.extraction.hankel.plan import Plan
+from seqray.parallel.executor import Executor
+from seqray.parallel.process_pool import ProcessPool
 from seqray.util.plots import BLUE, GREY
 
 if TYPE_CHECKING:
@@ -58,10 +66,14 @@ N_PASSES = 8
 
 
 class Job(NamedTuple):
-    """Something to measure at one size, and the multiplications that it takes."""
+    """Something to measure at one size, and the multiplications that it takes.
+
+    Of workers, the seconds that it takes at best; ``executor`` are the workers.
+    """
 
     work: Callable[[], object]
     multiplications: float
+    executor: Executor | None = None
 
 
 class Axis(NamedTuple):
@@ -128,6 +140,19 @@ def factoring(rank: int) -> Job:
     )
 
 
+def querying(n_workers: int) -> Job:
+    """Query a box that sleeps in so many processes, which run and have opened the box."""
+    box = seqray.open_black_box("python:scale_out_boxes:slow")
+    plan = Plan.of(seqray.uniform_basis(box.alphabet, 45, 60, seed=SEED))
+    pool = ProcessPool(n_workers)
+    first = seqray.uniform_basis(box.alphabet, 20, 30, seed=SEED)
+    fill_planned(open_oracle(box, executor=pool), Plan.of(first))
+    n_rounds = -(-plan.n_queries // (SLOW_BATCH_SIZE * n_workers))
+    return Job(
+        lambda: fill_planned(open_oracle(box, executor=pool), plan), n_rounds * SLOW_SECONDS, pool
+    )
+
+
 def words_of_length(alphabet: Alphabet, length: int) -> Words:
     """Return random words that all have one length."""
     codes = np.random.default_rng(SEED).integers(0, len(alphabet), N_WORDS * length)
@@ -151,6 +176,7 @@ AXES = {
     "rank": Axis("scoring: rank", (5, 15, 50, 150, 500), lambda n: scoring(rank=n)),
     "length": Axis("scoring: length", (10, 30, 100, 300, 1_000), lambda n: scoring(length=n)),
     "groups": Axis("scoring: states per symbol", (3, 9, 30, 90, 300), scoring_groups),
+    "workers": Axis("queries: workers", (1, 3, 10, 30, 100), querying),
 }
 """What is varied, by name."""
 
@@ -173,17 +199,23 @@ def measure(names: list[str]) -> None:
             if (name, size) in known:
                 continue
             job = AXES[name].job(size)
-            points.append(Point(name, size, timed(job.work), job.multiplications))
+            points.append(Point(name, size, timed(job), job.multiplications))
             write_table(TABLE, [point._asdict() for point in points])
             print(name, size, f"{points[-1].seconds:.4g} s")
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return processor time: the best of several runs where one is short."""
+def timed(job: Job) -> float:
+    """Return processor time: the best of several runs where one is short; of workers wall time."""
+    if job.executor is not None:
+        begin = time.perf_counter()
+        job.work()
+        seconds = time.perf_counter() - begin
+        job.executor.close()
+        return seconds
     begin = time.process_time()
-    work()
+    job.work()
     once = time.process_time() - begin
-    return once if once > 5 else best_of(3 if once > 0.3 else 10, work)
+    return once if once > 5 else best_of(3 if once > 0.3 else 10, job.work)
 
 
 def saved() -> list[Point]:
@@ -192,9 +224,14 @@ def saved() -> list[Point]:
         return []
     with TABLE.open(encoding="utf-8", newline="") as lines:
         return [
-            Point(row["axis"], *(float(row[name]) for name in Point._fields[1:]))
+            Point(row["axis"], *(number(row[name]) for name in Point._fields[1:]))
             for row in csv.DictReader(lines)
         ]
+
+
+def number(text: str) -> Any:
+    """Return a number as it was saved: rows that are there do not change."""
+    return int(text) if text.isdecimal() else float(text)
 
 
 def slope(points: list[Point], column: str) -> float:
@@ -214,10 +251,10 @@ def figure() -> None:
     }
 
     def make(_: Findings) -> Figure:
-        made, axes = panels(2, 4, width=10, height=5)
+        made, axes = panels(3, 3, width=8, height=7)
         for ax, (name, points) in zip(axes.ravel(), by_axis.items(), strict=False):
             sizes = [point.size for point in points]
-            arithmetic = np.array([point.multiplications for point in points])
+            arithmetic = np.array([point.multiplications for point in points], float)
             arithmetic *= points[-1].seconds / arithmetic[-1]
             ax.plot(sizes, arithmetic, color=GREY, ls="--", lw=1)
             ax.plot(sizes, [point.seconds for point in points], color=BLUE, marker="o", ms=3)

@@ -1,4 +1,4 @@
-"""Boxes of `benchmarks/scale_out.py`, which workers open by ``python:scale_out_boxes:NAME``."""
+"""Slow boxes, which workers open by ``python:scale_out_boxes:NAME``."""
 
 import os
 import time
@@ -9,6 +9,10 @@ SLEEP_SECONDS = 0.05
 BATCH_SIZE = 64
 ALPHABET = "abcd"
 
+SLOW_SECONDS = 0.1
+SLOW_BATCH_SIZE = 8
+"""Of a box that is so slow that a hundred workers mostly wait for it."""
+
 
 def weights(words: list[str]) -> list[float]:
     return [1.0 / (1 + len(word)) + word.count("ab") - 0.5 * word.count("c") for word in words]
@@ -16,6 +20,11 @@ def weights(words: list[str]) -> list[float]:
 
 def sleeping_weights(words: list[str]) -> list[float]:
     time.sleep(SLEEP_SECONDS)
+    return weights(words)
+
+
+def slow_weights(words: list[str]) -> list[float]:
+    time.sleep(SLOW_SECONDS)
     return weights(words)
 
 
@@ -32,3 +41,4 @@ sleeping = seqray.black_box(
     sleeping_weights, ALPHABET, name="scale_out sleeping", batch_size=BATCH_SIZE
 )
 logged = seqray.black_box(logged_weights, ALPHABET, name="scale_out logged", batch_size=BATCH_SIZE)
+slow = seqray.black_box(slow_weights, ALPHABET, name="scale_out slow", batch_size=SLOW_BATCH_SIZE)

@@ -30,6 +30,8 @@ def test_every_command_is_in_the_reference():
     text = pages()["reference/commands.md"]
     for name in cli.list_commands(click.Context(cli)):
         assert f"### seqray {name}\n" in text
+    assert "| `-h, --help` |" in text
+    assert "| `--help` |" not in text
 
 
 def test_help_texts_of_commands_are_prose_in_the_reference():

@@ -12,7 +12,9 @@ COLUMNS = (
     *("box", "peer", "setting", "budget", "queries", "words"),
     *("bits_per_symbol", "ndcg5", "agreement", "uniform_share"),
     *("seconds", "limit", "is_limited", "megabytes", "states", "numbers", "remark"),
+    "seqray_version",
 )
+"""What a row says. The version is of seqray, of its own rows; elsewhere packages are pinned."""
 
 Row = dict[str, str]
 
@@ -49,4 +51,4 @@ class SavedRows:
 
 def read_rows(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+        return [dict.fromkeys(COLUMNS, "") | row for row in csv.DictReader(lines)]

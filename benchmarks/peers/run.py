@@ -30,6 +30,7 @@ from job import MODEL_FILE, OUTCOME_FILE, Drawn
 from models import measured, models_of
 from rows import RESULTS, SavedRows
 
+import seqray
 from seqray.fidelity.reference import Reference
 
 BUDGETS = (20_000,)
@@ -114,6 +115,8 @@ class Runner:
         row, model, outcome = self.fitted(fit.environment, fit.module, settings, drawn, limit)
         if not fit.is_active:
             row |= {"queries": len(drawn.rows), "words": len(drawn.words)}
+        if fit.peer == SEQRAY:
+            row |= {"seqray_version": seqray.__version__}
         return row | (fidelity(fit, model, outcome, test_of(box), validation) if model else {})
 
     def fitted(

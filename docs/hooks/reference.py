@@ -97,7 +97,7 @@ def page_of(name: str) -> str:
 
 def command_sections(command: click.Command, path: str) -> Iterator[str]:
     """Yield the text about a command and those in it."""
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **cli.context_settings)
     level = "#" * min(path.count(" ") + 2, 4)
     yield f"{level} {path}"
     yield f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```"

@@ -435,8 +435,10 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     score = found.fidelity.at(found.best_rank()).score
     assert f"has a fidelity score of {score:.3f}" in caplog.text
     assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
-    assert "--prefixes" in caplog.text
+    assert ". Query more prefixes and suffixes (--prefixes" in caplog.text
     assert "logit" in caplog.text
+    extract(box, n_prefixes=15, n_suffixes=15, memory="1MB")
+    assert ". Allow more memory than 1 MB (--memory), query more prefixes" in caplog.text
 
 
 def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
@@ -491,3 +493,10 @@ def test_the_best_automaton_keeps_to_the_limits_of_the_extraction(tmp_path):
 def test_an_unknown_purpose_is_refused():
     with pytest.raises(ArgumentError, match="purpose: expected one of reading, copying"):
         extract(machine(), purpose="drawing")
+
+
+def test_memory_for_hardly_any_context_is_refused_instead_of_a_useless_automaton():
+    message = "memory: 1 kB hold fewer than 5 contexts .* expected room for 5 at least, about"
+    with pytest.raises(ArgumentError, match=message) as refused:
+        extract(seqray.open_black_box("demo"), memory="1kB")
+    assert "allow more (--memory, memory)" in str(refused.value)

@@ -96,6 +96,26 @@ def test_workers_that_are_new_get_the_task_too(client, dask):
     assert len(again) == 4
 
 
+def test_each_worker_gets_one_job_before_the_first_outcome_is_known(dask):
+    taken = []
+
+    def jobs():
+        for n in range(40):
+            taken.append(n)
+            yield n, n
+
+    outcomes, task = dask.run(Task(abs), jobs()), Task(abs)
+    next(outcomes)
+    assert len(taken) <= dask.n_workers + 1  # jobs may be made by the speed of the first
+    next(outcomes)
+    assert len(taken) > dask.n_workers + 1
+    outcomes.close()
+    list(dask.run(task, enumerate(range(2))))
+    taken.clear()
+    next(dask.run(task, jobs()))
+    assert len(taken) >= 2 * dask.n_workers
+
+
 def test_few_jobs_are_under_way_at_a_time(dask):
     taken = []
 

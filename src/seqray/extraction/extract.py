@@ -29,7 +29,7 @@ from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.parallel.choice import ExecutorLike, opened_executor
 from seqray.util.errors import ArgumentError, SeqrayError
-from seqray.util.memory import byte_count, limited_memory
+from seqray.util.memory import byte_count, limited_memory, shown_bytes
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
@@ -207,7 +207,7 @@ def extract(
             ) from error
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
-        _warn_of_low_score(extraction)
+        _warn_of_low_score(extraction, request.memory)
     return _with_settings(extraction, job, record_of(unguided(box)))
 
 
@@ -270,8 +270,11 @@ def _warn_of_missed_target(extraction: Extraction, target: float | None) -> None
         logger.warning("the target of %g was not reached: %.6g", target, score)
 
 
-def _warn_of_low_score(extraction: Extraction) -> None:
-    """Log a warning if even the best automaton has a low fidelity score on held-out words."""
+def _warn_of_low_score(extraction: Extraction, memory: int | None) -> None:
+    """Log a warning if even the best automaton has a low fidelity score on held-out words.
+
+    ``memory`` is the limit that was given, if any.
+    """
     fidelity = extraction.fidelity
     rank = fidelity.best_rank()
     score = fidelity.at(rank).score
@@ -289,12 +292,13 @@ def _warn_of_low_score(extraction: Extraction) -> None:
     predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
         "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
-        "copy: %s. Query more prefixes and suffixes (--prefixes, --suffixes), allow more "
+        "copy: %s. %suery more prefixes and suffixes (--prefixes, --suffixes), allow more "
         "states (--max-rank)%s",
         *(rank, score),
         f"it loses {best['kl_per_symbol']:.2g} bits per symbol of {best['entropy_per_symbol']:.3g}"
         if predicts
         else f"its weights are off by about {100 * (1 - score):.0f} %",
+        "Q" if memory is None else f"Allow more memory than {shown_bytes(memory)} (--memory), q",
         " or draw longer words (--max-length)"
         if predicts
         else ", draw longer words (--max-length), or let the box answer otherwise, such as with "

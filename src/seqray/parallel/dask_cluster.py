@@ -111,6 +111,7 @@ class DaskCluster:
         waiting, running = iter(jobs), dict[Hashable, _RemoteJob]()
         outcomes: deque[Outcome[ResultType]] = deque()
         is_new = task.token not in self._sent
+        n_per_worker = 1 if is_new else JOBS_PER_WORKER  # whoever makes jobs learns of the first
         without_task = iter(self.lanes if is_new else [])
         if is_new:
             self._sent.append(task.token)
@@ -118,11 +119,12 @@ class DaskCluster:
             while True:
                 check()
                 n_unfinished = len(running) + len(outcomes)
-                n_free = JOBS_PER_WORKER * max(1, self.n_workers) - n_unfinished
+                n_free = n_per_worker * max(1, self.n_workers) - n_unfinished
                 for name, job in itertools.islice(waiting, max(0, n_free)):
                     packed, lane = pickle.dumps(job), next(without_task, None)
                     running[name] = self._submit(task, name, packed, mailbox, lane)
                 if outcomes:
+                    n_per_worker = JOBS_PER_WORKER
                     yield outcomes.popleft()
                     continue
                 if not running:

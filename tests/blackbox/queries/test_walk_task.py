@@ -103,8 +103,43 @@ def answer(numbers):
 def test_what_is_under_way_is_not_counted_anew_for_every_piece():
     workers = BoxWorkers(Posted(n_workers=5), None)
     pieces = map(Piece, range(1000))
-    read = dict(read_pieces(workers, Task(answer), pieces, Meter(), None))
+    read = dict(read_pieces(workers, Task(answer), pieces, Meter(), None, 0))
     assert sorted((piece.number, value) for piece, value in read.items()) == [
         (number, -number) for number in range(1000)
     ]
     assert Piece.n_reads <= 5 * 1000
+
+
+WALK_STEPS, PIECE_STEPS, N_PIECES = 5, 10, 20
+READ_BY_WORKERS = []
+
+
+def read_and_note(numbers):
+    READ_BY_WORKERS.extend(numbers)
+    return PieceAnswers(list(numbers), PIECE_STEPS * len(numbers))
+
+
+@pytest.mark.parametrize("budget", range(60, 110, 7))
+def test_what_workers_read_near_a_budget_is_counted_and_never_dropped(monkeypatch, budget):
+    monkeypatch.setattr(walk_task, "STEPS_PER_JOB", 1)
+    READ_BY_WORKERS.clear()
+    meter, workers = Meter(Limits(budget=budget)), BoxWorkers(Posted(n_workers=5), None)
+
+    def walked():
+        for number in range(N_PIECES):
+            meter.require(WALK_STEPS)
+            yield Piece(number)
+
+    def read_here(piece):
+        meter.require(PIECE_STEPS)
+        return piece.number
+
+    n_walk_steps = WALK_STEPS * 4  # fewer than the walk takes, as with blocks that are cached
+    read = read_pieces(workers, Task(read_and_note), walked(), meter, read_here, n_walk_steps)
+    taken = []
+    with pytest.raises(Stopped) as stopped:
+        taken.extend(value for _, value in read)
+    assert stopped.value.reason is StopReason.BUDGET
+    assert set(READ_BY_WORKERS) <= set(taken)
+    assert meter.n_queries == budget
+    assert PIECE_STEPS * len(READ_BY_WORKERS) <= budget

@@ -421,3 +421,20 @@ def test_an_automaton_reads_each_row_and_each_reversed_suffix_once():
     suffixes = PrefixTree.of(basis.suffixes.reversed())
     n_steps = len(Plan.of(basis).tree) - 1 + len(suffixes) - 1
     assert fill(machine(), basis).n_steps == n_steps
+
+
+def test_words_that_fit_into_one_query_are_one_query():
+    sizes = []
+
+    class Box:
+        alphabet = Alphabet("ab")
+
+        def weights(self, words):
+            sizes.append(len(words))
+            return [1.0 / (1 + len(word)) for word in words]
+
+    basis = uniform_basis(Box.alphabet, 15, 12, seed=0)
+    blocks = fill(Box(), basis)
+    assert sizes == [Plan.of(basis).n_queries]
+    expected = 1 / (1 + np.array([len(p) + len(s) for p in basis.prefixes for s in basis.suffixes]))
+    np.testing.assert_allclose(blocks.block().ravel(), expected)

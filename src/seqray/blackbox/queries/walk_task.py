@@ -18,7 +18,7 @@ from seqray.blackbox.parcel import BoxParcel, BoxWorkers
 from seqray.blackbox.queries.limits import Meter
 from seqray.blackbox.queries.oracle import Oracle, open_oracle
 from seqray.parallel.executor import Task
-from seqray.util.errors import BlackBoxError
+from seqray.util.errors import BlackBoxError, Stopped
 
 STEPS_PER_JOB = 100_000
 """A worker gets pieces that take about so many steps."""
@@ -107,11 +107,13 @@ def read_pieces(
     pieces: Iterator[PieceType],
     meter: Meter,
     read_here: Callable[[PieceType], Any],
+    n_walk_steps: int,
 ) -> Iterator[tuple[PieceType, Any]]:
     """Yield pieces with what workers read of them, in any order.
 
     No piece is sent whose steps the budget may not allow: that one is read here, where the meter
-    stops it at the very step.
+    stops it at the very step. What was sent is always counted and yielded, also where the walk
+    itself comes to the end of the budget meanwhile.
 
     Parameters
     ----------
@@ -125,18 +127,22 @@ def read_pieces(
         Counts the steps.
     read_here
         Reads one piece in this process; its steps are counted.
+    n_walk_steps
+        The most steps of the walk itself. They are left to it when pieces are sent.
     """
-    queue = _PieceQueue(meter, pieces)
+    queue = _PieceQueue(meter, pieces, n_walk_steps)
     while True:
         for outcome in workers.executor.run(task, queue.jobs(), check=meter.check):
             sent = queue.taken(outcome.job)
             if outcome.result is None:
                 raise BlackBoxError(outcome.error)
             n_steps = outcome.result.n_steps
-            meter.require(n_steps)
+            meter.allow(n_steps)
             meter.n_sent += n_steps
             meter.report(n_steps)
             yield from zip(sent, outcome.result.values, strict=True)
+        if queue.stopped is not None:
+            raise queue.stopped
         if queue.refused is None:
             return
         yield queue.refused, read_here(queue.refused)
@@ -145,18 +151,21 @@ def read_pieces(
 class _PieceQueue(Generic[PieceType]):
     """Makes jobs of pieces, as long as the budget allows all that is under way."""
 
-    def __init__(self, meter: Meter, pieces: Iterator[PieceType]) -> None:
-        self.meter, self.pieces = meter, pieces
+    def __init__(self, meter: Meter, pieces: Iterator[PieceType], n_walk_steps: int) -> None:
+        self.meter, self.n_walk_steps = meter, n_walk_steps
+        self.pieces = self._within_limits(pieces)
         self.sent: dict[int, list[PieceType]] = {}
         self.n_open = 0  # the most steps of what was sent
         self.refused: PieceType | None = None
+        self.stopped: Stopped | None = None  # what ended the walk
 
     def jobs(self) -> Iterator[tuple[int, Sequence[int]]]:
         self.refused = None
         job: list[PieceType] = []
         n_steps = 0
         for piece in self.pieces:
-            if self.n_open + n_steps + piece.max_steps > self.meter.left:
+            n_reserved = self.n_open + n_steps + self.n_walk_steps
+            if n_reserved + piece.max_steps > self.meter.left:
                 self.refused = piece
                 break
             job.append(piece)
@@ -166,6 +175,13 @@ class _PieceQueue(Generic[PieceType]):
                 job, n_steps = [], 0
         if job:
             yield self._send(job)
+
+    def _within_limits(self, pieces: Iterator[PieceType]) -> Iterator[PieceType]:
+        """Walk as far as the limits allow."""
+        try:
+            yield from pieces
+        except Stopped as stopped:
+            self.stopped = stopped
 
     def taken(self, name: int) -> list[PieceType]:
         """Return the pieces of a job that is done."""

@@ -155,7 +155,7 @@ def _fill(
         blocks = ((piece, reader.read(piece)) for piece in pieces)
     else:
         task = Task(_RowTask(workers.parcel, reader.without_box()))
-        blocks = read_pieces(workers, task, pieces, oracle.meter, reader.read)
+        blocks = read_pieces(workers, task, pieces, oracle.meter, reader.read, n_steps)
     for piece, (block, n) in blocks:
         values[piece.rows] = block
         n_steps += n
@@ -328,11 +328,14 @@ def _contexts_that_fit(reference: Reference, n_contexts: int, n_columns: int) ->
         n_fit = max(1, int(0.9 * n_fit * limit / n_bytes))
         n_rows = rows_of(n_fit)
     if n_fit < (n_least := min(MIN_CONTEXTS, n_contexts)):
-        needed = shown_bytes(2 * row_bytes * rows_of(n_least))
+        n_fit, n_bytes = n_least, row_bytes * (n_rows := rows_of(n_least))
+    if n_bytes > limit:
         raise ArgumentError(
-            f"memory: {shown_bytes(2 * limit)} hold {n_fit} of {n_contexts:,} contexts with "
-            f"{n_symbols:,} symbols: expected room for {n_least} at least, about {needed}; allow "
-            "more (--memory, memory), or query fewer suffixes (--suffixes, n_suffixes)"
+            f"memory: {shown_bytes(2 * limit)} hold fewer than {n_least} contexts of "
+            f"{n_contexts:,} with {n_symbols:,} symbols: expected room for {n_least} at least, "
+            f"about {shown_bytes(2 * n_bytes)}, and for a faithful automaton for all of them, "
+            f"about {shown_bytes(2 * row_bytes * rows_of(n_contexts))}; allow more (--memory, "
+            "memory), or query fewer suffixes (--suffixes, n_suffixes)"
         )
     logger.debug(
         "up to %s prefixes are queried; blocks of %s rows take up to %.2g GB",

@@ -254,7 +254,8 @@ class _StateFiller:
             read = ((chunk, self.rows.read(chunk)) for chunk in uncached())
         else:
             task = Task(LeafTask(workers.parcel, self.plan.basis))
-            read = read_pieces(workers, task, uncached(), self.oracle.meter, self.rows.read)
+            meter, n_walk_steps = self.oracle.meter, len(self.plan.basis.prefixes)
+            read = read_pieces(workers, task, uncached(), meter, self.rows.read, n_walk_steps)
         for chunk, block in read:
             if self.cache is not None:
                 self.cache.add(names.pop(chunk.number), block)
@@ -301,16 +302,26 @@ def _read_suffixes(box: Stepper, roots: States, width: int, suffixes: PrefixTree
 
 
 def _fill_by_words(oracle: Oracle, plan: Plan, values: Rows, answered: Answered) -> FloatArray:
-    """Fill the leaf rows, and the empty suffix of the others, by words; return the extra."""
-    suffixes = plan.basis.suffixes
+    """Fill the leaf rows, and the empty suffix of the others, by words; return the extra.
+
+    The last leaf rows are queried together with all other words: workers wait for the last answer
+    of a query, so that few large ones take less time than many small ones.
+    """
+    suffixes, prefixes = plan.basis.suffixes, plan.basis.prefixes
     n_rows = max(1, WORDS_PER_QUERY // len(suffixes))
-    for begin in range(0, len(plan.leaves), n_rows):
+    n_before = max(0, len(plan.leaves) - 1) // n_rows * n_rows
+    for begin in range(0, n_before, n_rows):
         leaves = plan.leaves[begin : begin + n_rows]
         words = plan.tree.words(leaves).followed_by(suffixes)
         values[leaves] = oracle.weights(words).reshape(len(leaves), -1)
         answered(len(words))
-    values[plan.tree.node_of_word, plan.empty] = _query(oracle, plan.basis.prefixes, answered)
-    return _query(oracle, plan.extra, answered)
+    leaves = plan.leaves[n_before:]
+    last = plan.tree.words(leaves).followed_by(suffixes)
+    answers = _query(oracle, Words.concatenate([last, prefixes, plan.extra]), answered)
+    of_leaves, of_prefixes, extra = np.split(answers, [len(last), len(last) + len(prefixes)])
+    values[leaves] = of_leaves.reshape(len(leaves), -1)
+    values[plan.tree.node_of_word, plan.empty] = of_prefixes
+    return extra
 
 
 def _query(oracle: Oracle, words: Words, answered: Answered) -> FloatArray:
