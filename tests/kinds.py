@@ -119,6 +119,7 @@ SLOW = {
     "extraction/test_restricted_copies.py": "whole extractions under a guide",
     "learning/test_determinise.py": "learns from automata until nothing differs",
     "learning/test_growth.py": "learns automata of very many states",
+    "parallel/test_cores.py": "starts processes, and stops them",
     "parallel/test_process_pool.py": "starts processes, and stops them",
     "blackbox/native/test_python.py": "starts processes",
     "formats/test_scorer.py": "compiles and runs programs",

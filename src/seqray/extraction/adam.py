@@ -8,7 +8,7 @@ import numpy as np
 
 from seqray.util.arrays import FloatArray
 
-MAX_NUMBERS_AT_ONCE = 2**15
+MAX_NUMBERS_AT_ONCE = 2**17
 """So many parameters are moved at once: they stay in the processor's cache."""
 
 SQUARE_DECAY = 0.99

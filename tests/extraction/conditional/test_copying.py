@@ -243,3 +243,14 @@ def test_the_same_seed_makes_the_same_copies(known):
         copies, _ = learn_copies(again, learning, FAR, SETTINGS)
         numbers.append(copies[-1].automaton.emission)
     np.testing.assert_array_equal(*numbers)
+
+
+def test_copies_that_several_processes_fit_are_those_of_one(monkeypatch):
+    families = []
+    for n_processes in (1, 2):
+        monkeypatch.setattr(copying, "n_fit_processes", lambda _, n=n_processes: n)
+        families.append(learn_copies(*learnt(box())[:2], FAR, SETTINGS)[0])
+    one, two = families
+    assert len(one) == len(two) > 1
+    for copy, other in zip(one, two, strict=True):
+        assert copy.automaton.allclose(other.automaton, rtol=0, atol=0)

@@ -9,9 +9,11 @@ import pytest
 from conditional_boxes import SMALL, RecordedProgress, demo, machine, model
 from same_gru import native
 from seqray import WeightedAutomaton, extract
-from seqray.extraction.conditional import learner, method
+from seqray.extraction.conditional import fit, learner, method
 from seqray.extraction.settings import CONDITIONAL
+from seqray.fidelity.reference import Reference
 from seqray.util.errors import StopReason
+from seqray.util.memory import limited_memory
 
 pytestmark = pytest.mark.usefixtures("tiny_copies")
 
@@ -30,7 +32,7 @@ def test_learning_ends_when_the_target_is_reached():
 
 
 def test_nothing_is_fitted_where_nothing_is_left_to_fit(monkeypatch):
-    monkeypatch.setattr(learner, "fit", lambda *_, **__: pytest.fail("fitted"))
+    monkeypatch.setattr(fit, "fit", lambda *_, **__: pytest.fail("fitted"))
     box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
     extraction = extract(box, **SMALL)
     assert extraction.fitted == {}
@@ -66,7 +68,7 @@ def test_stopping_while_fitting_skips_what_is_left(make, caplog):
     stop = threading.Event()
 
     def react(phase, done, total):
-        if phase == "fitting 2 states" and done == 5:
+        if phase.startswith("fitting 2 ") and done == 5:
             stop.set()
 
     progress = RecordedProgress(react)
@@ -74,13 +76,15 @@ def test_stopping_while_fitting_skips_what_is_left(make, caplog):
     assert extraction.settings["stopped"] == "interrupted"
     assert extraction.settings["prefixes"] == (15 if make is machine else 40)
     assert "interrupted: no automaton of 2 states was fitted" in caplog.text
-    assert [name for name, *_ in progress.calls].count("fitting 2 states") == 5
-    assert progress.phases[-1] == ("fitting 2 states", "steps")
+    name, unit = progress.phases[-1]
+    assert name.startswith("fitting 2 ")
+    assert unit == "steps"
+    assert [each for each, *_ in progress.calls].count(name) == 5
     assert set(extraction.fitted) <= {extraction.max_rank}
 
 
 def test_time_that_is_over_while_fitting_ends_it(monkeypatch):
-    real = learner.fit
+    real = fit.fit
 
     def slow(*arguments, progress, **options):
         def step(done, total):
@@ -89,11 +93,34 @@ def test_time_that_is_over_while_fitting_ends_it(monkeypatch):
 
         return real(*arguments, progress=step, **options)
 
-    monkeypatch.setattr(learner, "fit", slow)
+    monkeypatch.setattr(fit, "fit", slow)
     began = time.monotonic()
     extraction = extract(native(), **SMALL, seconds=1.0)
     assert time.monotonic() - began < 8
     assert extraction.settings["stopped"] == "the time of 1 s is over"
+
+
+def test_fits_in_several_processes_are_those_of_one(monkeypatch):
+    monkeypatch.setattr(learner, "MIN_SHARED_PREFIXES", 1)
+    extractions = []
+    for n_cores in (1, 2):
+        monkeypatch.setattr(learner, "n_cores", lambda n_cores=n_cores: n_cores)
+        extractions.append(extract(native(), **{**SMALL, "max_rank": 6}))
+    one, two = extractions
+    assert set(one.fitted) == set(two.fitted) != set()
+    for rank, automaton in one.fitted.items():
+        assert automaton.allclose(two.fitted[rank], rtol=0, atol=0)
+
+
+def test_few_words_or_little_memory_are_fitted_to_in_one_process(monkeypatch):
+    reference = Reference.draw(native(), 200, seed=0, max_length=20)
+    made = []
+    monkeypatch.setattr(learner, "n_cores", lambda: 4)
+    for shared, limit in ((10**6, 10**9), (10, 10**9), (10, 8 * reference.next_symbol.nbytes)):
+        monkeypatch.setattr(learner, "MIN_SHARED_PREFIXES", shared)
+        with limited_memory(limit):
+            made.append(learner.n_fit_processes(reference))
+    assert made == [1, 4, 2]
 
 
 def test_an_earlier_fit_counts_where_the_last_one_was_not_made():

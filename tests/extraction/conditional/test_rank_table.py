@@ -3,7 +3,7 @@ import numpy as np
 from conditional_boxes import SMALL, demo, machine
 from seqray import WeightedAutomaton, extract
 from seqray.blackbox.queries.limits import Meter
-from seqray.extraction.conditional import learner
+from seqray.extraction.conditional import fit
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.rank_table import RankTable
 from seqray.extraction.job import draw_within
@@ -29,7 +29,7 @@ def test_a_fitted_automaton_is_kept_only_where_it_is_nearer(monkeypatch):
             "abcd", np.ones(n) / n, np.full((4, n, n), 1e-30 / n), np.full(n, 1.0)
         )
 
-    monkeypatch.setattr(learner, "fit", useless)
+    monkeypatch.setattr(fit, "fit", useless)
     alone = extract(demo(), **SMALL, purpose="reading")
     assert alone.fitted == {}
     for rank in (1, 2, 3):

@@ -38,11 +38,14 @@ class Fitter:
     def __init__(self, words, settings=SETTINGS):
         self.words, self.settings, self.fits = words, settings, []
 
-    def __call__(self, structure):
+    def __call__(self, structures):
+        fits = [Candidate(each, self.fit(each)) for each in structures]
+        self.fits += fits
+        return fits
+
+    def fit(self, structure):
         layout = layout_for(structure, self.words, self.settings.max_states[0], self.settings)
-        fitted = fit_structured(layout, self.words, self.words, seed=0, settings=self.settings)
-        self.fits.append((structure, fitted))
-        return fitted
+        return fit_structured(layout, self.words, self.words, seed=0, settings=self.settings)
 
 
 def chosen(box, settings=SETTINGS, **kind):
@@ -134,6 +137,12 @@ def test_longer_contexts_that_are_not_far_behind_are_tried_further():
     ranked = ranked_by((2, 0.1), (1, 0.11), (8, 0.15))
     tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]
     assert tried == [2, 8]
+
+
+def test_longer_contexts_that_are_as_near_replace_the_nearest():
+    ranked = ranked_by((2, 0.1), (8, 0.1019), (1, 0.15))
+    tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]
+    assert tried == [8]
 
 
 def test_longer_contexts_that_are_far_behind_are_not_tried_further():

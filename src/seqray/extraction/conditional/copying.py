@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-from seqray.extraction.conditional.learner import ConditionalLearner
+from seqray.extraction.conditional.learner import ConditionalLearner, n_fit_processes
 from seqray.extraction.conditional.parts import ConditionalRound, Learning, LearntPart
 from seqray.extraction.conditional.spectral_copy import compared_copy, learn_spectral_copy
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
@@ -20,10 +21,11 @@ from seqray.extraction.structured.family import (
     nearest_first,
     promising_structures,
 )
-from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
+from seqray.extraction.structured.fit import FitWords, StructuredFit, StructuredFitter
 from seqray.extraction.structured.layout import FitLayout
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
+from seqray.parallel.cores import finished_jobs
 from seqray.util.errors import Stopped
 
 logger = logging.getLogger(__name__)
@@ -96,13 +98,15 @@ def _fits(
     leaks = reference.leaks
     validation = FitWords(learner.held_out, leaks)
 
-    def fit(structure: Structure, size: int) -> StructuredFit:
-        layout = layout_for(structure, words, size, settings)
-        return _fit(learner, layout, words, validation, settings)
+    def fit(size: int, structures: Sequence[Structure]) -> list[Candidate]:
+        fitter = StructuredFitter(words, validation, learner.job.request.seed, settings)
+        layouts = [layout_for(each, words, size, settings) for each in structures]
+        fits = _fit(learner, fitter, layouts)
+        return [*map(Candidate, structures, fits)]
 
     words = FitWords(_with_counterexamples(learner, part, reference), leaks)
     size = settings.max_states[0]
-    ranked = candidates(words, lambda structure: fit(structure, size), settings)
+    ranked = candidates(words, partial(fit, size), settings)
     yield ranked[0].fitted
     steps = list(zip(settings.max_states, settings.word_factors, strict=True))[1:]
     for size, factor in steps:
@@ -111,8 +115,7 @@ def _fits(
             return
         reference = _more_words(learner, reference, factor, settings)
         words = FitWords(_with_counterexamples(learner, part, reference), leaks)
-        promising = promising_structures(ranked, settings)
-        ranked = nearest_first([Candidate(each, fit(each, size)) for each in promising])
+        ranked = nearest_first(fit(size, promising_structures(ranked, settings)))
         yield ranked[0].fitted
         if ranked[0].fitted.divergence > (1 - settings.min_gain) * before:
             return
@@ -153,26 +156,25 @@ def _more_words(
 
 
 def _fit(
-    learner: ConditionalLearner,
-    layout: FitLayout,
-    words: FitWords,
-    validation: FitWords,
-    settings: StructuredSettings,
-) -> StructuredFit:
-    """Fit a structured automaton; raise `Stopped` at a limit."""
+    learner: ConditionalLearner, fitter: StructuredFitter, layouts: Sequence[FitLayout]
+) -> list[StructuredFit]:
+    """Fit structured automata, several at a time; raise `Stopped` at a limit."""
+    if not layouts:
+        return []
     job = learner.job
-    job.begin(f"fitting a copy of {layout.offsets[-1]:,} states", "steps")
-
-    def step(done: int, total: int) -> None:
-        if job.progress is not None:
-            job.progress(done, total)
-        learner.meter.check()
-
+    sizes = ", ".join(f"{layout.offsets[-1]:,}" for layout in layouts)
+    several = "a copy" if len(layouts) == 1 else "copies"
+    job.begin(f"fitting {several} of {sizes} states", "steps")
     learner.meter.check()
     with job.timing("fit"):
-        return fit_structured(
-            layout, words, validation, seed=job.request.seed, progress=step, settings=settings
+        results = finished_jobs(
+            fitter,
+            layouts,
+            progress=learner.step,
+            n_processes=n_fit_processes(fitter.words.reference),
         )
+        fits = dict(results)
+    return [fits[number] for number in range(len(layouts))]
 
 
 def _round(learner: ConditionalLearner, fitted: StructuredFit, copy: Copy) -> ConditionalRound:

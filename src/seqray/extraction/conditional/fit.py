@@ -9,6 +9,8 @@ along whole words, batch by batch (Adam).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
@@ -21,6 +23,34 @@ from seqray.extraction.conditional.gradient import LogParameters, fit_batches, g
 from seqray.extraction.settings import CONDITIONAL, ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.util.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class RankFitter:
+    """Fits automata of any rank; for `seqray.parallel.cores.finished_jobs`.
+
+    The fields are arguments of `fit`. A job is a rank, and the number of words to learn from.
+    """
+
+    blocks: ConditionalBlocks
+    reference: Reference
+    extra_words: Reference | None
+    seed: int
+    settings: ConditionalSettings
+
+    def __call__(self, job: tuple[int, int | None], progress: Progress) -> WeightedAutomaton:
+        """Fit an automaton."""
+        rank, n_words = job
+        return fit(
+            self.blocks,
+            self.reference,
+            rank,
+            n_words=n_words,
+            extra_words=self.extra_words,
+            seed=self.seed,
+            progress=progress,
+            settings=self.settings,
+        )
 
 
 def fit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from seqray.extraction.conditional.comparison import compare, is_exact, nearest
 from seqray.extraction.conditional.decompose import decompose_conditional
 from seqray.extraction.conditional.every_symbol import Following
 from seqray.extraction.conditional.fill import fill_conditional
-from seqray.extraction.conditional.fit import fit
+from seqray.extraction.conditional.fit import RankFitter
 from seqray.extraction.conditional.pacer import SAFE_SHARE_OF_BUDGET, Pacer
 from seqray.extraction.conditional.parts import (
     ConditionalRound,
@@ -33,12 +34,20 @@ from seqray.extraction.job import N_HELD_OUT, Job, compared_for, note_unused, wo
 from seqray.extraction.settings import ConditionalSettings
 from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
+from seqray.parallel.cores import finished_jobs, n_cores
 from seqray.util.errors import Stopped, StopReason
+from seqray.util.memory import memory_limit
 
 logger = logging.getLogger(__name__)
 
 MIN_WORD_GROWTH, MAX_WORD_GROWTH = 0.05, 4
 """Where a budget allows more words, relative to those drawn before: at least, and at once."""
+
+MIN_SHARED_PREFIXES = 50_000
+"""To fewer prefixes automata are fitted one after the other: starting a process takes longer."""
+
+COPIES_PER_FIT = 4
+"""How many times the box's predictions are in memory for a fit, with what is made of them."""
 
 FOLLOWED_SHARE_OF_BUDGET = 0.25
 """How much of the queries that are left one part may use to follow rare symbols."""
@@ -146,35 +155,47 @@ class ConditionalLearner:
         max_rank = self.job.request.max_rank
         return decompose_conditional(blocks, max_rank=max_rank, following=following)
 
-    def fit(
-        self, part: LearntPart, rank: int, *, n_words: int | None = None, warn: bool = True
-    ) -> WeightedAutomaton:
-        """Fit a probabilistic automaton; raise `Stopped`, after a warning, at a limit."""
-        job = self.job
-        job.begin(f"fitting {rank} states", "steps")
+    def fit_ranks(
+        self, part: LearntPart, n_words: Mapping[int, int | None], *, warn: bool = True
+    ) -> tuple[dict[int, WeightedAutomaton], Stopped | None]:
+        """Fit a probabilistic automaton of each rank to the first words, None: to all of them.
 
-        def step(done: int, total: int) -> None:
-            if job.progress is not None:
-                job.progress(done, total)
-            self.meter.check()
-
+        Return those that were fitted, by rank, and the limit that was reached, after a warning.
+        """
+        job, ranks = self.job, [*n_words]
+        fitter = RankFitter(
+            part.blocks,
+            part.reference,
+            part.counterexamples.to_learn,
+            job.request.seed,
+            self.settings,
+        )
+        fitted: dict[int, WeightedAutomaton] = {}
+        counts = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
+        job.begin(f"fitting {counts} states", "steps")
         try:
             self.meter.check()
             with job.timing("fit"):
-                return fit(
-                    part.blocks,
-                    part.reference,
-                    rank,
-                    n_words=n_words,
-                    extra_words=part.counterexamples.to_learn,
-                    seed=job.request.seed,
-                    progress=step,
-                    settings=self.settings,
+                results = finished_jobs(
+                    fitter,
+                    [*n_words.items()],
+                    progress=self.step,
+                    n_processes=n_fit_processes(part.reference),
                 )
+                for number, automaton in results:
+                    fitted[ranks[number]] = automaton
         except Stopped as stopped:
             if warn:
-                logger.warning("%s: no automaton of %d states was fitted", stopped, rank)
-            raise
+                missing = next(rank for rank in ranks if rank not in fitted)
+                logger.warning("%s: no automaton of %d states was fitted", stopped, missing)
+            return fitted, stopped
+        return fitted, None
+
+    def step(self, done: int, total: int) -> None:
+        """Report the steps of a fit; raise `Stopped` at a limit."""
+        if self.job.progress is not None:
+            self.job.progress(done, total)
+        self.meter.check()
 
     def ranks_to_fit(self, part: LearntPart) -> list[int]:
         """Return the ranks of automata to fit: those whose fit is not too costly.
@@ -205,11 +226,10 @@ class ConditionalLearner:
         if self._is_exact_here(part):
             return replace(part, fitted=None), stopped
         rank = min(part.svd.max_rank, self._max_fitted_rank)
-        try:
-            fitted = self.fit(part, rank, warn=stopped is None)
-        except Stopped as limit:
+        fitted, limit = self.fit_ranks(part, {rank: None}, warn=stopped is None)
+        if limit is not None:
             return part, limit
-        return replace(part, fitted=fitted), stopped
+        return replace(part, fitted=fitted[rank]), stopped
 
     @property
     def may_end_early(self) -> bool:
@@ -378,6 +398,15 @@ def _scored(learner: ConditionalLearner, learning: Learning) -> Learning:
     score = fidelity.score, fidelity["ndcg5"]
     a_round = ConditionalRound(learner.meter.n_queries, *sizes, *score)
     return replace(learning, part=part, rounds=(*learning.rounds, a_round), stopped=stopped)
+
+
+def n_fit_processes(reference: Reference) -> int:
+    """Return how many processes fit to words at a time; each of them has a copy of the words."""
+    if reference.n_prefixes < MIN_SHARED_PREFIXES:
+        return 1
+    assert reference.next_symbol is not None
+    n_copies = memory_limit() // (COPIES_PER_FIT * reference.next_symbol.nbytes)
+    return max(1, min(n_cores(), n_copies))
 
 
 def mean_word_length(reference: Reference) -> float:

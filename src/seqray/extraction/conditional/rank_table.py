@@ -74,14 +74,18 @@ def rank_table(learner: ConditionalLearner, learning: Learning) -> tuple[RankTab
     table = _svd_table(learner, part)
     if part.fitted is not None:
         table = _with_fitted(learner, part, table, part.fitted)
-    for rank in learner.ranks_to_fit(part):
-        if rank < part.svd.max_rank and not is_exact(table.fidelities[rank]):
-            try:
-                fitted = _fit(learner, learning, rank)
-            except Stopped as stopped:
-                learning = replace(learning, stopped=stopped)
-                break
-            table = _with_fitted(learner, part, table, fitted)
+    ranks = [
+        rank
+        for rank in learner.ranks_to_fit(part)
+        if rank < part.svd.max_rank and not is_exact(table.fidelities[rank])
+    ]
+    if ranks:
+        fitted, stopped = learner.fit_ranks(
+            part, _words_to_fit(learner, ranks), warn=learning.stopped is None
+        )
+        learning = learning if stopped is None else replace(learning, stopped=stopped)
+        for rank in sorted(fitted):
+            table = _with_fitted(learner, part, table, fitted[rank])
     if learner.job.request.counterexamples:
         return _validate_choice(learner, learning, table)
     return table, learning
@@ -99,10 +103,10 @@ def _svd_table(learner: ConditionalLearner, part: LearntPart) -> RankTable:
     return RankTable(svd, fidelities)
 
 
-def _fit(learner: ConditionalLearner, learning: Learning, rank: int) -> WeightedAutomaton:
+def _words_to_fit(learner: ConditionalLearner, ranks: list[int]) -> dict[int, int]:
+    """Return how many words an automaton of each rank is fitted to."""
     settings = learner.settings
-    n_words = max(settings.min_fitted_words, settings.words_per_state * rank)
-    return learner.fit(learning.part, rank, n_words=n_words, warn=learning.stopped is None)
+    return {rank: max(settings.min_fitted_words, settings.words_per_state * rank) for rank in ranks}
 
 
 def _with_fitted(

@@ -73,23 +73,21 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    words: FitWords, fit: Callable[[Structure], StructuredFit], settings: StructuredSettings
+    words: FitWords,
+    fit: Callable[[Sequence[Structure]], list[Candidate]],
+    settings: StructuredSettings,
 ) -> list[Candidate]:
     """Fit automata of several structures; return the nearest to the box first.
 
     The first one shows whether positions matter. If so, all others know the position.
     """
     longest, *shorter = settings.max_contexts
-    first = Structure(longest, NO_POSITIONS)
-    tried = [Candidate(first, fit(first))]
-    if tried[0].fitted.divergence < settings.exact_bits:
-        return tried
-    begins = _informative_positions(words, tried[0].fitted, settings)
+    first = fit([Structure(longest, NO_POSITIONS)])
+    if first[0].fitted.divergence < settings.exact_bits:
+        return first
+    begins = _informative_positions(words, first[0].fitted, settings)
     others = [longest, *shorter] if len(begins) else shorter
-    for max_context in others:
-        structure = Structure(max_context, begins)
-        tried.append(Candidate(structure, fit(structure)))
-    return nearest_first(tried)
+    return nearest_first([*first, *fit([Structure(each, begins) for each in others])])
 
 
 def nearest_first(tried: Iterable[Candidate]) -> list[Candidate]:
@@ -102,16 +100,18 @@ def promising_structures(
 ) -> list[Structure]:
     """Return the structures to fit to more words, of candidates with the nearest first.
 
-    That is the nearest one, and those of longer contexts that are not far behind: the more words,
-    the more is to be gained by longer contexts.
+    That is the nearest one, or one of longer contexts that is about as near, and those of even
+    longer contexts that are not far behind: the more words, the more is to be gained by longer
+    contexts.
     """
-    nearest, *others = ranked
-    most = settings.max_behind * nearest.fitted.divergence
+    smallest = ranked[0].fitted.divergence
+    as_near = [each for each in ranked if each.fitted.divergence <= settings.max_tie * smallest]
+    nearest = max(as_near, key=lambda each: each.structure.max_context)
     longer = [
         each.structure
-        for each in others
+        for each in ranked
         if each.structure.max_context > nearest.structure.max_context
-        and each.fitted.divergence <= most
+        and each.fitted.divergence <= settings.max_behind * smallest
     ]
     return [nearest.structure, *longer]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,10 @@ class FitWords:
 
     reference: Reference
     leaks: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to another process, which computes the rest itself."""
+        return {"reference": self.reference, "leaks": self.leaks}
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -102,6 +107,30 @@ class StructuredFit:
     logarithms: FitNumbers
     divergence: float
     n_words: int
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredFitter:
+    """Fits structured automata to the same words; for `seqray.parallel.cores.finished_jobs`.
+
+    The fields are arguments of `fit_structured`. A job is a layout.
+    """
+
+    words: FitWords
+    validation: FitWords
+    seed: int
+    settings: StructuredSettings
+
+    def __call__(self, layout: FitLayout, progress: Progress) -> StructuredFit:
+        """Fit an automaton."""
+        return fit_structured(
+            layout,
+            self.words,
+            self.validation,
+            seed=self.seed,
+            progress=progress,
+            settings=self.settings,
+        )
 
 
 def fit_structured(
