@@ -41,7 +41,7 @@ import contextlib, pathlib, sys
 from seqray.cli import main
 with contextlib.suppress(OSError):
     pathlib.Path("ready").touch()
-main(sys.argv[1:])
+main()
 """
 """Says when Python has started: until then its own traceback is what a signal leaves."""
 

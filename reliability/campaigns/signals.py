@@ -23,6 +23,9 @@ FOUND = (
     "did not save what it had. It now does what Ctrl-C does.",
     "Ctrl-C or SIGTERM while Python was leaving, after all work was done, made the exit status a "
     "failure.",
+    "Ctrl-C or SIGTERM while a box was closed was lost: the command went on, a traceback was "
+    "printed, and a child process could stay. It now waits until the box is closed.",
+    "SIGTERM in the moment between the end of all work and the end of Python was a failure.",
 )
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -157,26 +157,6 @@ def test_a_model_s_budget_that_is_too_small_says_what_is_enough(folder, fails):
     assert " are enough" in error
 
 
-LATE = """
-import atexit, os, signal
-
-def as_torch_does():
-    os.kill(os.getpid(), signal.SIGINT)
-
-atexit.register(as_torch_does)
-from seqray import cli
-cli.main(["extract", "machine.json", "-o", "run", "--rank", "9", "--max-rank", "2"])
-"""
-
-
-def test_ctrl_c_while_a_failed_command_leaves_is_ignored(folder):
-    late = [sys.executable, "-c", LATE]
-    done = subprocess.run(late, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "9 is more than 2" in done.stderr
-    assert "KeyboardInterrupt" not in done.stderr
-
-
 LEAVING = """
 import sys
 import seqray

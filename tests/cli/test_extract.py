@@ -290,10 +290,20 @@ def test_a_damaged_file_of_words_is_reported_with_its_line(extracted, fails, cod
     assert names(extracted) == before
 
 
-def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
+def interrupted(*arguments, **options):
+    raise KeyboardInterrupt
 
+
+class Interrupted:
+    __set_name__ = interrupted
+
+
+def interrupted_while_a_class_is_made(*arguments, **options):
+    type("Made", (), {"field": Interrupted()})  # as importing a module does
+
+
+@pytest.mark.parametrize("interrupted", [interrupted, interrupted_while_a_class_is_made])
+def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch, interrupted):
     monkeypatch.setattr(seqray, "extract", interrupted)
     before = names(folder)
     shown = fails(130, "extract", "machine.json", "-o", "run")

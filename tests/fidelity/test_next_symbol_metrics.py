@@ -228,6 +228,21 @@ def test_a_leaking_box_is_measured_with_elsewhere_as_one_more_outcome(kept):
     assert plain == pytest.approx(divergence)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_what_only_rounding_changes_is_no_loss_and_what_hardly_differs_is_one(seed):
+    rng = np.random.default_rng(seed)
+    reference = rng.dirichlet(np.ones(5), 3000)
+    rounded = reference * (1 + rng.choice([-1, 1], reference.shape) * 2.0**-52)
+    nearly = reference + 1e-5 * rng.choice([-1, 1], (3000, 1)) * [1, -1, 0, 0, 0]
+    follows = rng.integers(1, 9, reference.shape).astype(float)
+    prepared = metrics.NextSymbolReference.of(reference.T.copy(), follows.T.copy())
+    values = prepared.measure(rounded.T.copy())
+    assert values["kl_per_symbol"] == values["kl_per_word"] == 0
+    assert values["ratio_per_symbol"] == 1
+    assert metrics.kl_per_symbol(reference, rounded, follows.sum(axis=1)) == 0
+    assert 1e-12 < prepared.measure(nearly.T.copy())["kl_per_symbol"] < 1e-6
+
+
 def test_a_certain_box_has_no_entropy_and_its_copy_no_divergence():
     certain = np.array([[1.0, 0.0], [0.0, 1.0]])
     values = metrics.NextSymbolReference.of(certain, np.ones((2, 2))).measure(certain)

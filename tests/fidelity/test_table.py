@@ -91,6 +91,13 @@ def test_what_follows_from_the_divergence_is_added_to_a_run_of_an_earlier_versio
     assert (rounded["kl_per_symbol"], rounded.score) == (0, 1)
 
 
+def test_a_saved_loss_that_rounding_made_of_nothing_is_nothing():
+    saved = {"kl_per_symbol": 2.7e-15, "kl_per_word": 3e-14, "kl": 1e-16, "log_error": 2e-16}
+    fidelity = Fidelity.from_saved(saved, 2, 9)
+    assert {name: fidelity[name] for name in saved} == dict.fromkeys(saved, 0)
+    assert Fidelity.from_saved({"kl": 1e-9}, 2, 9)["kl"] == 1e-9
+
+
 def test_the_score_is_the_ratio_per_symbol_less_what_rare_words_and_leaks_cost():
     metrics = {"kl_per_symbol": 1.0, "ndcg5": 0.9, "total_variation": 0.5, "elsewhere": 0.2}
     assert Fidelity(metrics, 2, 9).score == pytest.approx(0.5 - 0.05 - 0.02)

@@ -30,6 +30,16 @@ def test_perplexity_and_kl_equal_their_sums(values, random):
     assert metrics.perplexity(a, a) == pytest.approx(2**entropy)
 
 
+def test_weights_that_only_rounding_changes_lose_no_bits():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        weights = rng.random(1000)
+        rounded = weights * (1 + rng.choice([-1, 1], 1000) * 2.0**-50)
+        assert metrics.kl_divergence(weights, rounded) == metrics.log_error(weights, rounded) == 0
+        nearly = weights * (1 + rng.choice([-1, 1], 1000) * 1e-5)
+        assert min(metrics.kl_divergence(weights, nearly), metrics.log_error(weights, nearly)) > 0
+
+
 def test_perplexity_is_unmoved_by_the_scale_of_either_side():
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.1, 0.8])
     assert metrics.perplexity(7 * p, 1e-9 * q) == pytest.approx(metrics.perplexity(p, q))

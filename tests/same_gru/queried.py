@@ -16,8 +16,17 @@ def http_next(_):
 
 
 def http_values(_):
-    """Return the network behind a live server, which gives a number to a word."""
-    return seqray.open_black_box(served(seqray.black_box(native().weights, ALPHABET)))
+    """Return the network behind a live server, which gives a number to a word.
+
+    A function gets more words per call as it turns out to be fast, and float32 rounds otherwise in
+    a batch of another size. So the function reads its words one by one.
+    """
+    network = native()
+
+    def weights(words):
+        return [network.weights([word])[0] for word in words]
+
+    return seqray.open_black_box(served(seqray.black_box(weights, ALPHABET)))
 
 
 def cmd_next(folder):

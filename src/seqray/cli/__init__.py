@@ -5,17 +5,14 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 import seqray
+from seqray.cli.signals import ending_like_ctrl_c, ignore_signals
 from seqray.cli.terminal import show_anything
 from seqray.util.errors import ArgumentError, SeqrayError, Stopped, StopReason
 
@@ -99,17 +96,16 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
-    show_anything()
     try:
-        with _ends_like_ctrl_c():
+        with ending_like_ctrl_c(is_program=arguments is None):
+            show_anything()
             code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
         sys.stdout.flush()  # while a full disk can still be reported
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        click.echo("Interrupted. No output was written; cached answers are safe.", err=True)
-        sys.exit(130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _leave_interrupted()
     except Stopped as stopped:
         click.echo(f"Stopped before there was enough for an automaton: {stopped}.", err=True)
         sys.exit(130 if stopped.reason is StopReason.INTERRUPTED else 1)
@@ -122,30 +118,19 @@ def main(arguments: list[str] | None = None) -> None:
         if not isinstance(error, BrokenPipeError):  # whoever read it has had enough
             click.echo(f"Error: {where}: {error.strerror or error}", err=True)
         sys.exit(1)
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11, while it makes a class
+            _leave_interrupted()
+        raise
     finally:
-        atexit.register(_ignore_signals)  # before all others: the last one is called first
+        atexit.register(ignore_signals)  # before all others: the last one is called first
     if code:
         sys.exit(code)
 
 
-@contextmanager
-def _ends_like_ctrl_c() -> Iterator[None]:
-    """Make SIGTERM, by which systems and job queues end programs, the same as Ctrl-C."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, at: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _ignore_signals() -> None:
-    """Let no late Ctrl-C turn work that is done into a failure: leaving Python takes a while."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+def _leave_interrupted() -> NoReturn:
+    click.echo("Interrupted. No output was written; cached answers are safe.", err=True)
+    sys.exit(130)
 
 
 def _drop_output() -> None:

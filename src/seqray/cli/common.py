@@ -28,7 +28,7 @@ from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.decisions import DecisionFidelity
-from seqray.fidelity.intervals import MAX_ROUNDING, MIN_CARRIERS, MIN_WORDS, seldom_seen
+from seqray.fidelity.intervals import MIN_CARRIERS, MIN_WORDS, seldom_seen
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import (
     Fidelity,
@@ -36,6 +36,7 @@ from seqray.fidelity.table import (
     main_metrics,
     readable_rank,
 )
+from seqray.fidelity.word_metrics import MAX_ROUNDING
 from seqray.formats.automaton_file import for_purpose, open_wa
 from seqray.util.arrays import FloatArray
 from seqray.util.files import check_writable, nulled

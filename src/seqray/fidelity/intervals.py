@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from seqray.fidelity.word_metrics import MAX_ROUNDING
 from seqray.util.arrays import FloatArray
 
 CONFIDENCE_LEVEL = 0.95
@@ -35,9 +36,6 @@ NORMAL_QUANTILE = 1.959964
 
 MIN_WORDS = 20
 """Fewer evaluation words than this say nothing about how sure a metric is."""
-
-MAX_ROUNDING = 1e-12
-"""A loss that is not larger than this is 0, but for rounding."""
 
 MIN_CARRIERS = 40
 """So many words at least have to make up a metric, and its variance, for an interval.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqray.automata.probabilities import leak_of
-from seqray.fidelity.word_metrics import SMALLEST_WEIGHT, check_shapes
+from seqray.fidelity.word_metrics import SMALLEST_WEIGHT, check_shapes, without_rounding
 from seqray.util.arrays import FloatArray, IntArray
 
 NODES_PER_CHUNK = 32768
@@ -171,7 +171,7 @@ def kl_per_symbol(
     >>> kl_per_symbol(np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]]), np.array([3.0]))
     2.0
     """
-    return max(0.0, average(divergences(reference_next, probabilities), counts))
+    return without_rounding(average(divergences(reference_next, probabilities), counts))
 
 
 def kl_per_word(
@@ -345,7 +345,7 @@ class NextSymbolReference(NamedTuple):
         sums = sum(self._sums(predicted, here) for here in chunks(n_nodes, n_symbols))
         ndcg1, ndcg5, right, differ, bits = np.asarray(sums).tolist()
         leaked = float(self.visits @ _leaked_bits(self.leak, predicted.T)) if self.leaks else 0.0
-        kl_per_symbol = max(0.0, self.own_bits - bits + leaked)  # it is, but for rounding
+        kl_per_symbol = without_rounding(self.own_bits - bits + leaked)
         return {
             "kl_per_symbol": kl_per_symbol,
             "kl_per_word": kl_per_symbol * self.word_length,

@@ -12,6 +12,7 @@ import numpy as np
 from seqray.fidelity.intervals import Interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.objective import Objective
+from seqray.fidelity.word_metrics import without_rounding
 from seqray.util.arrays import FloatArray
 from seqray.util.display import Displayed
 from seqray.util.errors import MissingMetricError, MissingRankError
@@ -49,6 +50,9 @@ EQUAL_SCORES = 1e-9
 
 MANY_STATES = 20
 """More states are hard to look at: a rank of at most half as many is proposed."""
+
+SAVED_LOSSES = frozenset({"kl_per_symbol", "kl_per_word", "kl", "log_error"})
+"""Metrics in bits that files of earlier versions hold with what rounding made of 0."""
 
 EARLIER_NAMES = {"apart": "total_variation"}
 """Metrics that had another name in files of earlier versions."""
@@ -173,8 +177,10 @@ class Fidelity(Displayed, Mapping[str, float]):
         """
         renamed = {EARLIER_NAMES.get(name, name): value for name, value in row.items()}
         known = {name: value for name, value in renamed.items() if name in MEANINGS}
+        for name in SAVED_LOSSES & known.keys():
+            known[name] = without_rounding(known[name])
         if "kl_per_symbol" in known:
-            known["kl_per_symbol"] = bits = max(0.0, known["kl_per_symbol"])  # it was rounded
+            bits = known["kl_per_symbol"]
             known.setdefault("kl_per_word", bits * n_prefixes / n_words)
             known.setdefault("ratio_per_symbol", 2.0**-bits)
         return cls(known, n_words, n_prefixes, objective=objective)

@@ -18,6 +18,23 @@ MAX_LOG_ERROR_BITS = 3.0
 """Largest error of one logarithm, in bits; a weight that is not positive counts as this."""
 
 
+MAX_ROUNDING = 1e-12
+"""A loss that is not larger than this is 0, but for rounding.
+
+A loss in bits is the difference of two sums of some bits. In float64 sums of a million terms have
+errors of this size.
+"""
+
+
+def without_rounding(loss: float) -> float:
+    """Return a loss, and 0 for what rounding alone may have made of 0.
+
+    >>> without_rounding(2.7e-15), without_rounding(-1e-16), without_rounding(1e-9)
+    (0.0, 0.0, 1e-09)
+    """
+    return 0.0 if loss <= MAX_ROUNDING else loss
+
+
 def log_distribution(weights: FloatArray) -> FloatArray:
     """Return log₂ of weights as a distribution over their words, none below `SMALLEST_WEIGHT`.
 
@@ -52,7 +69,7 @@ def kl_divergence(reference: FloatArray, weights: FloatArray) -> float:
     """
     check_shapes(reference, weights)
     p, q = log_distribution(reference), log_distribution(weights)
-    return float(np.maximum(0, np.exp2(p) @ (p - q)))  # it is, but for rounding
+    return without_rounding(float(np.exp2(p) @ (p - q)))
 
 
 def zeros(weights: FloatArray) -> float:
@@ -94,7 +111,8 @@ def log_error(reference: FloatArray, weights: FloatArray) -> float:
         return float("nan")
     f, g = reference[positive], weights[positive]
     bits = np.abs(np.log2(np.where(g > 0, g, 1.0)) - np.log2(f))
-    return float(np.where(g > 0, np.minimum(MAX_LOG_ERROR_BITS, bits), MAX_LOG_ERROR_BITS).mean())
+    errors = np.where(g > 0, np.minimum(MAX_LOG_ERROR_BITS, bits), MAX_LOG_ERROR_BITS)
+    return without_rounding(float(errors.mean()))
 
 
 def weight_agreement(

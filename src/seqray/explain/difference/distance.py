@@ -19,7 +19,7 @@ from seqray.blackbox.protocol import BlackBox, Classifier, allowed_length, max_l
 from seqray.blackbox.queries.oracle import direct_oracle
 from seqray.explain.difference.exact import ExactDistance
 from seqray.fidelity.decisions import compare_decisions
-from seqray.fidelity.intervals import MAX_ROUNDING, Interval
+from seqray.fidelity.intervals import Interval
 from seqray.fidelity.reference import (
     MAX_DRAWN_LENGTH,
     MAX_RANDOM_LENGTH,
@@ -27,6 +27,7 @@ from seqray.fidelity.reference import (
     drawn_words,
 )
 from seqray.fidelity.table import Fidelity
+from seqray.fidelity.word_metrics import without_rounding
 from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.random import Seed, random_generator
 
@@ -126,8 +127,7 @@ class Distance:
         if self.kind is DistanceKind.DECISIONS:
             value = 1 - value
             interval = None if interval is None else (1 - interval[1], 1 - interval[0])
-        value = 0.0 if abs(value) <= MAX_ROUNDING else value
-        return DistanceFigure(f"{UNITS[self.kind]}{where}", value, interval)
+        return DistanceFigure(f"{UNITS[self.kind]}{where}", without_rounding(value), interval)
 
 
 def measure_distance(

@@ -12,6 +12,7 @@ from seqray.automata.deterministic import DeterministicAutomaton, separating_wor
 from seqray.automata.minimal import equivalent
 from seqray.automata.words import Symbol
 from seqray.blackbox.protocol import Classifier
+from seqray.fidelity.word_metrics import without_rounding
 from seqray.util.arrays import FloatArray, IntArray
 
 MAX_EXACT_STATES = 120
@@ -136,4 +137,4 @@ def _bits(p: FloatArray, q: FloatArray) -> float:
     """Return the divergence of two distributions in bits."""
     some = p > 0
     with np.errstate(divide="ignore"):
-        return max(0.0, float((p[some] * np.log2(p[some] / q[some])).sum()))
+        return without_rounding(float((p[some] * np.log2(p[some] / q[some])).sum()))

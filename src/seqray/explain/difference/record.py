@@ -23,8 +23,8 @@ from seqray.explain.difference.states import (
     StateMatch,
 )
 from seqray.explain.text import Section, as_text
-from seqray.fidelity.intervals import MAX_ROUNDING
 from seqray.fidelity.table import Fidelity
+from seqray.fidelity.word_metrics import MAX_ROUNDING
 from seqray.util.display import Displayed
 from seqray.util.formatting import counted, shortened, significant, significant_but_one
 from seqray.util.version import __version__
