@@ -19,7 +19,6 @@ import resource
 import signal
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable

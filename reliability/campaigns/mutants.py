@@ -34,6 +34,7 @@ TESTS = {
     "fidelity/word_metrics": (),
     "fidelity/next_symbol_metrics": (),
     "extraction/hankel/fill": (),
+    "extraction/hankel/decomposition": ("extraction/hankel/test_memory_plan.py",),
     "extraction/conditional/fit": (),
     "extraction/conditional/gradient": ("extraction/conditional/test_fit.py",),
     "blackbox/queries/answer_cache": (),
@@ -43,7 +44,10 @@ TESTS = {
 }
 """Modules, and the tests that run against their mutants after the module's own."""
 
-SLOW = ("several_processes", "byte_changed", "sixteen_bits", "needs_little_more_memory")
+SLOW = (
+    *("several_processes", "byte_changed", "sixteen_bits", "needs_little_more_memory"),
+    *("within_a_small_limit", "a_grown_basis_fills"),
+)
 """Parts of the names of tests that are left out: they take seconds, and others kill as much."""
 
 
@@ -192,6 +196,23 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "box.state_weights(states).reshape(-2, width)": NEGATIVE,
         "_StateFiller._cached: block.reshape(len(rows), -1) → "
         "block.reshape(len(rows), -2)": NEGATIVE,
+    },
+    "extraction/hankel/decomposition": {
+        "decompose: 1 / MAX_UNSCALED_WEIGHT → 2 / MAX_UNSCALED_WEIGHT": SETTING,
+        "decompose: 1 / MAX_UNSCALED_WEIGHT < blocks.largest < MAX_UNSCALED_WEIGHT → "
+        "1 / MAX_UNSCALED_WEIGHT <= blocks.largest < MAX_UNSCALED_WEIGHT": BOUND,
+        "decompose: 1 / MAX_UNSCALED_WEIGHT < blocks.largest < MAX_UNSCALED_WEIGHT → "
+        "1 / MAX_UNSCALED_WEIGHT < blocks.largest <= MAX_UNSCALED_WEIGHT": BOUND,
+        "decompose: noise is not None and noise.level > 0 → "
+        "noise is not None and noise.level >= 0": "no noise has the size 0, and leaves all ranks",
+        "decompose: (sizes > size).sum → (sizes >= size).sum": BOUND,
+        "decompose: np.where(sizes > 0, sizes, 1) → np.where(sizes > 0, sizes, 2)": ZERO,
+        "_decompose_scaled: (automata.largest, power // 2) → (automata.largest, power // 3)": (
+            "first and last weights may share the power in any proportion"
+        ),
+        "_weighted.chunks: np.multiply(part, columns, out=part) → np.multiply(part, columns)": (
+            "takes memory for a second chunk, which holds the same"
+        ),
     },
     "extraction/conditional/gradient": {
         "reachable: probability > IMPOSSIBLE_PROBABILITY → "
