@@ -65,6 +65,14 @@ def kept_inputs(name: str) -> list[Path]:
     return sorted(kept_folder(name).glob("*"))
 
 
+def keep(content: bytes, folder: Path) -> Path:
+    """Write an input to a file that is named after what it holds, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / hashlib.sha256(content).hexdigest()[:16]
+    file.write_bytes(content)
+    return file
+
+
 class Watch:
     """Calls a parser, and collects what goes wrong, each kind of failure once.
 
@@ -120,9 +128,7 @@ class Watch:
         """Keep an input as a file, and return where."""
         if self.folder is None:
             return ""
-        file = self.folder / hashlib.sha256(content).hexdigest()[:16]
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+        file = keep(content, self.folder)
         return f" ({file.parent.name}/{file.name})"
 
     def row(self, name: str, seconds: float, **figures: float) -> dict[str, Any]:
@@ -222,20 +228,19 @@ class Effort(NamedTuple):
 
 
 def _guide_in_a_fork(atheris: Any, name: str, report: Path, effort: Effort) -> None:
-    folder = kept_folder(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Run Atheris on one parser in a process, and keep the input that ends it."""
     with scratch_folder() as home:
         child = os.fork()
         if not child:
             _guide(atheris, name, Path(home), functools.partial(write, report), effort)
         _, status = os.waitpid(child, 0)
-    if status:
-        failure = f"the process ended with {os.waitstatus_to_exitcode(status)}"
-        failure += f"; files in {folder.name}: {', '.join(each.name for each in kept_inputs(name))}"
-        write(report, {"name": f"guided: {name}", "n": 1, "failures": [failure]})
-    for empty in (folder, folder.parent):
-        with contextlib.suppress(OSError):
-            empty.rmdir()
+        if status:
+            files = [
+                keep(each.read_bytes(), kept_folder(name)) for each in Path(home).glob("end-*")
+            ]
+            failure = f"the process ended with {os.waitstatus_to_exitcode(status)}"
+            failure += "".join(f" ({file.parent.name}/{file.name})" for file in files)
+            write(report, {"name": f"guided: {name}", "n": 1, "failures": [failure]})
 
 
 def _guide(atheris: Any, name: str, home: Path, end: Any, effort: Effort) -> NoReturn:
@@ -270,7 +275,7 @@ def _guide(atheris: Any, name: str, home: Path, end: Any, effort: Effort) -> NoR
         return mutated
 
     options = ["-max_len=20000", "-timeout=120", "-rss_limit_mb=4096"]
-    options += [f"-seed={int(effort.seed) + 1}", f"-artifact_prefix={kept_folder(name)}{os.sep}"]
+    options += [f"-seed={int(effort.seed) + 1}", f"-artifact_prefix={home / 'end-'}"]
     atheris.Setup(["fuzz", str(corpus), *options], test, custom_mutator=mutate)
     atheris.Fuzz()
     os._exit(1)  # it ends this process itself
