@@ -77,6 +77,9 @@ FOUND = (
     "The `end` of a hidden Markov model that is no whole number raised TypeError or IndexError, "
     "and a model without states ValueError.",
     "A table of boxes in the answer cache with deeply nested JSON raised RecursionError.",
+    "A PAutomaC solution with a separator such as `\\x1e` before its number of words raised "
+    "ValueError.",
+    "An ONNX model with a name or metadata that is not UTF-8 raised UnicodeDecodeError.",
 )
 
 
