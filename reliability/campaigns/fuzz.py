@@ -3,10 +3,10 @@
 Valid inputs of each parser are damaged: flipped bits, cuts, splices, numbers such as nan, 1e999 and
 2**63, deep nesting, odd characters, other values in JSON and arrays. Checksums are left out or made
 right, so that damage gets as far as it can. Atheris makes further inputs, guided by the lines of
-seqray that they reach. No input may raise anything but an error of seqray, whose message is one
-line of at most 1000 characters; take more than ten seconds of processor time; or take memory beyond
-2 GB. What is read is checked: finite arrays of fitting shapes, and written and read again it is the
-same.
+seqray that they reach. Inputs that once failed come first. No input may raise anything but an error
+of seqray, whose message is one line of at most 1000 characters; take more than ten seconds of
+processor time; or take memory beyond 2 GB. What is read is checked: finite arrays of fitting
+shapes, and written and read again it is the same.
 """
 
 import json
@@ -22,7 +22,7 @@ from reliability import Row, Scale
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 20, 33_000, 2_000
+SHORT_INPUTS, LONG_INPUTS, GUIDED_INPUTS = 20, 33_000, 20_000
 """How many inputs a parser gets."""
 
 FEWER_INPUTS = {
@@ -44,7 +44,7 @@ FEWER_INPUTS = {
 }
 """How many it gets in the long form where one takes a millisecond or more."""
 
-MAX_SHORT_SECONDS, MAX_GUIDED_SECONDS = 15, 2
+MAX_SHORT_SECONDS, MAX_GUIDED_SECONDS = 15, 10
 """Processor time for one parser, in the short form and guided by coverage."""
 
 MAX_WAIT_SECONDS = 3600
@@ -77,6 +77,9 @@ FOUND = (
     "The `end` of a hidden Markov model that is no whole number raised TypeError or IndexError, "
     "and a model without states ValueError.",
     "A table of boxes in the answer cache with deeply nested JSON raised RecursionError.",
+    "A PAutomaC solution with a separator such as `\\x1e` before its number of words raised "
+    "ValueError.",
+    "An ONNX model with a name or metadata that is not UTF-8 raised UnicodeDecodeError.",
 )
 
 
@@ -135,9 +138,12 @@ def _made(engine: str, seed: int, n: int, seconds: int, names: Sequence[str]) ->
                 process.wait()
             errors.seek(0)
             last = errors.read()[-300:].decode(errors="replace")
+            current = report.with_name("number")
+            at = current.read_text().split()[:1] if current.exists() else []
         if end:
             name = ", ".join(names[:1]) or "all"
-            yield Row(f"{engine}, {name}: not ended", 1, [f"the process {end}: {last}"])
+            where = "".join(f" at input {each}" for each in at)
+            yield Row(f"{engine}, {name}: not ended", 1, [f"the process {end}{where}: {last}"])
 
 
 def _rows(process: subprocess.Popen[bytes], lines: TextIO) -> Iterator[Row]:

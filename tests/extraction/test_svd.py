@@ -105,6 +105,13 @@ def test_what_is_lost_in_rounding_is_relative_to_the_largest_value(scale):
     np.testing.assert_allclose(values, scale * sizes, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(4000, 2), (2, 4000)])
+def test_rounding_grows_with_the_longer_side(shape):
+    tall = orthogonal(4000, 2, 5) * np.array([1, 1e-13]) @ orthogonal(2, 2, 6)
+    matrix = tall if shape[0] > shape[1] else tall.T
+    assert truncated_svd(matrix, 2, seed=rng())[1] == pytest.approx([1])
+
+
 @pytest.mark.parametrize("of", [np.asarray, ChunkedMatrix.of])
 def test_a_matrix_of_zeros_or_of_one_column_has_one_value(of):
     left, values, right = truncated_svd(of(np.zeros((5, 4))), 3, seed=rng())

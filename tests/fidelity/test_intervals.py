@@ -5,6 +5,7 @@ from scipy.stats import binom
 import seqray
 from automata import FIGURE_1, near
 from seqray.fidelity.intervals import (
+    MAX_GAMMA_SHAPE,
     Estimate,
     IntervalKind,
     confidence_intervals,
@@ -65,6 +66,26 @@ def test_a_share_near_1_has_the_mirrored_interval_of_one_near_0():
     both = {"low": Estimate((rare, ones), np.divide), "high": Estimate((1 - rare, ones), np.divide)}
     found = confidence_intervals(both, dict.fromkeys(both, IntervalKind.SHARE), 400)
     assert found["high"] == pytest.approx((1 - found["low"][1], 1 - found["low"][0]))
+
+
+@pytest.mark.parametrize(("n_hits", "n_words"), [(0, 500), (1, 500), (9, 500), (10, 500), (4, 50)])
+def test_a_share_that_few_words_lack_has_the_mirrored_interval_of_one_that_few_show(
+    n_hits, n_words
+):
+    low, high = exact_share(n_hits, n_words)
+    assert exact_share(n_words - n_hits, n_words) == pytest.approx((1 - high, 1 - low))
+    assert low <= n_hits / n_words < high
+
+
+def test_the_interval_of_a_loss_is_continuous_where_the_normal_distribution_takes_over():
+    loss = 0.1
+    variances = [loss**2 / (MAX_GAMMA_SHAPE * factor) for factor in (0.99, 1.01)]
+    (gamma_low, gamma_high), (low, high) = (loss_interval(loss, each, 0.0) for each in variances)
+    error = 1.96 * variances[0] ** 0.5
+    assert low == pytest.approx(gamma_low, abs=0.02 * error)
+    assert high == pytest.approx(gamma_high, abs=0.02 * error)
+    assert loss - low == pytest.approx(error, rel=0.02)
+    assert high - loss == pytest.approx(error, rel=0.02)
 
 
 def test_the_error_of_a_mean_is_its_standard_error():

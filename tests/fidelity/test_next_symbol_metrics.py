@@ -165,6 +165,12 @@ def test_best_symbols_are_the_first_places(n_next, seed):
     assert metrics.gain_of_best(reference.T, best) == pytest.approx(gains)
 
 
+def test_best_symbols_of_many_nodes_are_those_of_each_node():
+    probabilities = np.random.default_rng(0).integers(0, 9, (600, 40)).astype(float)
+    best = metrics.best_symbols(probabilities.T, 5)
+    assert best.T.tolist() == [order(row)[:5] for row in probabilities.tolist()]
+
+
 @given(st.integers(2, 80), st.integers(0, 9))
 def test_metrics_of_many_symbols_are_those_of_few(n_next, seed):
     rng = np.random.default_rng(seed)
@@ -202,6 +208,13 @@ def test_nodes_are_measured_in_chunks_of_any_size(monkeypatch, size, kept):
     expected = prepared.measure(probabilities.T.copy())
     monkeypatch.setattr(metrics, "NODES_PER_CHUNK", size)
     assert prepared.measure(probabilities.T.copy()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("n_symbols", "sizes"), [(2**22, [2, 1]), (2**23, [1] * 3), (9**9, [1] * 3)]
+)
+def test_nodes_with_millions_of_symbols_are_measured_one_or_two_at_a_time(n_symbols, sizes):
+    assert [here.stop - here.start for here in metrics.chunks(3, n_symbols)] == sizes
 
 
 @pytest.mark.parametrize("kept", [1.0, 0.8])

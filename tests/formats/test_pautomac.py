@@ -148,7 +148,10 @@ def test_an_automaton_that_is_not_stochastic_is_not_written(
     assert not path.exists()
 
 
-@pytest.mark.parametrize("content", ["2\n0.25\n5e-11\n", "2\r\n0.25\r\n5e-11\r\n\r\n"])
+@pytest.mark.parametrize(
+    "content",
+    ["2\n0.25\n5e-11\n", "2\r\n0.25\r\n5e-11\r\n\r\n", "\x1e2\n\x1f0.25\n5e-11\n"],
+)
 def test_a_solution_is_a_probability_a_line(path, content):
     path.write_bytes(content.encode())
     assert read_solution(path).tolist() == [0.25, 5e-11]

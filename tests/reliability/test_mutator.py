@@ -2,6 +2,9 @@
 
 import ast
 
+import pytest
+
+from reliability.campaigns import mutants as campaign
 from reliability.mutator import mutants
 
 SOURCE = '''
@@ -74,3 +77,10 @@ def test_the_code_of_a_mutant_has_its_change_and_no_other():
 def test_equal_changes_have_numbers():
     found = mutants("if a:\n    f()\nelse:\n    f()\n")
     assert [each.change for each in found][1:] == ["module: f() → pass", "module: f() → pass (2)"]
+
+
+@pytest.mark.parametrize("name", campaign.EQUIVALENT)
+def test_equivalent_mutants_are_of_modules_as_they_are(name):
+    source = (campaign.SOURCE / f"{name}.py").read_text("utf-8")
+    assert set(campaign.EQUIVALENT[name]) <= {each.change for each in mutants(source)}
+    assert name in campaign.TESTS

@@ -207,7 +207,7 @@ def read_solution(path: PathLike) -> FloatArray:
         raise FileError(f"{path}:1: expected the number of words, got {header[:80]!r}")
     while lines and not lines[-1].strip():
         lines.pop()
-    n_words = int(header)
+    n_words = int(header.strip())  # `int` itself leaves separators such as \x1e
     if len(lines) != n_words:
         at = min(len(lines), n_words + 1) + 1
         raise FileError(f"{path}:{at}: header promises {n_words} words, got {len(lines)}")

@@ -217,6 +217,18 @@ def test_a_damaged_model_is_refused(sequences, tmp_path, content):
         open_onnx(path)
 
 
+@pytest.mark.parametrize("name", [b"batch", b"threshold"])
+def test_a_model_whose_names_or_metadata_are_no_text_is_damaged(sequences, tmp_path, name):
+    onnx = pytest.importorskip("onnx")
+    model, path = onnx.load(sequences), tmp_path / "model.onnx"
+    onnx.helper.set_model_props(model, {"seqray": json.dumps(CARD.to_json())})
+    content = model.SerializeToString()
+    assert name in content
+    path.write_bytes(content.replace(name, b"\x82" + name[1:]))
+    with pytest.raises(FileError, match=r"model\.onnx is damaged: .* not UTF-8 .* export it again"):
+        open_onnx(path)
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [

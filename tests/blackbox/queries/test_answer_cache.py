@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqray import Alphabet
+from seqray.automata.words import Words
 from seqray.blackbox.queries import answer_cache
 from seqray.blackbox.queries.answer_cache import AnswerStore, default_store, opened_store, word_keys
 from seqray.util.errors import FileError
@@ -82,6 +83,15 @@ def test_more_words_than_one_statement_takes(store):
     known, found = store.find(box, words[::-1])
     assert known.all()
     assert found.tolist() == list(range(39_999, -1, -1))
+
+
+def test_more_words_than_sqlite_takes_in_a_statement(store):
+    with sqlite3.connect(":memory:") as raw:
+        n_words = raw.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) + 1
+    raw.close()
+    words = Words(AB, np.zeros(n_words, np.int64), np.arange(n_words + 1))  # a, again and again
+    known, found = store.find(box_of(store), words)
+    assert (len(known), known.any(), len(found)) == (n_words, False, 0)
 
 
 @given(
@@ -472,8 +482,7 @@ def test_some_words_are_from_all_over_the_store(store):
     store.add(box, words, np.arange(1024.0))
     found, answers = store.some(box, 8, AB)
     assert len(found) == len(set(found)) == 8
-    assert answers.min() < 300
-    assert answers.max() > 700
+    assert len({answer // 128 for answer in answers}) >= 4  # of eight
     assert len(store.some(box, 2000, AB)[0]) == 1024
     index = {word: i for i, word in enumerate(words)}
     assert [index[word] for word in found] == answers.tolist()
@@ -637,6 +646,36 @@ def test_a_damaged_table_is_refused_though_sqlite_quotes_its_bytes(path):
     path.write_bytes(content.replace(b"CREATE TABLE blocks", b"CREATE\xacTABLE blocks"))
     with pytest.raises(FileError, match="damaged"), AnswerStore(path) as store:
         store.boxes()
+
+
+def test_a_table_of_boxes_that_forgets_what_is_written_is_damaged(path):
+    AnswerStore(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TRIGGER lost AFTER INSERT ON boxes BEGIN DELETE FROM boxes; END")
+    raw.close()
+    with AnswerStore(path) as store, pytest.raises(FileError, match="damaged: its boxes cannot"):
+        box_of(store)
+
+
+@pytest.mark.parametrize("column", ["fingerprint", "kind"])
+def test_a_box_of_an_earlier_version_whose_name_is_no_text_is_damaged(path, column):
+    with AnswerStore(path) as store:
+        box_of(store)
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"UPDATE boxes SET crc = NULL, {column} = x'05'")
+    raw.close()
+    with AnswerStore(path) as store, pytest.raises(FileError, match=r"damaged: .* makes no sense"):
+        store.boxes()
+
+
+def test_a_large_cache_of_blocks_says_its_size(tmp_path, caplog):
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        store.reported_bytes = 100_000
+        box = box_of(store)
+        store.add_block(box, b"small", np.ones(10))
+        assert caplog.records == []
+        store.add_block(box, b"large", np.ones(20_000))
+    assert "answers.sqlite takes " in caplog.text
 
 
 def test_a_large_cache_says_its_size_and_again_when_it_has_doubled(tmp_path, caplog):

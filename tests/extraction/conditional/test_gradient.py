@@ -128,6 +128,17 @@ def test_a_word_that_the_automaton_finds_impossible_has_a_finite_loss_and_gradie
     assert all(np.isfinite(each).all() and np.abs(each).max() < 1e6 for each in slopes)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_gradient_is_finite_where_a_state_that_is_never_reached_fits_a_long_word(kind):
+    box = WeightedAutomaton("ab", [1], [[[0.5]], [[0.25]]], [0.25])
+    (batch,) = fit_batches(Reference.query(box, ["aaaaaa"]), 1, 512, rng())
+    stays_and_reads_b, stays_and_reads_a = [-1000, -1000, 0, -1000, 0], [-1000, 0, -1000, -1000, 0]
+    goes_on = np.array([stays_and_reads_b, stays_and_reads_a], kind)
+    loss, slopes = gradient((np.array([0, -1000], kind), goes_on), batch)
+    assert np.isfinite(loss)
+    assert all(np.isfinite(each).all() and np.abs(each).max() < 1e6 for each in slopes)
+
+
 def test_batches_of_one_word_are_the_words(predicted):
     reference, _ = predicted
     batches = fit_batches(reference, 40, 1, rng())

@@ -1,4 +1,6 @@
 import itertools
+from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from seqray.automata.algebra import add, scale
 from seqray.automata.generators import random_automaton
 from seqray.automata.minimal import minimise
 from seqray.automata.sampling import uniform_words
+from seqray.blackbox.queries.noise import NO_NOISE, Noise
 from seqray.extraction import svd
 from seqray.extraction.hankel.blocks import WEIGHTINGS
+from seqray.extraction.hankel.noise_size import size_of_noise
 from seqray.util.errors import ArgumentError, RankError
 
 
@@ -153,6 +157,66 @@ def test_a_large_block_gives_the_same_automaton_and_the_same_again(monkeypatch):
     np.testing.assert_allclose(one.singular_values, exact.singular_values, rtol=1e-9)
     assert one.largest.allclose(same.largest, rtol=0, atol=0)
     check_same_function(one.largest, wa)
+
+
+def test_there_are_a_hundred_ranks_at_most_unless_more_are_wanted():
+    box = black_box(lambda words: [sha256(str(word).encode()).digest()[0] for word in words], "01")
+    words = all_words("01", 6)[:120]
+    blocks = fill(box, Basis(box.alphabet.words(words), box.alphabet.words(words)))
+    assert np.linalg.matrix_rank(blocks.block()) > 100
+    assert decompose(blocks).max_rank == 100
+    assert decompose(blocks, max_rank=103).max_rank == 103
+
+
+def test_the_seed_is_0_by_default(monkeypatch):
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
+    wa = random_automaton(20, 3, seed=rng(8))
+    blocks = fill(wa, uniform_basis(wa.alphabet, 200, 200, seed=rng()))
+    one, same, other = (
+        decompose(blocks, max_rank=5, **given) for given in ({}, {"seed": 0}, {"seed": 1})
+    )
+    assert one.largest.allclose(same.largest, rtol=0, atol=0)
+    assert not one.largest.allclose(other.largest, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "noise", [Noise(0.5, relative=False), Noise(0.5, relative=True), Noise(1e9, relative=False)]
+)
+def test_ranks_that_noise_alone_would_make_are_left_out(noise):
+    wa = random_automaton(8, 2, seed=rng(1))
+    blocks = fill(wa, uniform_basis(wa.alphabet, 150, 150, seed=rng()))
+    every = decompose(blocks)
+    size = size_of_noise(blocks, noise, *blocks.weights("balanced"), seed=3)
+    n_larger = int((every.singular_values > size).sum())
+    assert n_larger < every.max_rank
+    some = decompose(blocks, noise=noise, seed=3)
+    assert some.max_rank == max(1, n_larger)
+    assert some.largest.allclose(every.automaton(some.max_rank), rtol=1e-9)
+    assert decompose(blocks, noise=NO_NOISE).max_rank == every.max_rank
+
+
+@pytest.mark.parametrize("factor", [2.0**1000, 2.0**-1000])
+@pytest.mark.parametrize("relative", [False, True])
+def test_blocks_that_have_to_be_scaled_are_decomposed_as_others_bit_by_bit(
+    monkeypatch, factor, relative
+):
+    monkeypatch.setattr(svd, "MAX_EXACT_SIZE", 100)
+    wa = random_automaton(8, 3, seed=rng(8))
+    blocks = fill(wa, uniform_basis(wa.alphabet, 150, 150, seed=rng()))
+    below_one = 0.5 ** np.frexp(blocks.largest)[1]
+    decomposed = []
+    for by in (1.0, factor):
+        own = replace(blocks, values=blocks.values * below_one * by)
+        noise = Noise(1.5 if relative else 0.01 * by, relative)
+        options = {"max_rank": 7, "weighting": "soft", "seed": 5}
+        decomposed += [decompose(own, noise=noise, **options), decompose(own, **options)]
+    for plain, scaled in (decomposed[::2], decomposed[1::2]):
+        assert plain.singular_values.tolist() == scaled.singular_values.tolist()
+        assert np.array_equal(plain.largest.transitions, scaled.largest.transitions)
+        words = [(), (0,), (2, 1)]
+        weights = factor * plain.largest.weights(words)
+        np.testing.assert_allclose(scaled.largest.weights(words), weights, rtol=1e-12)
+    assert 1 < decomposed[0].max_rank < decomposed[1].max_rank == 7
 
 
 @pytest.mark.parametrize("size", [1e305, 1e299, 1e-305, 1e-310])

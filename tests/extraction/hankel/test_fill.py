@@ -228,8 +228,8 @@ def test_a_function_is_asked_in_batches(monkeypatch):
     assert np.diff(calls).max() <= 100
 
 
-class NotANumber(Reader):
-    """A stepper that gives NaN to one word."""
+class WithWords(Reader):
+    """A stepper whose states know the words that they have read; one word is special."""
 
     def __init__(self, automaton, word):
         super().__init__(automaton)
@@ -241,6 +241,10 @@ class NotANumber(Reader):
     def step(self, states, parents, symbols):
         stepped = self.automaton.step(states[0], parents, symbols)
         return stepped, states[1][parents].extended(symbols)
+
+
+class NotANumber(WithWords):
+    """A stepper that gives NaN to one word."""
 
     def state_weights(self, states):
         weights = self.automaton.state_weights(states[0])
@@ -335,6 +339,16 @@ class Named(Reader):
     fingerprint = "python:m:box"
 
 
+class ChangedAfter(WithWords):
+    """The same box as `Named`, but for the words that begin with one."""
+
+    fingerprint = Named.fingerprint
+
+    def state_weights(self, states):
+        is_changed = [word[: len(self.word)] == self.word for word in states[1]]
+        return self.automaton.state_weights(states[0]) + np.array(is_changed)
+
+
 def fill_cached(box, store, basis, budget=None):
     """Return the blocks, and the meter that counted."""
     oracle = open_oracle(box, Meter(Limits(budget)), cache=store)
@@ -367,6 +381,17 @@ def test_a_block_of_a_box_that_has_changed_is_not_used():
         fill_cached(Named(machine()), store, basis)
         with pytest.raises(BlackBoxError, match="has changed"):
             fill_cached(Named(other), store, basis)
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_the_first_and_the_last_row_of_a_block_are_checked(which):
+    basis = closed_basis(0, sizes=(60, 60))
+    plan = Plan.of(basis)
+    word = plan.tree.words(plan.leaves[[which]])[0]
+    with AnswerStore() as store:
+        fill_cached(Named(machine()), store, basis)
+        with pytest.raises(BlackBoxError, match="has changed"):
+            fill_cached(ChangedAfter(machine(), word), store, basis)
 
 
 def test_blocks_of_another_basis_are_not_taken_for_those_of_this_one():

@@ -6,7 +6,9 @@ A graph that reads ids ``(batch, time)`` gets whole sequences. One that reads an
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,7 +70,8 @@ def open_onnx(
     check_beside(path)
     session = _session(path, whole_number("threads", threads, 1))
     beside = card_path(path)
-    text = session.get_modelmeta().custom_metadata_map.get("seqray")
+    with _damage_named(f"the onnx model {path}"):
+        text = session.get_modelmeta().custom_metadata_map.get("seqray")
     if text is None or beside.exists():
         card = load_card(path)
     else:
@@ -95,8 +98,20 @@ def _session(path: str | os.PathLike[str], threads: int) -> Any:
         ) from error
 
 
+@contextlib.contextmanager
+def _damage_named(who: str) -> Iterator[None]:
+    """Raise an error that names the model where onnxruntime cannot decode a text of it."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{who} is damaged: a name or its metadata is not UTF-8 ({error}); export it again"
+        ) from error
+
+
 def _box(session: Any, card: Card, who: str, name: str | None, batch_size: int) -> OnnxBox:
-    graph = read_graph(session.get_inputs(), session.get_outputs(), who)
+    with _damage_named(who):
+        graph = read_graph(session.get_inputs(), session.get_outputs(), who)
     if graph.states:
         stepper = GraphStepper(session, graph)
         return tried(stepped_box(stepper, card, who=who, fingerprint=name), card)
