@@ -47,3 +47,13 @@ def failing(job, step):
 def limit_of_threads(name, step):
     time.sleep(0.2)
     return os.environ.get(name)
+
+
+class Growing:
+    """Keeps what it computes in itself, as values with cached properties do."""
+
+    def __call__(self, job, step):
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            setattr(self, f"number_{len(vars(self))}", job)
+        return job

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from core_jobs import (
+    Growing,
     counted,
     dying,
     failing,
@@ -71,6 +72,11 @@ def test_a_job_that_fails_in_a_helper_fails_here():
 
 def test_what_a_helper_prints_does_not_disturb(capfd):
     assert results(printing, [1, 2, 3], 2) == [1, 2, 3]
+
+
+def test_what_this_process_computes_meanwhile_does_not_disturb(capfd):
+    assert results(Growing(), [1, 2, 3, 4, 5, 6], 2) == [1, 2, 3, 4, 5, 6]
+    assert capfd.readouterr().err == ""
 
 
 def test_a_progress_that_raises_ends_all_jobs():

@@ -76,8 +76,11 @@ def finished_jobs(
     >>> list(jobs)
     [(0, 2), (1, 3)]
     """
-    board = _Board[JobType, ResultType](jobs, progress)
-    helpers = [_Helper(function, board) for _ in range(min(n_processes, len(jobs)) - 1)]
+    board = _Board[ResultType](len(jobs), progress)
+    n_helpers = min(n_processes, len(jobs)) - 1
+    # Packed now: while this process works, what it computes is kept in the values themselves.
+    packed = [pickle.dumps(each) for each in (function, *jobs)] if n_helpers > 0 else []
+    helpers = [_Helper(packed, board) for _ in range(n_helpers)]
     try:
         for helper in helpers:
             helper.thread.start()
@@ -95,13 +98,13 @@ def finished_jobs(
             helper.stop()
 
 
-class _Board(Generic[JobType, ResultType]):
+class _Board(Generic[ResultType]):
     """Which jobs nobody has taken, which results nobody has read, and how much is done of each."""
 
-    def __init__(self, jobs: Sequence[JobType], progress: Progress) -> None:
-        self.jobs, self.progress = jobs, progress
+    def __init__(self, n_jobs: int, progress: Progress) -> None:
+        self.n_jobs, self.progress = n_jobs, progress
         self.results: deque[tuple[int, ResultType]] = deque()
-        self._waiting = deque(range(len(jobs)))
+        self._waiting = deque(range(n_jobs))
         self._steps: dict[int, tuple[int, int]] = {}
 
     @property
@@ -131,7 +134,7 @@ class _Board(Generic[JobType, ResultType]):
     def report(self) -> None:
         """Report the steps of all jobs; one that has not begun counts as the mean of the others."""
         if known := [*self._steps.values()]:
-            total = sum(steps for _, steps in known) * len(self.jobs) // len(known)
+            total = sum(steps for _, steps in known) * self.n_jobs // len(known)
             self.progress(sum(done for done, _ in known), total)
 
     def steps_of(self, number: int) -> Progress:
@@ -147,25 +150,29 @@ class _Board(Generic[JobType, ResultType]):
 class _Helper:
     """A process that runs jobs, and the thread that hands them out to it."""
 
-    def __init__(self, function: JobFunction[Any, Any], board: _Board[Any, Any]) -> None:
-        self._function, self._board = function, board
+    def __init__(self, packed: Sequence[bytes], board: _Board[Any]) -> None:
+        self._packed_function, *self._packed_jobs = packed
+        self._board = board
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
         self.thread = threading.Thread(target=self._work, daemon=True)
 
     def _work(self) -> None:
         board, number = self._board, None
-        with suppress(OSError, EOFError, pickle.UnpicklingError):  # the process died
-            lines = self._start()
-            _send(lines[0], self._function)
+        try:
+            to_helper, from_helper = self._start()
+            _send(to_helper, self._packed_function)
             while not self._is_stopped and (number := board.take()) is not None:
-                _send(lines[0], board.jobs[number])
-                while isinstance(answer := pickle.load(lines[1]), _Steps):
+                _send(to_helper, self._packed_jobs[number])
+                while isinstance(answer := pickle.load(from_helper), _Steps):
                     board.note(number, *answer)
                 board.results.append((number, answer))
                 number = None
-        if number is not None:
-            board.give_back(number)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            pass  # the process died
+        finally:
+            if number is not None:
+                board.give_back(number)
 
     def _start(self) -> tuple[IO[bytes], IO[bytes]]:
         """Start the process; return what it reads, and what it writes."""
@@ -198,8 +205,8 @@ class _Steps(tuple[int, int]):
     __slots__ = ()
 
 
-def _send(line: IO[bytes], message: object) -> None:
-    pickle.dump(message, line, protocol=pickle.HIGHEST_PROTOCOL)
+def _send(line: IO[bytes], packed: bytes) -> None:
+    line.write(packed)
     line.flush()
 
 
@@ -215,11 +222,11 @@ def serve() -> None:
         nonlocal reported
         if time.monotonic() > reported + TICK_SECONDS:
             reported = time.monotonic()
-            _send(line, _Steps((done, total)))
+            _send(line, pickle.dumps(_Steps((done, total))))
 
     try:
         function = pickle.load(sys.stdin.buffer)
         while True:
-            _send(line, function(pickle.load(sys.stdin.buffer), step))
+            _send(line, pickle.dumps(function(pickle.load(sys.stdin.buffer), step)))
     except (EOFError, OSError, MemoryError):
         os._exit(1)

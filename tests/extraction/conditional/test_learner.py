@@ -1,3 +1,4 @@
+import re
 import threading
 import time
 from dataclasses import replace
@@ -75,7 +76,7 @@ def test_stopping_while_fitting_skips_what_is_left(make, caplog):
     extraction = extract(make(), **{**SMALL, "max_rank": 6}, stop=stop, progress=progress)
     assert extraction.settings["stopped"] == "interrupted"
     assert extraction.settings["prefixes"] == (15 if make is machine else 40)
-    assert "interrupted: no automaton of 2 states was fitted" in caplog.text
+    assert re.search(r"interrupted: no automaton of 2(, 3)?(, 5)? states was fitted", caplog.text)
     name, unit = progress.phases[-1]
     assert name.startswith("fitting 2 ")
     assert unit == "steps"

@@ -162,7 +162,7 @@ def _fit(
     if not layouts:
         return []
     job = learner.job
-    sizes = ", ".join(f"{layout.offsets[-1]:,}" for layout in layouts)
+    sizes = " and ".join(f"{layout.offsets[-1]:,}" for layout in layouts)
     several = "a copy" if len(layouts) == 1 else "copies"
     job.begin(f"fitting {several} of {sizes} states", "steps")
     learner.meter.check()

@@ -186,8 +186,10 @@ class ConditionalLearner:
                     fitted[ranks[number]] = automaton
         except Stopped as stopped:
             if warn:
-                missing = next(rank for rank in ranks if rank not in fitted)
-                logger.warning("%s: no automaton of %d states was fitted", stopped, missing)
+                missing = ", ".join(f"{rank}" for rank in ranks if rank not in fitted)
+                has_one = part.fitted is not None and part.fitted.n_states in ranks
+                no = "no new" if has_one else "no"
+                logger.warning("%s: %s automaton of %s states was fitted", stopped, no, missing)
             return fitted, stopped
         return fitted, None
 
