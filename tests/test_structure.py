@@ -70,6 +70,7 @@ EXTRA_TESTS = {
     "cli/test_cli.py": "what the commands have in common: cli/__init__.py",
     "explore/test_browser.py": "the page's JavaScript, in a browser",
     "reliability/test_campaigns.py": "the campaigns of reliability/, in their short form",
+    "reliability/test_fuzzing.py": "the processes of the campaign fuzz",
     "reliability/test_mutator.py": "the mutator of reliability/",
     "extraction/test_limits.py": "limits of every method and kind of box",
 }

@@ -1,4 +1,4 @@
-"""A million odd inputs for the parsers: each is read for what it is, or refused in one line.
+"""Two million odd inputs for the parsers: each is read for what it is, or refused in one line.
 
 Valid inputs of each parser are damaged: flipped bits, cuts, splices, numbers such as nan, 1e999 and
 2**63, deep nesting, odd characters, other values in JSON and arrays. Checksums are left out or made
