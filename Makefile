@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Compiled files are kept: tests start Python hundreds of times.
+# Compiled files are kept: tests start Python hundreds of times. A file is compiled when it is first
+# imported: pip would compile tens of thousands that never are.
 export PYTHONDONTWRITEBYTECODE :=
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
 .PHONY: demo fast test docs dist soak lint browser clean help
 
@@ -17,7 +19,8 @@ demo: $(VENV)/installed  ## extract an automaton from a trained network, and mak
 fast: $(VENV)/tested  ## the fast tests, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q --fast
 
-test: browser lint docs  ## every check and test, with coverage
+test: browser $(VENV)/tested $(VENV)/documented  ## every check and test, with coverage
+	$(MAKE) --no-print-directory -j 2 lint docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=term
 
 # A broken link, a missing anchor or any other warning is an error.
@@ -49,17 +52,17 @@ lint: $(VENV)/tested  ## ruff, mypy and the import rules
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"seqray needs Python 3.11 or later, found {v[0]}.{v[1]}: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(PIP_INSTALL) --editable .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed dev-requirements.txt constraints.txt
-	$(BIN)/python -m pip install --quiet --requirement dev-requirements.txt
+	$(PIP_INSTALL) --requirement dev-requirements.txt
 	# The model of an example; without what it wants beside it, TensorFlow.
-	$(BIN)/python -m pip install --quiet --no-deps dgaintel==2.3 || echo "No dgaintel: its notebook is not tested."
+	$(PIP_INSTALL) --no-deps dgaintel==2.3 || echo "No dgaintel: its notebook is not tested."
 	@touch $@
 
 $(VENV)/documented: $(VENV)/installed docs-requirements.txt
-	$(BIN)/python -m pip install --quiet --requirement docs-requirements.txt
+	$(PIP_INSTALL) --requirement docs-requirements.txt
 	@touch $@
 
 clean:  ## remove the virtual environment, the demo, the packages and the site
