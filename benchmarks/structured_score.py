@@ -146,8 +146,8 @@ def batches(scorer: PartScorer, words: Words) -> list[IntArray]:
     """Return the matrix of each product, level by level of the prefix trees of parts."""
     parts = scorer.cuts.parts(words)
     lengths = scorer.part_readers(parts).lengths
-    levels = part_levels(scorer.cuts, parts, lengths, np.arange(len(lengths)))
-    return [scorer.cuts.matrices[level.cells] for level in levels]
+    levels = part_levels(scorer.cuts, parts, lengths, np.arange(len(lengths)), parts.nodes)
+    return [level.numbers for level in levels]
 
 
 def sweeps(scorer: PartScorer, words: Words) -> list[IntArray]:

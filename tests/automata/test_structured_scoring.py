@@ -49,6 +49,15 @@ def test_weights_that_are_looked_up_are_those_that_are_not(monkeypatch, n_number
         np.testing.assert_allclose(wa.prefix_weights(words), dense.prefix_weights(words), **NEAR)
 
 
+@pytest.mark.parametrize("n_numbers", [0, 72, 104, 216, 2**18])
+def test_long_parts_weigh_the_same_from_roots_from_nodes_and_from_leaves(monkeypatch, n_numbers):
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", n_numbers)
+    wa = random_structured("abc", 4, seed=0)
+    words = [*wa.sample(500, seed=0).words, "", "a", "ab", "abc"]
+    np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), rtol=1e-12)
+    assert wa.weights(words[-4:]).tolist() == pytest.approx(wa.weights(words)[-4:], rel=1e-12)
+
+
 @pytest.mark.parametrize("cost", [0, 2**40])
 def test_equal_prefixes_of_parts_may_be_shared_or_not(monkeypatch, cost):
     monkeypatch.setattr(structured_scoring, "SHARING_COST", cost)

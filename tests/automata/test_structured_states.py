@@ -103,14 +103,6 @@ def test_small_matrices_in_one_call_give_what_they_give_one_by_one(
     np.testing.assert_allclose(single.to_dense().weights(words), weights, rtol=1e-12)
 
 
-def test_matrices_that_are_copied_in_pieces_give_the_same(monkeypatch):
-    wa = random_structured("abcd", 6, seed=1)
-    words = wa.sample(50, seed=0).words
-    weights = wa.weights(words)
-    monkeypatch.setattr(structured_states, "GATHERED_NUMBERS", 100)
-    np.testing.assert_allclose(wa.weights(words), weights, rtol=1e-12)
-
-
 def test_runs_of_no_numbers_are_none():
     none = np.zeros(0, int)
     assert structured_states.runs_of(none) == []

@@ -72,9 +72,9 @@ class Scales(NamedTuple):
         """Set those of some vectors."""
         self.log_scale[rows], self.wide[rows] = scales
 
-    def take(self, rows: IntArray) -> Scales:
+    def take(self, rows: IntArray | slice) -> Scales:
         """Return those of some vectors."""
-        return Scales(self.log_scale.take(rows), self.wide.take(rows))
+        return Scales(self.log_scale[rows], self.wide[rows])
 
 
 def scales_of(vectors: FloatArray, before: Scales | None = None) -> Scales | None:

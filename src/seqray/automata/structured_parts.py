@@ -13,19 +13,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seqray.automata.structured_nodes import PartNodes
 from seqray.automata.structured_states import StructuredSteps
 from seqray.automata.tree import sort_codes
 from seqray.automata.words import Words
 from seqray.util.arrays import IntArray
-
-# What happens at a cell; bits of one number.
-_CUT = 1  # a part ends
-_IS_LONG = 2  # and its value is not in the tables of nodes
-_LEAVES_NODES = 4  # the last node of a long part
-_ENDS_WORD = 8
 
 
 class WordParts(NamedTuple):
@@ -35,25 +28,17 @@ class WordParts(NamedTuple):
     node of `PartNodes`, times the number of symbols and the end, plus the code of a symbol; the end
     is numbered after the symbols. Cells of nodes come after those of groups.
 
-    Part ``i`` ends where cell ``ends[i]`` is read. Word ``w`` begins with part ``firsts[w]``. Parts
-    ``long`` go beyond the nodes: their last node is ``nodes[j]``, then ``lengths[j]`` letters
-    follow, from ``starts[j]`` on. There ``cells[t]`` is the cell of a group.
+    Cell ``cells[t]`` is read at place ``t``. Word ``w`` begins at place ``firsts[w]``. Most parts
+    stay within the nodes. A long part goes beyond them: the last node of long part ``j`` is
+    ``nodes[j]``, then ``lengths[j]`` letters follow, from place ``starts[j]`` on, and at the place
+    after them it ends. From ``starts[j]`` on, its cells are those of groups.
     """
 
     cells: IntArray
-    ends: IntArray
     firsts: IntArray
-    long: IntArray
     nodes: IntArray
     starts: IntArray
     lengths: IntArray
-
-
-class _CellTables(NamedTuple):
-    """What each cell leads to: the first cell of the next group or node, and what happens."""
-
-    onward: IntArray
-    events: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +62,8 @@ class WordCuts:
     >>> steps = StructuredSteps(wa.blocks)
     >>> cuts = WordCuts(steps, part_nodes(steps, wa.initial_vector))
     >>> parts = cuts.parts(wa.alphabet.words(["aa", ""]))
-    >>> parts.ends - cuts.n_group_cells, parts.firsts
-    (array([4, 2, 3, 5]), array([0, 3]))
+    >>> (parts.cells - cuts.n_group_cells).tolist(), parts.firsts.tolist()
+    ([4, 2, 3, 5], [0, 3])
     """
 
     steps: StructuredSteps
@@ -109,79 +94,90 @@ class WordCuts:
         """The number of each group cell's matrix, -1 where a part ends."""
         return self._by_cell(self.steps.matrix_of_pair, -1)
 
-    def first_cells(self, nodes: IntArray) -> IntArray:
-        """Return the first cell of the group of each node."""
-        return self.nodes.groups.take(nodes) * self.n_columns
+    @property
+    def node_cells(self) -> IntArray:
+        """The group cell of each cell of a node, shape ``(n_nodes, n_columns)``."""
+        return np.add.outer(self.nodes.groups * self.n_columns, np.arange(self.n_columns))
 
     @cached_property
-    def _tables(self) -> _CellTables:
-        """What each cell leads to, those of groups first."""
+    def _onward(self) -> IntArray:
+        """The first cell of the next group or node that each cell leads to, groups first."""
         n_columns, n_before = self.n_columns, self.n_group_cells
         roots = self._by_cell(self.steps.root_of_pair, self.steps.grouping.n_groups)
-        is_cut = self.matrices < 0
-        onward = np.where(is_cut, n_before + roots * n_columns, self.group_onward)
-        events = np.where(is_cut, _CUT | _IS_LONG, 0).astype(np.uint8)
-        cells = np.add.outer(self.nodes.groups * n_columns, np.arange(n_columns))
-        node_onward, node_events = onward.take(cells), events.take(cells)
-        children, known = self.nodes.children, slice(0, len(self.nodes.children))
-        node_onward[known] = np.where(
-            children >= 0, n_before + children * n_columns, node_onward[known]
-        )
-        leaves = ~is_cut.take(cells[known]) & (children < 0)
-        node_events[known] &= ~np.uint8(_IS_LONG)
-        node_events[known] |= np.where(leaves, _LEAVES_NODES, 0).astype(np.uint8)
-        node_events[known.stop :] |= _LEAVES_NODES
-        onward = np.concatenate([onward, node_onward.ravel()])
-        events = np.concatenate([events, node_events.ravel()])
-        events[n_columns - 1 :: n_columns] |= _ENDS_WORD
-        return _CellTables(onward, events)
+        onward = np.where(self.matrices < 0, n_before + roots * n_columns, self.group_onward)
+        of_nodes, children = onward.take(self.node_cells), self.nodes.children
+        are_nodes = (children >= 0) & (children < len(of_nodes))
+        known = of_nodes[: len(children)]
+        np.copyto(known, n_before + children * n_columns, where=are_nodes)
+        onward = np.concatenate([onward, of_nodes.ravel()])
+        return onward.astype(np.int32 if len(onward) < 2**31 else np.int64)
 
     def parts(self, words: Words) -> WordParts:
         """Return the parts of words."""
         cells = self._cells(words)
-        events = self._tables.events.take(cells)
-        cuts, starts = _where(events, _CUT), _where(events, _LEAVES_NODES)
-        ends, events = cells.take(cuts), events.take(cuts)
-        # A part that leaves the nodes is long, and ends before the next one leaves them.
-        long, last = _where(events, _IS_LONG), _where(events, _ENDS_WORD)
-        firsts = np.zeros(len(words), np.int64)
-        np.add(last[:-1], 1, out=firsts[1:])
-        leaving = cells.take(starts) - self.n_group_cells
-        nodes = leaving // self.n_columns
-        cells[starts] = leaving + self._node_shifts.take(nodes)
-        return WordParts(cells, ends, firsts, long, nodes, starts, cuts.take(long) - starts)
+        starts, stops = self._ends_of_long(cells)
+        exits = cells.take(starts) - self.n_group_cells
+        nodes = exits // self.n_columns
+        cells[starts] = exits + self._node_shifts.take(nodes)
+        firsts = words.offsets[:-1] + np.arange(len(words))
+        return WordParts(cells, firsts, nodes, starts, stops - starts)
 
     @cached_property
     def _node_shifts(self) -> IntArray:
         """What leads from the number of a node's cell to that of its group's."""
-        nodes = np.arange(len(self.nodes.groups))
-        return self.first_cells(nodes) - nodes * self.n_columns
+        groups = self.nodes.groups
+        shifts: IntArray = (groups - np.arange(len(groups))) * self.n_columns
+        return shifts
+
+    @cached_property
+    def _first_children(self) -> IntArray:
+        """The row of the first child of each node."""
+        children = self.nodes.children
+        firsts: IntArray = np.where(children < 0, len(self.nodes.vectors), children).min(axis=1)
+        return firsts
+
+    @cached_property
+    def _child_numbers(self) -> IntArray:
+        """Which child of a node each cell of its group leads to: the first, the second, ..."""
+        remembers = self.matrices.reshape(-1, self.n_columns) >= 0
+        numbers: IntArray = np.cumsum(remembers, axis=1) - 1
+        return numbers.ravel()
+
+    def leaves(self, nodes: IntArray, cells: IntArray) -> IntArray:
+        """Return the rows of the leaves that nodes lead to, given the cells of their groups."""
+        leaves: IntArray = self._first_children.take(nodes) + self._child_numbers.take(cells)
+        return leaves
+
+    def _ends_of_long(self, cells: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where long parts begin, before the cells of groups, and end, with the last."""
+        in_group = np.zeros(len(cells) + 1, bool)  # no word begins in a group
+        np.less(cells, self.n_group_cells, out=in_group[:-1])
+        before, after = in_group[:-1], in_group[1:]
+        if self.nodes.is_complete:
+            changes = np.flatnonzero(before != after)
+            return changes[::2], changes[1::2]
+        # Every root that is not in the table begins a long part, too.
+        unknown = cells >= self.n_group_cells + self.nodes.children.size
+        begins, ends = unknown | (after > before), (unknown | before) > after
+        return np.flatnonzero(begins), np.flatnonzero(ends)
 
     def _cells(self, words: Words) -> IntArray:
         """Return the cell of each letter and of the end of each word."""
-        lengths, onward = words.lengths, self._tables.onward
+        lengths, codes = words.lengths, words.codes.astype(self._onward.dtype, copy=False)
         # Longest words first, so that those still being read are always a leading slice.
         order = sort_codes(lengths.max(initial=0) - lengths)
-        cursor = words.offsets.take(order)
-        place = cursor + order  # one end for each word before
-        cells = np.empty(len(words.codes) + len(words), np.int64)
+        sources = words.offsets.take(order)
+        places = sources + order  # one end for each word before
+        cells = np.empty(len(codes) + len(words), codes.dtype)
         start = self.n_group_cells + self.steps.grouping.n_groups * self.n_columns
-        at = np.full(len(words), start)
-        codes, read = words.codes.astype(np.int64), np.empty_like(at)
+        at = np.full(len(words), start, cells.dtype)
+        read = np.empty_like(at)
         n_longer = len(words) - np.cumsum(np.bincount(lengths, minlength=1))
-        for n_active in n_longer[:-1].tolist():
-            here = slice(0, n_active)
-            codes.take(cursor[here], out=read[here], mode="clip")  # "clip" spares a copy
-            read[here] += at[here]
-            cells[place[here]] = read[here]
-            onward.take(read[here], out=at[here], mode="clip")
-            cursor[here] += 1
-            place[here] += 1
-        at += self.n_columns - 1
-        cells[place] = at
+        for depth, n_active in enumerate(n_longer[:-1].tolist()):
+            here = read[:n_active]
+            codes[depth:].take(sources[:n_active], out=here, mode="clip")  # "clip" spares a copy
+            here += at[:n_active]
+            cells[depth:][places[:n_active]] = here
+            self._onward.take(here, out=at[:n_active], mode="clip")
+        cells[places + lengths.take(order)] = at + (self.n_columns - 1)
         return cells
-
-
-def _where(events: NDArray[np.uint8], event: int) -> IntArray:
-    """Return where an event happens."""
-    return np.flatnonzero((events & event).astype(bool))

@@ -21,8 +21,9 @@ from seqray.automata.scaling import Scales, rescale, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
 from seqray.automata.structured_nodes import MAX_TABLE_NUMBERS, PartNodes, part_nodes
 from seqray.automata.structured_parts import WordCuts, WordParts
+from seqray.automata.structured_stack import Chosen, chosen_of, chosen_rows
 from seqray.automata.structured_states import StructuredSteps
-from seqray.automata.structured_sweeps import SHARING_COST, HalfReader, HalfStates, Halves
+from seqray.automata.structured_sweeps import HalfReader, HalfStates, Halves, of_distinct
 from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray, IntArray, hold_memory
@@ -37,28 +38,33 @@ underflows."""
 SAFE_RANGE = 1e-50, 1e50
 """Matrices and readers are multiplied in advance if their numbers are 0 or in this range."""
 
+SHARING_COST = 96
+"""What it costs per part to look for equal beginnings, in multiplications."""
 
 JOINED_PARTS = 1024
 """Of how many parts the halves are joined at a time, so that they stay in the cache."""
 
 
 class PartLevel(NamedTuple):
-    """The nodes of one level of the prefix trees of long parts, and the parts that end there."""
+    """The nodes of one level of the prefix trees of long parts, and the parts that end there.
 
-    origins: IntArray  # of each node its parent, within the level before; at level 0 in `PartNodes`
-    cells: IntArray  # of each node, that of a group, see `WordParts`; at level 0 there is none
+    The first level has no ``origins``: its nodes are where the parts begin.
+    """
+
+    origins: Chosen  # of each node its parent, within the level before
+    numbers: IntArray  # of each node the matrix that leads to it
     ended: IntArray  # the long parts that end here
-    ended_at: IntArray  # and at which node, within this level
+    ended_at: Chosen  # and at which node, within this level
 
 
 class PartStates(NamedTuple):
-    """The states at the nodes of a level: node ``i`` has row ``rows[i]`` of the vectors.
+    """The states at the nodes of a level: node ``i`` has row ``i`` of ``vectors[rows]``.
 
     ``scales`` is None where no vector has a scale or is too wide, which is nearly always so.
     """
 
     vectors: FloatArray
-    rows: IntArray
+    rows: Chosen
     scales: Scales | None
     age: int = 0
 
@@ -118,43 +124,42 @@ class PartScorer:
     def _batch_products(self, words: Words) -> WordProducts:
         """Return the weights of words as products of the values of their parts."""
         parts = self.cuts.parts(words)
-        values: FloatArray = self._node_values.take(
-            parts.ends - self.cuts.n_group_cells, mode="clip"
-        )
+        values: FloatArray = self._cell_values.take(parts.cells)
         scales = None
         readers = self.part_readers(parts)
         read, n_together = self._read_levels, self.steps.max_states
         if not self.steps.is_stacked:  # two halves, and in a sweep about two vectors of each
             read, n_together = self._read_halves, max(1, self.steps.max_states // 4)
-        for begin in range(0, len(parts.long), n_together):
-            some: IntArray = np.arange(len(parts.long))[begin : begin + n_together]
+        for begin in range(0, len(parts.starts), n_together):
+            some: IntArray = np.arange(len(parts.starts))[begin : begin + n_together]
             ended, values_read, scales_read = read(parts, readers, some)
-            long = parts.long.take(ended)
-            values[long] = values_read
+            ends = (parts.starts + parts.lengths).take(ended)
+            values[ends] = values_read
             if scales_read is not None:
                 scales = scales or Scales.none(len(values))
-                scales.put(long, scales_read)
+                scales.put(ends, scales_read)
         return _product_of_parts(values, scales, parts.firsts)
 
     def _read_levels(
         self, parts: WordParts, readers: PartReaders, some: IntArray
     ) -> tuple[IntArray, FloatArray, Scales | None]:
         """Read some long parts letter by letter; return them, their values and their scales."""
-        ended, vectors = np.empty_like(some), np.empty((len(some), self.steps.grouping.max_size))
-        states, scales, n_ended = None, None, 0
-        for level in part_levels(self.cuts, parts, readers.lengths, some):
-            states = self._begun(level) if states is None else self._moved(states, level)
+        ended, values, scales = np.empty_like(some), np.empty(len(some)), None
+        states, at = self._begun(parts.nodes.take(some))
+        n_ended = 0
+        for level in part_levels(self.cuts, parts, readers.lengths, some, at):
+            states = self._moved(states, level)
             rows, here = (
-                states.rows.take(level.ended_at),
+                chosen_of(states.rows, level.ended_at),
                 slice(n_ended, n_ended + len(level.ended)),
             )
-            n_ended += len(level.ended)
+            n_ended = here.stop
             ended[here] = level.ended
-            states.vectors.take(rows, axis=0, out=vectors[here], mode="clip")
+            values[here] = readers.read(chosen_rows(states.vectors, rows), level.ended)
             if states.scales is not None:
                 scales = scales or Scales.none(len(some))
                 scales.put(here, states.scales.take(rows))
-        return ended, readers.read(vectors, ended), scales
+        return ended, values, scales
 
     def _read_halves(
         self, parts: WordParts, readers: PartReaders, some: IntArray
@@ -244,20 +249,24 @@ class PartScorer:
         return self.steps.readers_before(self._readers).reshape(-1, size)
 
     @cached_property
-    def _node_values(self) -> FloatArray:
-        """What each symbol, and last the end, reads from the vector of each node in the table."""
-        vectors, n_columns = self.nodes.vectors, self.cuts.n_columns
-        cells = self.cuts.first_cells(np.arange(len(vectors)))
-        values = np.zeros((max(1, len(vectors)), n_columns))
+    def _cell_values(self) -> FloatArray:
+        """What is read where a part ends at a node of the table; 1 at all other cells."""
+        n_known, n_columns = len(self.nodes.children), self.cuts.n_columns
+        vectors, cells = self.nodes.vectors[:n_known], self.cuts.node_cells[:n_known]
+        values = np.ones((len(self.nodes.groups), n_columns))
         for code in range(n_columns):
-            readers, at = self._readers_of_cells(cells + code)
-            values[: len(vectors), code] = np.einsum("ij,ij->i", vectors, readers[at])
-        return values.ravel()
+            ends = np.flatnonzero(self.cuts.matrices.take(cells[:, code]) < 0)
+            readers, at = self._readers_of_cells(cells[ends, code])
+            values[ends, code] = np.einsum("ij,ij->i", vectors.take(ends, axis=0), readers[at])
+        return np.concatenate([np.ones(self.cuts.n_group_cells), values.ravel()])
 
-    def _begun(self, level: PartLevel) -> PartStates:
-        """Return the states at which long parts leave the table."""
-        rows, vectors = np.arange(len(level.origins)), self._node_vectors(level.origins)
-        return PartStates(vectors, rows, None if self.nodes.is_complete else scales_of(vectors))
+    def _begun(self, nodes: IntArray) -> tuple[PartStates, IntArray]:
+        """Return states with those at some nodes, and where each of these is."""
+        if self.nodes.is_complete:
+            return PartStates(self.nodes.vectors, slice(None), None), nodes
+        roots, at = distinct_keys(nodes, len(self.nodes.groups))
+        vectors = self._node_vectors(roots)
+        return PartStates(vectors, slice(None), scales_of(vectors)), at
 
     def _node_vectors(self, nodes: IntArray) -> FloatArray:
         """Return the vectors of nodes; where the table is not complete, they are roots."""
@@ -266,10 +275,11 @@ class PartScorer:
         return self.steps.root_vectors(nodes, self.initial)
 
     def _moved(self, states: PartStates, level: PartLevel) -> PartStates:
-        """Return the states at the nodes of the next level."""
-        numbers = self.cuts.matrices.take(level.cells)
-        origins = states.rows.take(level.origins)
-        vectors, origins, rows = self.steps.matrix_products(states.vectors, origins, numbers)
+        """Return the states at the nodes of the next level; at the first level they are known."""
+        if not len(level.numbers):
+            return states
+        origins = chosen_of(states.rows, level.origins)
+        vectors, origins, rows = self.steps.matrix_products(states.vectors, origins, level.numbers)
         scales = states.scales and states.scales.take(origins)
         if states.age + 1 < self.steps.max_age:
             return PartStates(vectors, rows, scales, states.age + 1)
@@ -277,38 +287,47 @@ class PartScorer:
 
 
 def part_levels(
-    cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray
+    cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray, at: IntArray
 ) -> Iterator[PartLevel]:
     """Grow the prefix trees of some long parts level by level, from the last node of each on.
 
-    Of part ``j``, ``lengths[j]`` letters are read. Equal prefixes are one node, as long as there
-    are enough of them.
+    Of part ``j``, ``lengths[j]`` letters are read. Part ``chosen[i]`` begins at node ``at[i]``; if
+    nodes have leaves, its first letter leads to one. Equal prefixes are one node, as long as enough
+    parts are at one node.
     """
-    lengths = lengths.take(chosen)
+    n_columns, lengths = cuts.n_columns, lengths.take(chosen)
     # Longest parts first, so that those still being read are always a leading slice.
-    chosen = chosen.take(sort_codes(lengths.max(initial=0) - lengths))
-    cursor, n_columns = parts.starts.take(chosen), cuts.n_columns
+    order = sort_codes(lengths.max(initial=0) - lengths)
+    chosen, at = chosen.take(order), at.take(order)
+    starts = parts.starts.take(chosen)
     n_longer = (len(chosen) - np.cumsum(np.bincount(lengths, minlength=1))).tolist()
-    roots, at = distinct_keys(parts.nodes.take(chosen), len(cuts.nodes.groups))
-    yield PartLevel(roots, roots[:0], chosen[n_longer[0] :], at[n_longer[0] :])
-    # The key of a part is n_columns * node + symbol, which is its cell and a number of the node.
-    bases: IntArray | None = np.arange(len(roots)) * n_columns - cuts.first_cells(roots)
-    for n_active, n_left in pairwise(n_longer):
-        cells = parts.cells.take(cursor[:n_active])
-        cursor[:n_active] += 1
-        origins = at[:n_active]
-        if bases is None:
-            at = np.arange(n_active)
-        else:
-            keys, at = distinct_keys(bases.take(origins) + cells, len(bases) * n_columns)
-            origins = keys // n_columns
-            cells = keys - bases.take(origins)
-            spared = (n_active - len(keys)) * cuts.steps.grouping.max_size**2
-            pays = spared >= SHARING_COST * n_active
-            bases = (
-                np.arange(len(keys)) * n_columns - cuts.group_onward.take(cells) if pays else None
-            )
-        yield PartLevel(origins, cells, chosen[n_left:n_active], at[n_left:n_active])
+    if cuts.nodes.has_leaves and n_longer[0]:
+        n_active = n_longer.pop(0)
+        at[:n_active] = cuts.leaves(at[:n_active], parts.cells.take(starts[:n_active]))
+        starts += 1
+    yield PartLevel(slice(0), at[:0], chosen[n_longer[0] :], at[n_longer[0] :])
+    origins: Chosen = at
+    shares = True
+    for depth, (n_active, n_left) in enumerate(pairwise(n_longer)):
+        cells, ended = parts.cells[depth:].take(starts[:n_active]), slice(n_left, n_active)
+        if shares:
+            at = at[:n_active]
+            shares = _pays(at, cuts.steps.grouping.max_size)
+            origins = at
+        if shares:
+            keys: IntArray = at * n_columns + cells % n_columns
+            keys, at = distinct_keys(keys, (int(at.max()) + 1) * n_columns)
+            numbers = cuts.matrices.take(of_distinct(cells, at, len(keys)))
+            yield PartLevel(keys // n_columns, numbers, chosen[ended], at[ended])
+        else:  # each part is a node of its own
+            yield PartLevel(origins, cuts.matrices.take(cells), chosen[ended], ended)
+            origins = slice(0, n_left)
+
+
+def _pays(at: IntArray, size: int) -> bool:
+    """Whether to look for equal beginnings, given the nodes at which parts stand."""
+    n_spared = len(at) - np.count_nonzero(np.bincount(at))
+    return bool(n_spared * size**2 >= SHARING_COST * len(at))
 
 
 def _joined(halves: HalfStates) -> tuple[FloatArray, Scales]:

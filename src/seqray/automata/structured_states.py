@@ -13,6 +13,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from seqray.automata.grouping import Grouping
 from seqray.automata.scaling import rescale
 from seqray.automata.structured_blocks import BlockMatrices
+from seqray.automata.structured_stack import (
+    Chosen,
+    MatrixProducts,
+    block_products,
+    chosen_of,
+    chosen_rows,
+    stacked_products,
+)
 from seqray.automata.tree import sort_codes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
@@ -23,11 +31,7 @@ MAX_STACKED_SIZE = 32
 """The most states in a group whose matrices are stacked, so that one call multiplies by many."""
 
 BLOCK_ROWS = 4
-"""How many vectors are multiplied by each of the stacked matrices."""
-
-GATHERED_NUMBERS = 2**17
-"""How many numbers of stacked matrices, 1 MiB, are copied at a time, so that they stay in the
-cache."""
+"""How many states of a batch are multiplied by each of the stacked matrices."""
 
 
 class StructuredStates(NamedTuple):
@@ -44,17 +48,6 @@ class StructuredStates(NamedTuple):
     wide: BoolArray
     rows: IntArray
     age: int = 0
-
-
-class MatrixProducts(NamedTuple):
-    """Products of vectors and matrices: product ``i`` is row ``rows[i]`` of ``vectors``.
-
-    Row ``r`` is the product of vector ``origins[r]``; some rows may be no product.
-    """
-
-    vectors: FloatArray
-    origins: IntArray
-    rows: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,25 +251,22 @@ class StructuredSteps:
         return vectors
 
     def matrix_products(
-        self, vectors: FloatArray, origins: IntArray, numbers: IntArray
+        self, vectors: FloatArray, origins: Chosen, numbers: IntArray
     ) -> MatrixProducts:
-        """Return the products of vectors ``origins[i]`` with matrices ``numbers[i]``."""
-        if self._stacked is not None and len(numbers) < len(self._stacked):
-            # Few share a matrix: blocks would be nearly empty.
-            vectors = _stacked_products(vectors.take(origins, axis=0), self._stacked, numbers)
-            return MatrixProducts(vectors, origins, np.arange(len(numbers)))
+        """Return the products of chosen vectors, with the matrix of a number each."""
+        if self._stacked is not None:
+            return stacked_products(vectors, origins, self._stacked, numbers)
         order = sort_codes(numbers)
-        origins, numbers, slots = self.laid_out(origins.take(order), numbers.take(order))
-        rows = np.empty_like(slots)
-        rows[order] = slots
-        return MatrixProducts(
-            self.multiplied(vectors.take(origins, axis=0), numbers), origins, rows
-        )
+        rows = np.empty_like(order)
+        rows[order] = np.arange(len(order))
+        origins = chosen_of(origins, order)
+        before = chosen_rows(vectors, origins)
+        return MatrixProducts(self.multiplied(before, numbers.take(order)), origins, rows)
 
     def multiplied(self, before: FloatArray, numbers: IntArray) -> FloatArray:
         """Return the products of vectors, `laid_out`, with the matrices of numbers; any for -1."""
         if self._stacked is not None:
-            return _stacked_products(before, self._stacked, numbers[::BLOCK_ROWS])
+            return block_products(before, self._stacked, numbers[::BLOCK_ROWS])
         runs, kept, size = runs_of(numbers), self.blocks.remembering, self.grouping.max_size
         used = numbers.take([begin for begin, _ in runs])
         pairs = self._matrices[0].take(used)  # the last for -1, whose product is not used
@@ -340,7 +330,7 @@ class StructuredSteps:
         """
         begins = self.grouping.offsets.take(states.groups)
         if self._stacked is not None:
-            return _stacked_products(states.vectors, windows, begins[::BLOCK_ROWS])
+            return block_products(states.vectors, windows, begins[::BLOCK_ROWS])
         size = self.grouping.max_size
         values = np.empty((len(begins), windows.shape[1] // size))
         for begin, end in runs_of(begins):
@@ -394,24 +384,6 @@ class StructuredSteps:
             here = self.grouping.states(int(groups[begin]))
             whole[begin:end, here] = vectors[begin:end, : here.stop - here.start]
         return whole
-
-
-def _stacked_products(vectors: FloatArray, stacked: FloatArray, numbers: IntArray) -> FloatArray:
-    """Return the product of each block of rows with the matrix of a number, the last for -1.
-
-    Each matrix is one row of ``stacked``. All blocks have the same number of rows.
-    """
-    size, n_columns = vectors.shape[1], stacked.shape[1] // vectors.shape[1]
-    blocks = vectors.reshape(len(numbers), len(vectors) // max(1, len(numbers)), size)
-    products = np.empty((*blocks.shape[:2], n_columns))
-    n_together = max(1, GATHERED_NUMBERS // stacked.shape[1])
-    is_whole = stacked.flags.c_contiguous  # `take` is faster, but copies all if it is not
-    for begin in range(0, len(blocks), n_together):
-        here = slice(begin, begin + n_together)
-        some = numbers[here]
-        matrices = stacked.take(some, axis=0, mode="wrap") if is_whole else stacked[some]
-        np.matmul(blocks[here], matrices.reshape(-1, size, n_columns), out=products[here])
-    return products.reshape(-1, n_columns)
 
 
 def run_begins(codes: IntArray) -> IntArray:

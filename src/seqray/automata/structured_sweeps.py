@@ -244,7 +244,7 @@ class HalfReader:
                 distinct, which = distinct_keys(keys, (end - begin) * n_codes)
                 shares = (n_active - len(distinct)) * size**2 >= SHARING_COST * n_active
                 origins = distinct // n_codes + begin
-                read = _of_distinct(read, which, len(distinct))
+                read = of_distinct(read, which, len(distinct))
             parents.append(origins)
             numbers.append(self._numbers.take(read))
             begin, end = end, end + len(origins)
@@ -277,7 +277,7 @@ class HalfReader:
         return all(matrix.shape == (size, size) for matrix in self._matrices)
 
 
-def _of_distinct(numbers: IntArray, which: IntArray, n_distinct: int) -> IntArray:
+def of_distinct(numbers: IntArray, which: IntArray, n_distinct: int) -> IntArray:
     """Return a number of each distinct key, given that of each key, and which one that is."""
     of_distinct = np.empty(n_distinct, np.int64)
     of_distinct[which] = numbers
