@@ -21,6 +21,9 @@ from seqray.util.errors import ArgumentError, SymbolError
 Symbol: TypeAlias = Hashable
 Word: TypeAlias = Sequence[Symbol]
 
+WORDS_AT_ONCE = 4096
+"""Words that are decoded at once where words are gone through."""
+
 
 @dataclass(frozen=True, init=False)
 class Alphabet:
@@ -337,7 +340,12 @@ class Words:
         return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[tuple[Symbol, ...]]:
-        return (self[i] for i in range(len(self)))
+        symbol_of = self.alphabet.symbols.__getitem__
+        for begin in range(0, len(self), WORDS_AT_ONCE):
+            offsets = self.offsets[begin : begin + WORDS_AT_ONCE + 1].tolist()
+            symbols = tuple(map(symbol_of, self.codes[offsets[0] : offsets[-1]].tolist()))
+            for start, stop in pairwise(offsets):
+                yield symbols[start - offsets[0] : stop - offsets[0]]
 
     @overload
     def __getitem__(self, index: int) -> tuple[Symbol, ...]: ...
@@ -347,8 +355,8 @@ class Words:
         """Return one word, or a batch of the chosen words."""
         if isinstance(index, (int, np.integer)):
             at = range(len(self))[index]
-            codes = self.codes[self.offsets[at] : self.offsets[at + 1]]
-            return tuple(self.alphabet.symbols[code] for code in codes)
+            codes = self.codes[self.offsets[at] : self.offsets[at + 1]].tolist()
+            return tuple(map(self.alphabet.symbols.__getitem__, codes))
         if isinstance(index, slice) and index.step in (None, 1):
             start, stop, _ = index.indices(len(self))
             offsets = self.offsets[start : max(start, stop) + 1]
