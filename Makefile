@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Compiled files are kept: tests start Python hundreds of times. A file is compiled when it is first
-# imported: pip would compile tens of thousands that never are.
+# Compiled files are kept: tests start Python hundreds of times.
 export PYTHONDONTWRITEBYTECODE :=
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo fast test docs dist soak lint browser clean help
+# pip leaves most files of packages uncompiled: Python compiles those that it imports.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+
+.PHONY: demo fast test docs dist soak lint browser packages collected clean help
 
 demo: $(VENV)/installed  ## extract an automaton from a trained network, and make its page
 	$(BIN)/seqray demo -o demo
@@ -19,9 +20,19 @@ demo: $(VENV)/installed  ## extract an automaton from a trained network, and mak
 fast: $(VENV)/tested  ## the fast tests, in under a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q --fast
 
-test: browser $(VENV)/tested $(VENV)/documented  ## every check and test, with coverage
-	$(MAKE) --no-print-directory -j 2 lint docs
+# On two cores: what needs one core for long is done beside something else.
+test:  ## every check and test, with coverage
+	$(MAKE) --jobs=2 browser packages
+	$(MAKE) --jobs=2 collected lint docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=term
+
+# One after the other: they share a folder.
+packages: $(VENV)/tested
+	$(MAKE) $(VENV)/documented
+
+# Compiles all tests and what they import: else each worker does all of it. The workers show errors.
+collected: $(VENV)/tested
+	-@$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1
 
 # A broken link, a missing anchor or any other warning is an error.
 docs: $(VENV)/documented  ## the documentation as a site that needs no network: site/index.html
@@ -52,17 +63,17 @@ lint: $(VENV)/tested  ## ruff, mypy and the import rules
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"seqray needs Python 3.11 or later, found {v[0]}.{v[1]}: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) --editable .
+	$(PIP) --editable .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed dev-requirements.txt constraints.txt
-	$(PIP_INSTALL) --requirement dev-requirements.txt
+	$(PIP) --requirement dev-requirements.txt
 	# The model of an example; without what it wants beside it, TensorFlow.
-	$(PIP_INSTALL) --no-deps dgaintel==2.3 || echo "No dgaintel: its notebook is not tested."
+	$(PIP) --no-deps dgaintel==2.3 || echo "No dgaintel: its notebook is not tested."
 	@touch $@
 
 $(VENV)/documented: $(VENV)/installed docs-requirements.txt
-	$(PIP_INSTALL) --requirement docs-requirements.txt
+	$(PIP) --requirement docs-requirements.txt
 	@touch $@
 
 clean:  ## remove the virtual environment, the demo, the packages and the site
