@@ -21,9 +21,6 @@ from seqray.util.errors import ArgumentError, SymbolError
 Symbol: TypeAlias = Hashable
 Word: TypeAlias = Sequence[Symbol]
 
-WORDS_AT_ONCE = 4096
-"""Words that are decoded at once where words are gone through."""
-
 
 @dataclass(frozen=True, init=False)
 class Alphabet:
@@ -341,11 +338,8 @@ class Words:
 
     def __iter__(self) -> Iterator[tuple[Symbol, ...]]:
         symbol_of = self.alphabet.symbols.__getitem__
-        for begin in range(0, len(self), WORDS_AT_ONCE):
-            offsets = self.offsets[begin : begin + WORDS_AT_ONCE + 1].tolist()
-            symbols = tuple(map(symbol_of, self.codes[offsets[0] : offsets[-1]].tolist()))
-            for start, stop in pairwise(offsets):
-                yield symbols[start - offsets[0] : stop - offsets[0]]
+        for start, stop in pairwise(self.offsets.tolist()):
+            yield tuple(map(symbol_of, self.codes[start:stop].tolist()))
 
     @overload
     def __getitem__(self, index: int) -> tuple[Symbol, ...]: ...
@@ -355,8 +349,7 @@ class Words:
         """Return one word, or a batch of the chosen words."""
         if isinstance(index, (int, np.integer)):
             at = range(len(self))[index]
-            codes = self.codes[self.offsets[at] : self.offsets[at + 1]].tolist()
-            return tuple(map(self.alphabet.symbols.__getitem__, codes))
+            return next(iter(self[at : at + 1]))
         if isinstance(index, slice) and index.step in (None, 1):
             start, stop, _ = index.indices(len(self))
             offsets = self.offsets[start : max(start, stop) + 1]
@@ -365,8 +358,7 @@ class Words:
         chosen = np.arange(len(self))[index]
         lengths = self.lengths[chosen]
         offsets = _offsets(lengths)
-        where = np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
-        where += np.arange(offsets[-1])
+        where = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return self._trusted(self.alphabet, self.codes[where], offsets)
 
     def __eq__(self, other: object) -> bool:
