@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import socket
@@ -138,6 +139,16 @@ def die_once(path):
 def test_the_job_of_a_worker_that_was_killed_runs_again(dask, tmp_path):
     jobs = [(n, str(tmp_path / "died")) for n in range(4)]
     assert [each.result for each in dask.run(Task(die_once), jobs)] == ["alive"] * 4
+
+
+def test_jobs_of_the_only_worker_run_again_when_another_comes(tmp_path):
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+    )
+    jobs = [(n, str(tmp_path / "died")) for n in range(4)]
+    with cluster, distributed.Client(cluster) as client:
+        outcomes = [*DaskCluster(client).run(Task(die_once), jobs)]
+    assert [each.result for each in outcomes] == ["alive"] * 4
 
 
 def test_a_check_that_raises_cancels_what_is_under_way(dask):

@@ -107,8 +107,8 @@ class DaskCluster:
         How many workers may die over a job is a setting of the scheduler
         (``distributed.scheduler.allowed-failures``), 3 by default.
         """
-        mailbox: queue.SimpleQueue[Hashable] = queue.SimpleQueue()  # names of jobs that are done
-        waiting, running = iter(jobs), dict[Hashable, _RemoteJob]()
+        mailbox: queue.SimpleQueue[str] = queue.SimpleQueue()  # keys of jobs that are done
+        waiting, running = iter(jobs), dict[str, _RemoteJob]()
         outcomes: deque[Outcome[ResultType]] = deque()
         is_new = task.token not in self._sent
         n_per_worker = 1 if is_new else JOBS_PER_WORKER  # whoever makes jobs learns of the first
@@ -122,19 +122,22 @@ class DaskCluster:
                 n_free = n_per_worker * max(1, self.n_workers) - n_unfinished
                 for name, job in itertools.islice(waiting, max(0, n_free)):
                     packed, lane = pickle.dumps(job), next(without_task, None)
-                    running[name] = self._submit(task, name, packed, mailbox, lane)
+                    self._submit(task, name, packed, mailbox, running, lane)
                 if outcomes:
                     n_per_worker = JOBS_PER_WORKER
                     yield outcomes.popleft()
                     continue
                 if not running:
                     return
-                done = [running.pop(name) for name in _received(mailbox)]
-                for (name, packed, _), outcome in zip(done, self._fetched(done), strict=True):
+                done = [running.pop(key) for key in _received(mailbox) if key in running]
+                again = self._stranded(running)
+                for each, outcome in zip(done, self._fetched(done), strict=True):
                     if outcome is None:
-                        running[name] = self._submit(task, name, packed, mailbox, ANY_LANE)
+                        again.append(each)
                     else:
                         outcomes.append(outcome)
+                for each in again:
+                    self._submit(task, each.name, each.packed, mailbox, running, ANY_LANE)
         except OSError as error:
             raise SeqrayError(
                 f"the Dask scheduler {self._client.scheduler.address} does not answer any more "
@@ -150,10 +153,11 @@ class DaskCluster:
         task: Task[JobType, ResultType],
         name: Hashable,
         packed: bytes,
-        mailbox: queue.SimpleQueue[Hashable],
+        mailbox: queue.SimpleQueue[str],
+        running: dict[str, _RemoteJob],
         lane: str | None,
-    ) -> _RemoteJob:
-        """Send a job; its name comes to the mailbox when it is done.
+    ) -> None:
+        """Send a job; its key comes to the mailbox when it is done.
 
         With a lane it goes to that worker, if that still runs, and the task with it.
         """
@@ -167,8 +171,24 @@ class DaskCluster:
                 workers=[lane] if lane else None,
                 allow_other_workers=bool(lane),
             )
-        future.add_done_callback(lambda _: mailbox.put(name))  # on a thread of Dask's
-        return _RemoteJob(name, packed, future)
+        key = future.key
+        running[key] = _RemoteJob(name, packed, lane, future)
+        future.add_done_callback(lambda _: mailbox.put(key))  # on a thread of Dask's
+
+    def _stranded(self, running: dict[str, _RemoteJob]) -> list[_RemoteJob]:
+        """Remove and return the jobs that the scheduler keeps for a worker that is gone.
+
+        It does so where no other worker ran when that one died, even if new ones come.
+        """
+        lanes = self.lanes
+        lost = {key: job for key, job in running.items() if job.lane and job.lane not in lanes}
+        if not lost or not lanes:
+            return []
+        for keys in self._client.processing().values():
+            lost = {key: job for key, job in lost.items() if key not in keys}
+        stranded = {key: job for key, job in lost.items() if job.future.status == "pending"}
+        self._client.cancel([job.future for job in stranded.values()], force=True)
+        return [running.pop(key) for key in stranded]
 
     def _fetched(self, done: list[_RemoteJob]) -> list[Outcome[Any] | None]:
         """Fetch the outcomes of jobs, all at once; None where the worker did not have the task."""
@@ -235,14 +255,15 @@ def is_client(given: object) -> bool:
 
 
 class _RemoteJob(NamedTuple):
-    """A job as it travels, and the future of its outcome."""
+    """A job as it travels, the worker that it is for, and the future of its outcome."""
 
     name: Hashable
     packed: bytes
+    lane: str | None
     future: Any
 
 
-def _received(mailbox: queue.SimpleQueue[Hashable]) -> Iterator[Hashable]:
+def _received(mailbox: queue.SimpleQueue[str]) -> Iterator[str]:
     """Yield what is in a mailbox; wait for a while if there is nothing."""
     with suppress(queue.Empty):
         yield mailbox.get(timeout=TICK_SECONDS)
