@@ -57,3 +57,28 @@ class Growing:
         while time.monotonic() < end:
             setattr(self, f"number_{len(vars(self))}", job)
         return job
+
+
+class Adder:
+    """A member of a team: writes to its place in the third array."""
+
+    def __init__(self, number):
+        self.number, self.n_calls = number, 0
+
+    def write(self, arrays, begin):
+        arrays[2][self.number] = begin + self.number
+
+    def double(self, arrays):
+        arrays[2][self.number] *= 2
+
+    def count(self, arrays):
+        self.n_calls += 1
+        arrays[2][self.number] = self.n_calls
+
+    def write_process(self, arrays):
+        """Write whether this is the process of the tests."""
+        arrays[2][self.number] = "pytest" in sys.modules
+
+    def fail_elsewhere(self, arrays, caller):
+        if os.getpid() != caller:
+            raise ValueError("fails")

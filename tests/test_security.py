@@ -16,6 +16,7 @@ from source_rules import ROOT, SOURCES, Module, modules_of
 ALLOWED = {
     ("blackbox/remote/child.py", "subprocess.Popen"): "cmd: the command that the user typed",
     ("parallel/cores.py", "pickle.load"): "pipes between a run and its own processes",
+    ("parallel/team.py", "pickle.load"): "pipes between a run and its own processes",
     ("parallel/cores.py", "subprocess.Popen"): "seqray's own program, on this machine",
     ("parallel/process_pool.py", "pickle.loads"): "pipes between a run and its own processes",
     ("parallel/executor.py", "pickle.loads"): "what a run sends to its own workers",

@@ -119,6 +119,10 @@ class Corpus:
         """What follows at each node of `_paths`: a letter's code, or the end."""
         return np.insert(self.words.codes, self.words.offsets[1:], len(self.words.alphabet))
 
+    def n_prefixes(self, chosen: IntArray) -> int:
+        """Return how many prefixes the chosen words have."""
+        return int((self._starts[chosen + 1] - self._starts[chosen]).sum())
+
     def batch(self, chosen: IntArray) -> TreeBatch:
         """Return the prefix tree of the chosen words, with counts."""
         starts = self._starts[chosen]

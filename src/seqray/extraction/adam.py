@@ -61,7 +61,7 @@ class Adam:
         for number, each in enumerate(parameters):
             n_rows = max(1, MAX_NUMBERS_AT_ONCE * len(each) // max(1, each.size))
             for begin in range(0, len(each), n_rows):
-                yield number, slice(begin, begin + n_rows)
+                yield number, slice(begin, min(begin + n_rows, len(each)))
 
     def move(self, number: int, here: slice, parameters: FloatArray, gradients: FloatArray) -> None:
         """Move some rows of an array, in place, against their gradients."""

@@ -21,7 +21,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any, Generic, TypeAlias, TypeVar
 
-from seqray.parallel.executor import THREAD_VARIABLES, TICK_SECONDS, one_thread, stay_on_one_thread
+from seqray.parallel.executor import (
+    THREAD_VARIABLES,
+    TICK_SECONDS,
+    keep_memory,
+    one_thread,
+    stay_on_one_thread,
+)
 from seqray.util.progress import Progress
 
 JobType = TypeVar("JobType")
@@ -30,10 +36,7 @@ ResultType = TypeVar("ResultType")
 JobFunction: TypeAlias = Callable[[JobType, Progress], ResultType]
 """Takes a job, and what to call with the number of its steps done, and of all."""
 
-START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from seqray.parallel.cores import serve; serve()"
-)
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import {module}; {module}.{call}"
 """The program of a helper, which finds modules where the caller does."""
 
 
@@ -161,9 +164,9 @@ class _Helper:
         board, number = self._board, None
         try:
             to_helper, from_helper = self._start()
-            _send(to_helper, self._packed_function)
+            send(to_helper, self._packed_function)
             while not self._is_stopped and (number := board.take()) is not None:
-                _send(to_helper, self._packed_jobs[number])
+                send(to_helper, self._packed_jobs[number])
                 while isinstance(answer := pickle.load(from_helper), _Steps):
                     board.note(number, *answer)
                 board.results.append((number, answer))
@@ -176,12 +179,7 @@ class _Helper:
 
     def _start(self) -> tuple[IO[bytes], IO[bytes]]:
         """Start the process; return what it reads, and what it writes."""
-        self._process = process = subprocess.Popen(
-            [sys.executable, "-c", START, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | dict.fromkeys(THREAD_VARIABLES, "1"),
-        )
+        self._process = process = start_helper(__name__, "serve()")
         assert process.stdin is not None
         assert process.stdout is not None
         return process.stdin, process.stdout
@@ -205,28 +203,47 @@ class _Steps(tuple[int, int]):
     __slots__ = ()
 
 
-def _send(line: IO[bytes], packed: bytes) -> None:
+def start_helper(module: str, call: str, *descriptors: int) -> subprocess.Popen[bytes]:
+    """Start a helper process that calls a function of a module and inherits some descriptors."""
+    return subprocess.Popen(
+        [sys.executable, "-c", START.format(module=module, call=call), json.dumps(sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | dict.fromkeys(THREAD_VARIABLES, "1"),
+        pass_fds=descriptors,
+    )
+
+
+def send(line: IO[bytes], packed: bytes) -> None:
+    """Send bytes at once."""
     line.write(packed)
     line.flush()
 
 
-def serve() -> None:
-    """Run jobs that come through standard input, until there are no more or the caller is gone."""
+def line_to_caller() -> IO[bytes]:
+    """Make this process a helper; return what its answers are written to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, who ends this process
     stay_on_one_thread()
+    keep_memory()
     line = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that nothing that is printed comes among the answers
+    return line
+
+
+def serve() -> None:
+    """Run jobs that come through standard input, until there are no more or the caller is gone."""
+    line = line_to_caller()
     reported = time.monotonic()
 
     def step(done: int, total: int) -> None:
         nonlocal reported
         if time.monotonic() > reported + TICK_SECONDS:
             reported = time.monotonic()
-            _send(line, pickle.dumps(_Steps((done, total))))
+            send(line, pickle.dumps(_Steps((done, total))))
 
     try:
         function = pickle.load(sys.stdin.buffer)
         while True:
-            _send(line, pickle.dumps(function(pickle.load(sys.stdin.buffer), step)))
+            send(line, pickle.dumps(function(pickle.load(sys.stdin.buffer), step)))
     except (EOFError, OSError, MemoryError):
         os._exit(1)

@@ -1,9 +1,11 @@
 import numpy as np
+import psutil
 import pytest
 
 from seqray import WeightedAutomaton
 from seqray.automata.words import Alphabet
 from seqray.extraction.settings import StructuredSettings
+from seqray.extraction.structured import fit
 from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.fit import FitWords, fit_structured
 from seqray.extraction.structured.gradient import FitNumbers
@@ -109,6 +111,32 @@ def test_the_same_seed_gives_the_same_numbers(case):
     for mine, again in zip(one.logarithms, same.logarithms, strict=True):
         np.testing.assert_array_equal(mine, again)
     assert (one.logarithms.emission != other.logarithms.emission).any()
+
+
+def numbers_of(fitted):
+    return np.concatenate([each.ravel() for each in fitted.logarithms])
+
+
+def test_a_large_fit_is_the_same_in_any_number_of_processes(case, monkeypatch):
+    whole = fit_structured(*case, seed=0, settings=QUICK)
+    monkeypatch.setattr(fit, "MIN_SHARED_NUMBERS", 1)
+    alone, shared = (fit_structured(*case, seed=0, settings=QUICK, n_processes=n) for n in (1, 2))
+    np.testing.assert_array_equal(numbers_of(alone), numbers_of(shared))
+    assert alone.divergence == shared.divergence == pytest.approx(whole.divergence, rel=0.05)
+
+
+def test_a_fit_whose_helper_dies_is_done_again_here(case, monkeypatch):
+    monkeypatch.setattr(fit, "MIN_SHARED_NUMBERS", 1)
+    alone = fit_structured(*case, seed=0, settings=QUICK)
+    killed = []
+
+    def kill(done, total):
+        if done == 5 and not killed:
+            killed.extend(psutil.Process().children())
+            killed[0].kill()
+
+    again = fit_structured(*case, seed=0, settings=QUICK, n_processes=2, progress=kill)
+    np.testing.assert_array_equal(numbers_of(alone), numbers_of(again))
 
 
 def test_batches_are_as_large_as_the_settings_say(case):

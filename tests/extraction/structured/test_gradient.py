@@ -2,13 +2,10 @@ import numpy as np
 import pytest
 
 from seqray.automata.tree_batches import Corpus
-from seqray.extraction import adam
-from seqray.extraction.adam import Adam
 from seqray.extraction.structured import batches
 from seqray.extraction.structured.batches import GroupedCorpus
 from seqray.extraction.structured.gradient import (
     FitNumbers,
-    compute_slopes,
     gradient,
     predictions,
     tables,
@@ -163,20 +160,3 @@ def test_what_is_impossible_for_the_automaton_keeps_the_gradient_finite():
     loss, slopes = case.gradient()
     assert np.isfinite(loss)
     assert all(np.isfinite(each).all() for each in slopes)
-
-
-def test_steps_move_logarithms_as_adam_does_with_their_gradients(case, monkeypatch):
-    monkeypatch.setattr(adam, "MAX_NUMBERS_AT_ONCE", 7)  # several pieces
-    batches = [case.grouped.batch(some) for some in (case.words[:3], case.words[3:], case.words)]
-    expected = FitNumbers(*(each.copy() for each in case.logarithms))
-    known, whole, by_pieces = tables(case.logarithms, case.columns), Adam(3, 0.2), Adam(3, 0.2)
-    for case.batch in batches:
-        fresh = tables(expected, case.columns)
-        loss, slopes = gradient(case.layout, fresh, case.batch, case.rows)
-        whole.step(expected, slopes)
-        assert compute_slopes(case.layout, known, case.batch, case.rows) == pytest.approx(loss)
-        known.step(case.logarithms, by_pieces)
-    for mine, other in zip(case.logarithms, expected, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-4)
-    for mine, other in zip(known.probabilities, tables(expected, case.columns)[0], strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-4)

@@ -99,9 +99,8 @@ def _fits(
     validation = FitWords(learner.held_out, leaks)
 
     def fit(size: int, structures: Sequence[Structure]) -> list[Candidate]:
-        fitter = StructuredFitter(words, validation, learner.job.request.seed, settings)
         layouts = [layout_for(each, words, size, settings) for each in structures]
-        fits = _fit(learner, fitter, layouts)
+        fits = _fit(learner, words, validation, layouts, settings)
         return [*map(Candidate, structures, fits)]
 
     words = FitWords(_with_counterexamples(learner, part, reference), leaks)
@@ -156,25 +155,30 @@ def _more_words(
 
 
 def _fit(
-    learner: ConditionalLearner, fitter: StructuredFitter, layouts: Sequence[FitLayout]
+    learner: ConditionalLearner,
+    words: FitWords,
+    validation: FitWords,
+    layouts: Sequence[FitLayout],
+    settings: StructuredSettings,
 ) -> list[StructuredFit]:
     """Fit structured automata, several at a time; raise `Stopped` at a limit."""
     if not layouts:
         return []
     job = learner.job
+    n_processes = n_fit_processes(words.reference)
+    n_at_once = min(n_processes, len(layouts))
+    n_each = n_processes // n_at_once
+    fitter = StructuredFitter(words, validation, job.request.seed, n_each, settings)
     sizes = " and ".join(f"{layout.offsets[-1]:,}" for layout in layouts)
     several = "a copy" if len(layouts) == 1 else "copies"
     job.begin(f"fitting {several} of {sizes} states", "steps")
     learner.meter.check()
+    largest_first = sorted(range(len(layouts)), key=lambda at: -layouts[at].n_moves)
+    jobs = [layouts[at] for at in largest_first]
     with job.timing("fit"):
-        results = finished_jobs(
-            fitter,
-            layouts,
-            progress=learner.step,
-            n_processes=n_fit_processes(fitter.words.reference),
-        )
-        fits = dict(results)
-    return [fits[number] for number in range(len(layouts))]
+        results = finished_jobs(fitter, jobs, progress=learner.step, n_processes=n_at_once)
+        fits = {largest_first[number]: fitted for number, fitted in results}
+    return [fits[at] for at in range(len(layouts))]
 
 
 def _round(learner: ConditionalLearner, fitted: StructuredFit, copy: Copy) -> ConditionalRound:

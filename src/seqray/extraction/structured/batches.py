@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,12 +22,17 @@ MAX_COPIED_NUMBERS = 4096
 """A matrix is copied for each node that it leads to on a level, if that copies at most so many
 numbers: for few nodes this is cheaper than a product of their own."""
 
+EVERY_KEY = slice(0, np.iinfo(np.int64).max)
+
 
 class Runs(NamedTuple):
-    """Nodes of a batch, those with equal keys together: run ``i`` has the key ``keys[i]``."""
+    """Nodes of a batch, those with equal keys together.
+
+    Run ``i`` has the key ``keys[i]``, and lies from ``bounds[i]`` to before ``bounds[i + 1]``.
+    """
 
     nodes: IntArray
-    begins: IntArray
+    bounds: IntArray
     keys: IntArray
 
     @classmethod
@@ -35,12 +40,22 @@ class Runs(NamedTuple):
         """Sort some nodes by their keys."""
         nodes = nodes[np.argsort(keys[nodes], kind="stable")]
         begins = np.flatnonzero(np.diff(keys[nodes], prepend=-1))
-        return cls(nodes, begins, keys[nodes[begins]])
+        return cls(nodes, np.append(begins, len(nodes)), keys[nodes[begins]])
 
-    def each(self) -> Iterator[tuple[int, slice]]:
-        """Yield the key of each run, and where it is among the nodes."""
-        bounds = pairwise([*self.begins.tolist(), len(self.nodes)])
-        for key, (begin, end) in zip(self.keys.tolist(), bounds, strict=True):
+    @classmethod
+    def joined(cls, parts: Sequence[Runs]) -> tuple[Runs, list[IntArray]]:
+        """Return the runs of all parts of a batch, and where the nodes of each part are in them."""
+        keys = np.concatenate([part.keys.repeat(np.diff(part.bounds)) for part in parts])
+        joined = cls.by(keys, np.arange(len(keys)))
+        places = np.empty(len(keys), np.int64)
+        places[joined.nodes] = np.arange(len(keys))
+        return joined, np.split(places, np.cumsum([len(part.nodes) for part in parts])[:-1])
+
+    def each(self, keys: slice = EVERY_KEY) -> Iterator[tuple[int, slice]]:
+        """Yield the key of each run, of those with some keys, and where it is among the nodes."""
+        first, last = np.searchsorted(self.keys, [keys.start, keys.stop]).tolist()
+        bounds = pairwise(self.bounds[first : last + 1].tolist())
+        for key, (begin, end) in zip(self.keys[first:last].tolist(), bounds, strict=True):
             yield key, slice(begin, end)
 
 

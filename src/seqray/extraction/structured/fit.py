@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +15,17 @@ from seqray.extraction.adam import Adam
 from seqray.extraction.conditional.gradient import reachable
 from seqray.extraction.settings import STRUCTURED, StructuredSettings
 from seqray.extraction.structured.batches import GroupBatch, GroupedCorpus
-from seqray.extraction.structured.gradient import FitNumbers, compute_slopes, predictions, tables
+from seqray.extraction.structured.gradient import FitNumbers, predictions, tables
 from seqray.extraction.structured.guess import Followed, first_guess
 from seqray.extraction.structured.layout import FitLayout
+from seqray.extraction.structured.members import FitMember, begin, members_of_a_fit, shapes
 from seqray.fidelity.reference import Reference
-from seqray.util.arrays import FloatArray
+from seqray.parallel.team import HelperDied, Team
+from seqray.util.arrays import FloatArray, IntArray
 from seqray.util.progress import Progress
+
+MIN_SHARED_NUMBERS = 2**22
+"""So many numbers matrices have where two members share a fit: with fewer it gains little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +125,7 @@ class StructuredFitter:
     words: FitWords
     validation: FitWords
     seed: int
+    n_processes: int
     settings: StructuredSettings
 
     def __call__(self, layout: FitLayout, progress: Progress) -> StructuredFit:
@@ -129,6 +136,7 @@ class StructuredFitter:
             self.validation,
             seed=self.seed,
             progress=progress,
+            n_processes=self.n_processes,
             settings=self.settings,
         )
 
@@ -140,6 +148,7 @@ def fit_structured(
     *,
     seed: int,
     progress: Progress | None = None,
+    n_processes: int = 1,
     settings: StructuredSettings = STRUCTURED,
 ) -> StructuredFit:
     """Fit a structured automaton to what a box predicts.
@@ -156,34 +165,61 @@ def fit_structured(
         Random seed of the first guess, and of the order of batches.
     progress
         Called after every step with the number of steps done, and of all; may raise to end it.
+    n_processes
+        How many processes share the work of a large fit. What it finds does not depend on it.
     settings
         How many steps there are, and how large.
     """
     rng = np.random.default_rng(seed)
-    logarithms = first_guess(layout, words.followed, rng)
-    grouped = GroupedCorpus(layout, words.corpus)
-    batches = _batches(grouped, words, rng, settings)
-    known = tables(logarithms, grouped.table.columns(layout))
-    n_epochs = _n_epochs(words, len(batches), settings)
-    adam = Adam(n_epochs * len(batches), settings.learning_rate)
-    rows = words.followed.rows * (words.followed.visits > 0)[:, None]
-    n_words = len(words.corpus)
-    first = validation.divergence(layout, logarithms)
-    best = StructuredFit(layout, _copied(logarithms), first, n_words)
+    begun = first_guess(layout, words.followed, rng)
+    members = _members(layout, words, rng, settings)
+    divergence = validation.divergence(layout, begun)
+    best = StructuredFit(layout, begun, divergence, len(words.corpus))
+    try:
+        with Team(members, shapes(members), n_processes) as team:
+            moved = begin(team, begun)
+            for _ in _checks(team, rng, settings, progress):
+                divergence = validation.divergence(layout, moved)
+                if divergence < best.divergence:
+                    best = replace(best, logarithms=_copied(moved), divergence=divergence)
+                elif divergence > settings.max_rise * best.divergence:
+                    break
+    except HelperDied:
+        return fit_structured(
+            layout, words, validation, seed=seed, progress=progress, settings=settings
+        )
+    return best
+
+
+def _checks(
+    team: Team[FitMember],
+    rng: np.random.Generator,
+    settings: StructuredSettings,
+    progress: Progress | None,
+) -> Iterator[None]:
+    """Let a team take all steps, batch by batch; yield where the divergence is to be measured."""
+    adam, n_batches = team.members[0].adam, len(team.members[0].parts)
+    n_epochs = adam.n_steps // n_batches
     for epoch in range(n_epochs):
-        for at in rng.permutation(len(batches)):
-            compute_slopes(layout, known, batches[at], rows)
-            known.step(logarithms, adam)
+        for at in rng.permutation(n_batches).tolist():
+            team.run("differentiate", at)
+            team.run("move", at)
             if progress is not None:
                 progress(adam.n_done, adam.n_steps)
-        if (epoch + 1) % max(1, n_epochs // settings.n_checks) and epoch + 1 < n_epochs:
-            continue
-        divergence = validation.divergence(layout, logarithms)
-        if divergence < best.divergence:
-            best = StructuredFit(layout, _copied(logarithms), divergence, n_words)
-        elif divergence > settings.max_rise * best.divergence:
-            break
-    return best
+        if (epoch + 1) % max(1, n_epochs // settings.n_checks) == 0 or epoch + 1 == n_epochs:
+            yield
+
+
+def _members(
+    layout: FitLayout, words: FitWords, rng: np.random.Generator, settings: StructuredSettings
+) -> list[FitMember]:
+    """Return the members of a fit: two of a large one, each with half of the words of a batch."""
+    batches = _batches(words, rng, settings)
+    n_steps = len(batches) * _n_epochs(words, len(batches), settings)
+    n_members = 2 if layout.n_moves >= MIN_SHARED_NUMBERS else 1
+    adams = [Adam(n_steps, settings.learning_rate) for _ in range(n_members)]
+    rows = words.followed.rows * (words.followed.visits > 0)[:, None]
+    return members_of_a_fit(GroupedCorpus(layout, words.corpus), rows, batches, adams)
 
 
 def _n_epochs(words: FitWords, n_batches: int, settings: StructuredSettings) -> int:
@@ -194,14 +230,14 @@ def _n_epochs(words: FitWords, n_batches: int, settings: StructuredSettings) -> 
 
 
 def _batches(
-    grouped: GroupedCorpus, words: FitWords, rng: np.random.Generator, settings: StructuredSettings
-) -> list[GroupBatch]:
+    words: FitWords, rng: np.random.Generator, settings: StructuredSettings
+) -> list[IntArray]:
     """Cut the words into batches of about equally many prefixes."""
     n_words, n_prefixes = len(words.corpus), words.reference.n_prefixes
     n_batches = min(n_prefixes / settings.batch_prefixes, settings.max_batches)
     size = max(1, int(n_words / max(n_batches, settings.min_batches)))
     order = rng.permutation(n_words)
-    return [grouped.batch(order[at : at + size]) for at in range(0, n_words, size)]
+    return [order[at : at + size] for at in range(0, n_words, size)]
 
 
 def _copied(numbers: FitNumbers) -> FitNumbers:

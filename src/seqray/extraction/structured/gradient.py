@@ -7,13 +7,13 @@ are multiplied together, or each with a copy of its matrix where they are few.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.extraction.adam import Adam
 from seqray.extraction.conditional.gradient import MAX_SLOPE, MIN_READ_PROBABILITY
-from seqray.extraction.structured.batches import GroupBatch, GroupLevel
+from seqray.extraction.structured.batches import GroupBatch, GroupLevel, Runs
 from seqray.extraction.structured.layout import FitLayout
 from seqray.util.arrays import FloatArray, IntArray
 
@@ -47,6 +47,23 @@ class FitNumbers(NamedTuple):
     entry: FloatArray
     begin: FloatArray
 
+    @classmethod
+    def shapes(cls, layout: FitLayout) -> FitShapes:
+        """Return the shapes of all arrays."""
+        size = layout.max_size
+        n_first = int(layout.sizes[layout.contexts.start])
+        moves, entry = (len(layout.pairs), size, size), (len(layout.contexts), size)
+        return FitShapes((layout.n_rows, layout.n_outcomes), moves, entry, (n_first,))
+
+
+class FitShapes(NamedTuple):
+    """The shapes of `FitNumbers`."""
+
+    emission: tuple[int, int]
+    moves: tuple[int, int, int]
+    entry: tuple[int, int]
+    begin: tuple[int]
+
 
 class _Passed(NamedTuple):
     """What the nodes of a batch have, and their parents had.
@@ -61,8 +78,30 @@ class _Passed(NamedTuple):
     probability: FloatArray
 
 
+class Slopes(NamedTuple):
+    """The derivatives of the cross-entropy of a batch by the probabilities of a fit.
+
+    Those by the matrices are by far the most: they are computed piece by piece when they are used.
+    Where a batch has several parts, ``given`` and ``after`` are those of all parts.
+
+    Parameters
+    ----------
+    emission, entry, begin
+        By the probabilities of these names.
+    given, after
+        Of each node that a pair leads to, sorted by pair: the state of its parent given what was
+        read, and the derivatives by its own state. There may be room for more nodes.
+    """
+
+    emission: FloatArray
+    entry: FloatArray
+    begin: FloatArray
+    given: FloatArray
+    after: FloatArray
+
+
 class Tables(NamedTuple):
-    """What a gradient needs of the numbers of a fit, in arrays that are used again by each step.
+    """What a gradient needs of the numbers of a fit.
 
     Parameters
     ----------
@@ -70,35 +109,21 @@ class Tables(NamedTuple):
         The probabilities of the logarithms.
     places
         Where the emissions of each step lie, see `StepTable.columns`.
-    slopes
-        The derivatives of the cross-entropy by the probabilities, once they are computed.
     """
 
     probabilities: FitNumbers
     places: IntArray
-    slopes: FitNumbers
 
     @property
     def columns(self) -> FloatArray:
         """The emissions of each step, ``(n_steps, max_size)``."""
         return np.append(self.probabilities.emission.ravel(), np.float32(0))[self.places]
 
-    def step(self, logarithms: FitNumbers, adam: Adam) -> None:
-        """Move logarithms against the slopes, in place, and the probabilities with them.
-
-        It is done piece by piece. So each number is read from memory once.
-        """
-        for number, here in adam.pieces(logarithms):
-            probabilities = self.probabilities[number][here]
-            slopes = _by_logarithm(probabilities, self.slopes[number][here])
-            adam.move(number, here, logarithms[number][here], slopes)
-            _softmax(logarithms[number][here], probabilities)
-
 
 def tables(logarithms: FitNumbers, places: IntArray) -> Tables:
     """Return the probabilities of logarithms, and where the emissions of steps lie."""
-    probabilities = FitNumbers(*(_softmax(each, np.empty_like(each)) for each in logarithms))
-    return Tables(probabilities, places, FitNumbers(*map(np.zeros_like, logarithms)))
+    probabilities = FitNumbers(*(softmax(each, np.empty_like(each)) for each in logarithms))
+    return Tables(probabilities, places)
 
 
 def predictions(layout: FitLayout, known: Tables, batch: GroupBatch) -> FloatArray:
@@ -116,27 +141,63 @@ def gradient(
 
     ``rows`` says what comes next at each node of the tree of all words.
     """
-    loss = compute_slopes(layout, known, batch, rows)
-    return loss, FitNumbers(*map(_by_logarithm, known.probabilities, known.slopes))
+    emission, _, entry, begin = FitNumbers.shapes(layout)
+    by_node = len(batch.by_pair.nodes), layout.max_size
+    shapes = emission, entry, begin, by_node, by_node
+    slopes = Slopes(*(np.empty(shape, np.float32) for shape in shapes))
+    loss = write_slopes(layout, known, batch, rows, slopes, np.arange(by_node[0]))
+    numbers = known.probabilities._asdict().items()
+    return loss, FitNumbers(
+        *(
+            by_logarithm(each, summed_slopes(name, slice(0, len(each)), [slopes], batch.by_pair))
+            for name, each in numbers
+        )
+    )
 
 
-def compute_slopes(layout: FitLayout, known: Tables, batch: GroupBatch, rows: FloatArray) -> float:
-    """Write the derivatives by probabilities to the slopes; return the cross-entropy."""
-    passed, slopes = _forward(known, batch), known.slopes
-    slopes.emission[:] = 0
+def write_slopes(
+    layout: FitLayout,
+    known: Tables,
+    batch: GroupBatch,
+    rows: FloatArray,
+    slopes: Slopes,
+    places: IntArray,
+) -> float:
+    """Write the derivatives by probabilities to the slopes; return the cross-entropy.
+
+    ``places`` says where in the slopes the nodes are that a pair leads to.
+    """
+    passed = _forward(known, batch)
     by_state = passed.states.copy()
-    loss = _emitted(layout, known, batch, rows, by_state)
+    slopes.emission[:] = 0
+    loss = _emitted(layout, known, batch, rows, by_state, slopes.emission)
     by_column = _backward(known, batch, passed, by_state)
     flat = np.append(slopes.emission.ravel(), np.float32(0))
     flat[known.places] += batch.over_steps @ by_column
     slopes.emission[:] = flat[:-1].reshape(slopes.emission.shape)
     slopes.entry[:] = batch.over_entries @ by_state
     slopes.begin[:] = by_state[0, : len(slopes.begin)]
-    _write_slopes_of_moves(slopes.moves, batch, passed, by_state)
+    slopes.given[places] = passed.given.take(batch.by_pair.nodes, axis=0)
+    slopes.after[places] = by_state.take(batch.by_pair.nodes, axis=0)
     return loss
 
 
-def _softmax(logarithms: FloatArray, probabilities: FloatArray) -> FloatArray:
+def summed_slopes(name: str, here: slice, slopes: Sequence[Slopes], by_pair: Runs) -> FloatArray:
+    """Return the derivatives by some rows of an array of a fit, summed over the parts of a batch.
+
+    ``by_pair`` holds the nodes of all parts that pairs lead to.
+    """
+    if name != "moves":
+        by_name: FloatArray = sum(getattr(each, name)[here] for each in slopes)
+        return by_name
+    given, after = slopes[0].given, slopes[0].after
+    by_moves = np.zeros((here.stop - here.start, *2 * given.shape[1:]), np.float32)
+    for pair, nodes in by_pair.each(here):
+        given[nodes].T.dot(after[nodes], by_moves[pair - here.start])
+    return by_moves
+
+
+def softmax(logarithms: FloatArray, probabilities: FloatArray) -> FloatArray:
     """Write the softmax along the last axis to ``probabilities``, and return them.
 
     The largest of all numbers is subtracted, not that of each row, and rows are summed by a product
@@ -149,7 +210,7 @@ def _softmax(logarithms: FloatArray, probabilities: FloatArray) -> FloatArray:
     return probabilities
 
 
-def _by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
+def by_logarithm(probabilities: FloatArray, by_probability: FloatArray) -> FloatArray:
     """Return the gradient by the logarithms, in place of that by the probabilities."""
     by_probability -= np.einsum("...i,...i->...", probabilities, by_probability)[..., None]
     by_probability *= probabilities
@@ -217,6 +278,7 @@ def _emitted(
     batch: GroupBatch,
     rows: FloatArray,
     by_state: FloatArray,
+    by_emission: FloatArray,
 ) -> float:
     """Return the cross-entropy, and write its derivatives by emissions and by states.
 
@@ -233,7 +295,7 @@ def _emitted(
         here = layout.rows_of(group)
         emission = known.probabilities.emission[here]
         np.matmul(by_read[nodes], emission.T, out=slopes[nodes, : len(emission)])
-        np.matmul(states[nodes, : len(emission)].T, by_read[nodes], out=known.slopes.emission[here])
+        np.matmul(states[nodes, : len(emission)].T, by_read[nodes], out=by_emission[here])
     by_state[order] = slopes
     return loss
 
@@ -256,15 +318,3 @@ def _backward(
         change *= passed.columns[here]
         by_state[level.above] += level.over_children @ change
     return by_column
-
-
-def _write_slopes_of_moves(
-    by_moves: FloatArray, batch: GroupBatch, passed: _Passed, by_state: FloatArray
-) -> None:
-    """Write the derivatives by all matrices."""
-    is_absent = np.ones(len(by_moves), bool)
-    is_absent[batch.by_pair.keys] = False
-    by_moves[is_absent] = 0
-    given, after = passed.given[batch.by_pair.nodes], by_state[batch.by_pair.nodes]
-    for pair, nodes in batch.by_pair.each():
-        given[nodes].T.dot(after[nodes], by_moves[pair])

@@ -93,6 +93,11 @@ class FitLayout:
         origins, symbols = np.nonzero(self.remembers)
         return np.stack([origins, symbols, self.contexts.next_context[origins, symbols]], axis=1)
 
+    @property
+    def n_moves(self) -> int:
+        """How many numbers all matrices have."""
+        return len(self.pairs) * self.max_size**2
+
     @cached_property
     def pair_of(self) -> IntArray:
         """The pair of each context and symbol, -1 where there is none."""
