@@ -58,7 +58,7 @@ def test_a_budget_that_is_too_small_is_an_error(folder, fails, module, run):
     assert "Stopped before there was enough for an automaton: the budget of 10" in error
     assert "about 35 are enough; cached answers are safe, the same command sends only" in error
     error = fails(1, "extract", module(), "-o", "run", *SMALL, "--budget", "10", "--store", "none")
-    assert "no answer is cached, the same command starts again." in error
+    assert "no answer is cached, the same command starts from the beginning." in error
     run("extract", module(), "-o", "run", *SMALL, "--budget", "35")
 
 

@@ -148,6 +148,13 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run
     assert "after the word" not in shown
 
 
+def test_another_seed_draws_other_words(extracted, run):
+    def metrics(*options):
+        return json.loads(run("evaluate", "run", "--against", "wa:machine.json", "--json", *options))
+
+    assert metrics() == metrics("--seed", "0") != metrics("--seed", "1")
+
+
 def test_a_structured_automaton_is_evaluated_like_a_dense_one(folder, run, machine):
     wa = random_structured(machine.alphabet, 4, seed=0)
     wa.save("structured.npz")

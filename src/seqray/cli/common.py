@@ -234,6 +234,7 @@ def show_rounds(rounds: Sequence[HankelRound | ConditionalRound]) -> None:
         counts = [f"{getattr(each, name):,}" for name in names]
         shown.add_row(*counts, significant_but_one(each.score, 4))
     console().print(shown)
+    click.echo("One row per round. score: the fidelity score on held-out words, 1 for a perfect copy.")
 
 
 def show_searches(searches: Sequence[CounterexampleSearch]) -> None:
@@ -295,7 +296,7 @@ def check_output(path: Path, endings: Iterable[str], where: str) -> None:
 
 def say_interrupted(answers: Path | None) -> None:
     """Say what the same command does after Ctrl-C; ``answers`` is the file of cached ones."""
-    again = "starts again" if answers is None else "sends only the missing queries"
+    again = "starts from the beginning" if answers is None else "sends only the missing queries"
     click.echo(f"Interrupted: the same command {again}.", err=True)
 
 

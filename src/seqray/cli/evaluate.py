@@ -60,6 +60,13 @@ from seqray.util.redaction import redacted
     help="Evaluation words: PAutomaC/SPiCe format, plain text, .jsonl, or events.  [default: "
     f"{N_DRAWN_WORDS:,} words drawn from the box, or random ones if the box does not predict]",
 )
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Random seed of the words that are drawn: others show how much the metrics vary.",
+)
 @click.option("--target", metavar="BOX", help="The machine that the box was trained on.")
 @max_length_option
 @rank_option
@@ -105,6 +112,7 @@ class EvaluateOptions:
     box: str | None
     trusts_run: bool
     words: Path | None
+    seed: int
     target: str | None
     max_length: int | None
     rank: int | None
@@ -184,7 +192,7 @@ def _words(options: EvaluateOptions, box: BlackBox, shown_box: str) -> tuple[Wor
     if options.words is not None:
         words = read_box_words(options.words, box, options.max_length, options.events)
         return words, f"{counted(len(words), 'word')} of {options.words}"
-    words, source = drawn_words(box, seed=0, max_length=options.max_length)
+    words, source = drawn_words(box, seed=options.seed, max_length=options.max_length)
     if not predicts(box):
         click.echo(
             f"Compared on random words of up to {words.lengths.max()} symbols, because "

@@ -296,7 +296,7 @@ def _extract(options: ExtractOptions) -> None:
     try:
         extraction = _extraction(options, box, answers)
     except Stopped as stopped:
-        again = "no answer is cached, the same command starts again"
+        again = "no answer is cached, the same command starts from the beginning"
         if answers is not None:
             again = "cached answers are safe, the same command sends only the missing queries"
         raise Stopped(stopped.reason, f"{stopped}; {again}") from None

@@ -143,12 +143,14 @@ def grow(
                 growth = replace(growth, stopped=meter.no_more())
             if growth.stopped:
                 break
+            job.begin("comparing automata", "automata")
             svd, growth = _compared(job, growth, known, held_out_rng)
             if growth.is_enough:
                 break
             size, *larger = larger
             growth = replace(growth, planned=size)
             n_before = meter.n_answers
+            job.begin("choosing prefixes and suffixes", "answers")
             n_wrong = max(1, size[0] // HANKEL.prefixes_per_counterexample)
             guess = svd.largest.weights
             wrong = counterexamples(known, query, guess, n_wrong, seed=rng, limit=job.limit)
