@@ -3,9 +3,10 @@ import subprocess
 import sys
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from seqray.parallel.executor import Executor, Here, Task
+import seqray
+from seqray.parallel.executor import THREAD_VARIABLES, Executor, Here, Task, one_blas_thread
 from seqray.util.errors import SeqrayError
 
 
@@ -65,8 +66,44 @@ def test_this_process_is_an_executor():
     assert isinstance(Here(), Executor)
 
 
+@pytest.fixture
+def two_threads(monkeypatch):
+    for name in THREAD_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    with threadpool_limits(2):
+        yield
+
+
+def blas_threads():
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_products_stay_on_one_thread_inside_a_block(two_threads):
+    with one_blas_thread():
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+def test_the_environment_may_choose_more_threads(two_threads, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    with one_blas_thread():
+        assert blas_threads() == {2}
+
+
+def test_an_extraction_stays_on_one_thread(two_threads):
+    seen = set()
+
+    def box(words):
+        seen.update(blas_threads())
+        return [len(word) for word in words]
+
+    seqray.extract(seqray.black_box(box, "a"), n_prefixes=5, n_suffixes=5)
+    assert seen == {1}
+    assert blas_threads() == {2}
+
+
 STAY = """
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 import numpy
 from seqray.parallel.executor import stay_on_one_thread
 stay_on_one_thread()

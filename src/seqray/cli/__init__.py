@@ -54,11 +54,16 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; suggest those with a similar name where there is none."""
+        """Find the command, which will run on one thread; suggest similar names for none."""
         near = get_close_matches(args[0], COMMANDS)
         if args[0] not in COMMANDS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
-        return super().resolve_command(ctx, args)
+        resolved = super().resolve_command(ctx, args)
+        if "numpy" in sys.modules:
+            from seqray.parallel.executor import one_blas_thread  # noqa: PLC0415 - loads slowly
+
+            ctx.with_resource(one_blas_thread())
+        return resolved
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a box that calls ``sys.exit`` in it is an error."""

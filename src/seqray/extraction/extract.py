@@ -28,6 +28,7 @@ from seqray.extraction.request import BasisChoice, Method, Request, named_method
 from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.parallel.choice import ExecutorLike, opened_executor
+from seqray.parallel.executor import one_blas_thread
 from seqray.util.errors import ArgumentError, SeqrayError
 from seqray.util.memory import byte_count, limited_memory, shown_bytes
 from seqray.util.progress import Progress, shown_progress
@@ -194,6 +195,7 @@ def extract(
         opened_executor(executor) as workers,
         shown_progress(progress) as shown,
         limited_memory(request.memory),
+        one_blas_thread(),
     ):
         oracle = open_oracle(box, meter, cache=cache, repeat=request.repeat, executor=workers)
         job = Job(oracle, request, shown)

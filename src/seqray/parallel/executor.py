@@ -16,7 +16,7 @@ import pickle
 import traceback
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -219,6 +219,22 @@ def one_thread() -> Any:
     from threadpoolctl import threadpool_limits  # noqa: PLC0415 - after the number is set
 
     return threadpool_limits(limits=1)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep NumPy's products on one thread inside a ``with`` block, unless the environment chooses.
+
+    They are small. Two threads are hardly faster where nothing else runs, and many times slower
+    where something does: each waits for the other. Threads of PyTorch and its like stay.
+    """
+    if any(os.environ.get(name) for name in THREAD_VARIABLES):
+        yield
+        return
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - after NumPy has loaded
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 @cache
