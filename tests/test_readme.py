@@ -12,7 +12,8 @@ PAGES = [
 ]
 
 
-def test_the_python_of_the_readme_runs(capsys):
+def test_the_python_of_the_readme_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert code is not None
     exec(code[1], {})

@@ -150,7 +150,9 @@ def test_without_words_they_are_drawn_from_the_box_or_at_random(folder, run, run
 
 def test_another_seed_draws_other_words(extracted, run):
     def metrics(*options):
-        return json.loads(run("evaluate", "run", "--against", "wa:machine.json", "--json", *options))
+        return json.loads(
+            run("evaluate", "run", "--against", "wa:machine.json", "--json", *options)
+        )
 
     assert metrics() == metrics("--seed", "0") != metrics("--seed", "1")
 

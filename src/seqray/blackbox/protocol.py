@@ -191,12 +191,14 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
     if array.dtype.kind not in "iufb":
         raise BlackBoxError(
             f"{who} returned {_kind(array)}: expected an array of real numbers of shape {shape}"
+            + (": is a return statement missing?" if answers is None else "")
         )
     if array.shape != shape:
         raise BlackBoxError(
             f"{who} was queried about {len(words)} words and returned shape {array.shape}: "
             f"expected {shape}, {'one number for each word' if len(shape) == 1 else EXPECTED_ROW}: "
             "it gets a list of words and has to answer all of them"
+            + _advice(array.shape, shape, words)
         )
     array = array.astype(np.float64)
     bad = ~np.isfinite(array)
@@ -204,9 +206,18 @@ def checked_answers(answers: Any, words: Words, shape: tuple[int, ...], who: str
         first = np.argwhere(bad)[0]
         word = words.alphabet.show(words[int(first[0])])
         raise BlackBoxError(
-            f"{who} returned {array[tuple(first)]} for the word {word!r}: expected a finite number"
+            f"{who} returned {array[tuple(first)]} for the word {word!r}: expected a finite "
+            "number; try the box on this word alone"
         )
     return array
+
+
+def _advice(shape: tuple[int, ...], expected: tuple[int, ...], words: Words) -> str:
+    """Say how a function is made a box that returns what comes next."""
+    n_words, n_symbols = len(words), len(words.alphabet)
+    if expected == (n_words,) and shape == (n_words, n_symbols + 1):
+        return "; seqray.language_model(function, alphabet) takes probabilities of what comes next"
+    return ""
 
 
 def _is_real(x: object) -> bool:

@@ -162,10 +162,12 @@ class QueriedModel(PrefixReader):
             wrong |= total < 1 - SUM_TOLERANCE
         if wrong.any():
             at = int(wrong.argmax())
+            are_scores = bool((probabilities[at] < 0).any())
             raise BlackBoxError(
                 f"{self.backend.who} returned {probabilities[at].tolist()} for the prefix "
                 f"{self.alphabet.show(words[at])!r}: expected probabilities that sum to 1, "
                 f"one for each of {len(self.alphabet)} symbols and last the end"
+                + ("; if these are scores, apply softmax" if are_scores else "")
             )
         return probabilities
 

@@ -171,7 +171,8 @@ def _why_no_interval(fidelity: Fidelity) -> str:
         return f"(No word loses anything. With 95 % confidence, fewer than {rare} do.)"
     return (
         f"(No confidence interval of bits: fewer than {MIN_CARRIERS} words carry the loss or its "
-        "error, or the automaton has negative weights.)"
+        "error, or the automaton has negative weights. On other words it may be several times as "
+        "large or small: see seqray evaluate --seed.)"
     )
 
 
@@ -234,7 +235,9 @@ def show_rounds(rounds: Sequence[HankelRound | ConditionalRound]) -> None:
         counts = [f"{getattr(each, name):,}" for name in names]
         shown.add_row(*counts, significant_but_one(each.score, 4))
     console().print(shown)
-    click.echo("One row per round. score: the fidelity score on held-out words, 1 for a perfect copy.")
+    click.echo(
+        "One row per round. score: the fidelity score on held-out words, 1 for a perfect copy."
+    )
 
 
 def show_searches(searches: Sequence[CounterexampleSearch]) -> None:

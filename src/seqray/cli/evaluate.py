@@ -53,7 +53,10 @@ from seqray.util.redaction import redacted
 
 @click.command()
 @automaton_argument
-@against_option("The black box.  [default: the one that the run folder remembers, if it is a file]")
+@against_option(
+    "The black box.  [default: the one that the run folder remembers, if that is a file below this "
+    "folder or beside the run folder]"
+)
 @click.option(
     "--words",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

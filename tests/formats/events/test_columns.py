@@ -11,6 +11,7 @@ from seqray.util.errors import ArgumentError
         ("CaseID ActivityID CompleteTimestamp", "012"),
         ("x case_id y activity z timestamp", "135"),
         ("@timestamp session event", "120"),
+        ("when case activity", "120"),
         ("time:timestamp lifecycle:transition concept:name case:concept:name", "320"),
     ],
 )

@@ -21,7 +21,7 @@ ACTIVITY_NAMES = (
 )
 TIME_NAMES = (
     *("time:timestamp", "timestamp", "time", "date time", "complete timestamp", "complete time"),
-    *("event time", "event timestamp", "start timestamp", "start time", "end time", "date"),
+    *("event time", "event timestamp", "start timestamp", "start time", "end time", "date", "when"),
 )
 LIFECYCLE = "lifecycle:transition"
 LIFECYCLE_NAMES = (LIFECYCLE, "lifecycle", "transition")
