@@ -185,6 +185,9 @@ class StructuredSettings:
     max_behind
         A structure of longer contexts is tried no further if its divergence is this many times that
         of the nearest. One of shorter contexts never is: more words would help it less.
+    max_tie
+        Nor is the nearest, where the divergence of a structure of longer contexts is at most this
+        many times its own.
     max_spectral_cost
         The most multiplications per symbol of a spectral copy, where the caller gives no limit.
     large_share
@@ -223,6 +226,7 @@ class StructuredSettings:
     small_share: float = 2e-5
     min_gain: float = 0.08
     max_behind: float = 2.0
+    max_tie: float = 1.02
     max_spectral_cost: int = 10_000
     large_share: float = 6.0
     near_bits: float = 1e-3

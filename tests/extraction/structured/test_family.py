@@ -139,6 +139,12 @@ def test_longer_contexts_that_are_not_far_behind_are_tried_further():
     assert tried == [2, 8]
 
 
+def test_longer_contexts_that_are_as_near_replace_the_nearest():
+    ranked = ranked_by((2, 0.1), (8, 0.1019), (1, 0.15))
+    tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]
+    assert tried == [8]
+
+
 def test_longer_contexts_that_are_far_behind_are_not_tried_further():
     ranked = ranked_by((1, 0.1), (2, 0.15), (8, 0.3))
     tried = [each.max_context for each in promising_structures(ranked, SETTINGS)]

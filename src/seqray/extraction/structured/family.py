@@ -100,16 +100,18 @@ def promising_structures(
 ) -> list[Structure]:
     """Return the structures to fit to more words, of candidates with the nearest first.
 
-    That is the nearest one, and those of longer contexts that are not far behind: the more words,
-    the more is to be gained by longer contexts.
+    That is the nearest one, or one of longer contexts that is about as near, and those of even
+    longer contexts that are not far behind: the more words, the more is to be gained by longer
+    contexts.
     """
-    nearest, *others = ranked
-    most = settings.max_behind * nearest.fitted.divergence
+    smallest = ranked[0].fitted.divergence
+    as_near = [each for each in ranked if each.fitted.divergence <= settings.max_tie * smallest]
+    nearest = max(as_near, key=lambda each: each.structure.max_context)
     longer = [
         each.structure
-        for each in others
+        for each in ranked
         if each.structure.max_context > nearest.structure.max_context
-        and each.fitted.divergence <= most
+        and each.fitted.divergence <= settings.max_behind * smallest
     ]
     return [nearest.structure, *longer]
 
