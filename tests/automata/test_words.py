@@ -304,5 +304,7 @@ def test_an_unknown_name_is_shown_whole_with_the_nearest_known_one():
     message = "'Take in charge tiket' at position 2 .* did you mean 'Take in charge ticket'"
     with pytest.raises(SymbolError, match=message):
         names.parse("Closed | Take in charge tiket | Closed")
+    with pytest.raises(SymbolError, match="did you mean the symbols '0 5 9', with spaces"):
+        Alphabet(range(10)).words([["059"]])
     with pytest.raises(SymbolError, match=r"symbol 'opne' .* did you mean 'open'"):
         Alphabet(["open", "close"]).parse("opne close")

@@ -13,6 +13,7 @@ from seqray import WeightedAutomaton, open_run
 from seqray.automata.algebra import scale
 from seqray.automata.generators import random_structured
 from seqray.blackbox.box_record import BoxRecord
+from seqray.fidelity.table import Fidelity, FidelityTable
 
 SMALL = ("--prefixes", "60", "--suffixes", "60")
 
@@ -187,6 +188,20 @@ def test_evaluate_takes_the_rank_for_reading_on_request(folder, run, options):
     copied_machine().save("box.json")
     text = run("evaluate", "copied", "--against", "box.json", *options)
     assert text.startswith("copied (2 states) against box.json")
+
+
+def test_of_a_run_without_copies_the_rank_chosen_there_is_evaluated(folder, run):
+    fidelities = tuple(
+        Fidelity({"kl_per_symbol": bits, "ndcg5": 0.99, "entropy_per_symbol": 2.0}, 20, 90)
+        for bits in (0.0101, 0.01)
+    )
+    table = FidelityTable((1, 2), fidelities)
+    seqray.save_run(replace(copied(), copies=(), fidelity=table), "run")
+    copied_machine().save("box.json")
+    arguments = "evaluate", "run", "--against", "box.json"
+    assert open_run("run").best_rank() == 1
+    assert run(*arguments).startswith("run (1 state) against")
+    assert run(*arguments, "--for", "copying").startswith("run (2 states) against")
 
 
 # The box that a run remembers -----------------------------------------------------------------

@@ -63,8 +63,11 @@ def unknown_symbol(symbol: object, at: int, symbols: Sequence[Hashable], shown: 
     seqray.SymbolError: symbol 'opne' at position 1 is outside an alphabet of 1: did you mean \
 'open'? Alphabet(['open'])
     """
+    known = {*map(str, symbols)}
     near = difflib.get_close_matches(str(symbol)[:80], map(str, symbols), n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
+    if isinstance(symbol, str) and 1 < len(symbol) <= 80 and known.issuperset(symbol):
+        hint = f"did you mean the symbols {' '.join(symbol)!r}, with spaces between them? "
     return SymbolError(
         f"symbol {symbol!r} at position {at + 1} is outside an alphabet of {len(symbols)}: "
         f"{hint}{shown}"

@@ -58,9 +58,18 @@ for_option = click.option(
     "--for",
     "purpose",
     type=click.Choice([each.value for each in Purpose]),
-    help="Which automaton of a run folder. copying: the largest copy, if there are copies. "
-    "reading: that of the rank chosen there; --rank names another.  [default: copying]",
+    help="Which automaton of a run folder. copying: the most faithful one, which is the largest "
+    "copy if there are copies. reading: that of the rank chosen there; --rank names another.  "
+    "[default: copying if there are copies, else reading]",
 )
+
+
+def wanted_purpose(source: Extraction | WeightedAutomaton, named: str | None) -> Purpose:
+    """Return the purpose of --for; by default copying, but of a run without copies reading."""
+    if named is not None:
+        return Purpose(named)
+    is_plain_run = isinstance(source, Extraction) and not source.copies
+    return Purpose.READING if is_plain_run else Purpose.COPYING
 
 
 def open_source(path: str | os.PathLike[str]) -> Extraction | WeightedAutomaton:

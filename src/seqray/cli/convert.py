@@ -18,6 +18,7 @@ from seqray.cli.common import (
     open_source,
     rank_option,
     show_fidelity,
+    wanted_purpose,
 )
 from seqray.draw.exports import EXPORTS
 from seqray.draw.saving import DRAWINGS
@@ -82,4 +83,4 @@ def _purpose(
     if isinstance(source, DeterministicAutomaton):
         return Purpose.COPYING
     is_read = repaired or output.suffix in DRAWINGS
-    return Purpose.READING if is_read else Purpose.COPYING
+    return Purpose.READING if is_read else wanted_purpose(source, None)

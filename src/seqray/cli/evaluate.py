@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 import seqray
-from seqray.automata.purpose import Purpose
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Alphabet, Words
 from seqray.blackbox.protocol import BlackBox
@@ -37,6 +36,7 @@ from seqray.cli.common import (
     rank_option,
     show_fidelity,
     titled,
+    wanted_purpose,
 )
 from seqray.cli.console import console
 from seqray.cli.decisions import show_decisions
@@ -141,7 +141,7 @@ def _evaluate(options: EvaluateOptions) -> None:
         guide=options.guide,
     )
     options, shown_box = replace(options, max_length=max_length), redacted(spec)
-    purpose = Purpose(options.purpose or Purpose.COPYING)
+    purpose = wanted_purpose(source, options.purpose)
     automaton = at_rank(source, options.rank, options.automaton, purpose)
     if automaton.alphabet != opened.alphabet:
         raise ArgumentError(
