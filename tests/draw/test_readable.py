@@ -230,6 +230,15 @@ def test_names_with_bars_have_a_line_for_each_of_the_last_two_symbols() -> None:
     ]
 
 
+def test_names_that_end_with_the_same_two_symbols_show_the_third() -> None:
+    both = "register request | examine casually", "register request | examine it"
+    names = [f"mostly after {each} | check ticket | decide" for each in both]
+    assert name_lines(names) == [
+        ["mostly after …", "examine casually |", "check ticket |", "decide"],
+        ["mostly after …", "examine it |", "check ticket |", "decide"],
+    ]
+
+
 def test_names_that_only_differ_in_earlier_symbols_still_differ() -> None:
     lines = name_lines(["after a | b c | d", "after e | b c | d"])
     assert lines[0] != lines[1]

@@ -81,7 +81,9 @@ class PartReaders(NamedTuple):
         at = self.of_part.take(chosen)
         # `take` is faster, but copies all of an array whose rows overlap.
         rows = self.rows.take(at, axis=0) if self.rows.flags.c_contiguous else self.rows[at]
-        return np.asarray(np.einsum("ij,ij->i", vectors, rows))
+        rows *= vectors
+        products: FloatArray = rows.dot(np.ones(rows.shape[1]))
+        return products
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +361,7 @@ def _product_of_parts(values: FloatArray, scales: Scales | None, firsts: IntArra
     if scales is not None:
         np.add.reduceat(scales.log_scale, firsts, out=log_scale)
         np.logical_or.reduceat(scales.wide, firsts, out=wide)
-    if not (np.abs(values).max() <= 1 and np.abs(products).min() > MIN_PRODUCT):
+    if not (max(values.max(), -values.min()) <= 1 and np.abs(products).min() > MIN_PRODUCT):
         logs = np.log(np.abs(np.where(values == 0, 1.0, values)))
         is_near = np.add.reduceat(np.abs(logs), firsts) < MAX_LOG_PRODUCT
         products = np.where(is_near, products, np.multiply.reduceat(np.sign(values), firsts))

@@ -274,18 +274,23 @@ def name_lines(names: Sequence[str]) -> list[list[str]]:
     """Write names in a line each, or in two that are as short as can be.
 
     Too long ones are cut; those that differ still do. Symbols that bars separate have lines of
-    their own, the last two of them.
+    their own, the last two of them, or the last three where several names end with the same two.
 
     >>> name_lines(["after ab", "mostly after abc", "after " + "ab" * 20])
     [['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…']]
     >>> name_lines(["mostly after take ticket | wait | close"])
     [['mostly after …', 'wait |', 'close']]
+    >>> name_lines(["after ask | a | b | c", "after ask | b | b | c"])
+    [['after …', 'a |', 'b |', 'c'], ['after …', 'b |', 'b |', 'c']]
     """
-    by_symbol = [_last_symbols(name) for name in names]
-    parts = [
-        each if each and by_symbol.count(each) == 1 else _halves(name)
-        for name, each in zip(names, by_symbol, strict=True)
-    ]
+    parts: list[tuple[str, ...]] = [()] * len(names)
+    for n_symbols in (2, 3):
+        lines = [_last_symbols(name, n_symbols) for name in names]
+        parts = [
+            part or (own if lines.count(own) == 1 else ())
+            for part, own in zip(parts, lines, strict=True)
+        ]
+    parts = [part or _halves(name) for part, name in zip(parts, names, strict=True)]
     first, last = (distinct([part[at] for part in parts], MAX_NAME) for at in (0, -1))
     return [
         [*([above] if len(part) > 1 else []), *(short(line) for line in part[1:-1]), below]
@@ -293,16 +298,17 @@ def name_lines(names: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def _last_symbols(name: str) -> tuple[str, ...]:
-    """Break a name before each of its last two symbols; nothing where no bar separates them."""
-    *before, last_but_one, last = ["", *name.split(" | ")]
-    if not last_but_one or ISOLATE in name:
+def _last_symbols(name: str, n: int) -> tuple[str, ...]:
+    """Break a name before each of its last symbols; nothing where no bar separates them."""
+    first, *others = name.split(" | ")
+    if not others or ISOLATE in name:
         return ()
-    words, after, symbol = (before[1] if before[1:] else last_but_one).rpartition("after ")
-    head = f"{words}{after}".strip()
-    if before[1:]:
-        head, symbol = f"{head} …".strip(), last_but_one
-    return (*filter(None, [head]), f"{short(symbol, MAX_NAME - 2)} |", last)
+    words, after, symbol = first.rpartition("after ")
+    head, symbols = f"{words}{after}".strip(), [symbol, *others]
+    if len(symbols) > n:
+        head = f"{head} …".strip()
+    *above, last = symbols[-n:]
+    return (*filter(None, [head]), *(f"{short(each, MAX_NAME - 2)} |" for each in above), last)
 
 
 def _halves(name: str) -> tuple[str, ...]:
