@@ -20,7 +20,7 @@ from seqray.blackbox.queries.oracle import Oracle, open_oracle
 from seqray.parallel.executor import Task
 from seqray.util.errors import BlackBoxError, Stopped
 
-STEPS_PER_JOB = 100_000
+STEPS_PER_JOB = 250_000
 """A worker gets pieces that take about so many steps."""
 
 
