@@ -280,17 +280,15 @@ def name_lines(names: Sequence[str]) -> list[list[str]]:
     [['after ab'], ['mostly', 'after abc'], ['after', 'ababababababababa…']]
     >>> name_lines(["mostly after take ticket | wait | close"])
     [['mostly after …', 'wait |', 'close']]
-    >>> name_lines(["after ask | a | b | c", "after ask | b | b | c"])
-    [['after …', 'a |', 'b |', 'c'], ['after …', 'b |', 'b |', 'c']]
     """
-    parts: list[tuple[str, ...]] = [()] * len(names)
-    for n_symbols in (2, 3):
-        lines = [_last_symbols(name, n_symbols) for name in names]
-        parts = [
-            part or (own if lines.count(own) == 1 else ())
-            for part, own in zip(parts, lines, strict=True)
-        ]
-    parts = [part or _halves(name) for part, name in zip(parts, names, strict=True)]
+    by_number = [[_last_symbols(name, n) for name in names] for n in (2, 3)]
+    parts = [
+        next(
+            (each[at] for each in by_number if each[at] and each.count(each[at]) == 1),
+            _halves(name),
+        )
+        for at, name in enumerate(names)
+    ]
     first, last = (distinct([part[at] for part in parts], MAX_NAME) for at in (0, -1))
     return [
         [*([above] if len(part) > 1 else []), *(short(line) for line in part[1:-1]), below]
