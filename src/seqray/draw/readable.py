@@ -281,12 +281,9 @@ def name_lines(names: Sequence[str]) -> list[list[str]]:
     >>> name_lines(["mostly after take ticket | wait | close"])
     [['mostly after …', 'wait |', 'close']]
     """
-    by_number = [[_last_symbols(name, n) for name in names] for n in (2, 3)]
+    lines = [[_last_symbols(name, n) for name in names] for n in (2, 3)]
     parts = [
-        next(
-            (each[at] for each in by_number if each[at] and each.count(each[at]) == 1),
-            _halves(name),
-        )
+        next((x[at] for x in lines if x[at] and x.count(x[at]) == 1), _halves(name))
         for at, name in enumerate(names)
     ]
     first, last = (distinct([part[at] for part in parts], MAX_NAME) for at in (0, -1))
@@ -303,8 +300,7 @@ def _last_symbols(name: str, n: int) -> tuple[str, ...]:
         return ()
     words, after, symbol = first.rpartition("after ")
     head, symbols = f"{words}{after}".strip(), [symbol, *others]
-    if len(symbols) > n:
-        head = f"{head} …".strip()
+    head = f"{head} …".strip() if len(symbols) > n else head
     *above, last = symbols[-n:]
     return (*filter(None, [head]), *(f"{short(each, MAX_NAME - 2)} |" for each in above), last)
 
