@@ -36,15 +36,47 @@ def test_nodes_are_as_many_as_memory_allows(monkeypatch):
     assert counts[0] < counts[1] < counts[2]
 
 
-def test_children_that_are_too_many_for_nodes_are_leaves_if_memory_allows(monkeypatch):
-    wa = random_structured("abc", 4, seed=0)  # 8 roots, 18 children, 54 of these, width 4
+def test_leaves_become_nodes_as_long_as_memory_allows_for_their_children(monkeypatch):
+    wa = random_structured("abc", 4, seed=0)  # 8 roots, 18 children, 3 of each of these, width 4
     sizes = []
-    for n_numbers in (71, 72, 103, 104, 215, 216):
+    for n_numbers in (103, 104, 115, 116, 215, 216):
         monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", n_numbers)
         nodes = part_nodes(StructuredSteps(wa.blocks), wa.initial_vector)
         assert nodes.has_leaves == (len(nodes.vectors) > len(nodes.groups))
         sizes.append((len(nodes.groups), len(nodes.vectors)))
-    assert sizes == [(8, 8), (8, 26), (8, 26), (26, 26), (26, 26), (26, 80)]
+    assert sizes == [(8, 8), (8, 26), (8, 26), (9, 29), (17, 53), (17, 53)]
+
+
+def visits(wa, nodes):
+    """Count how often words drawn from an automaton lead to each vector, letter by letter."""
+    steps = StructuredSteps(wa.blocks)
+    n_symbols, counts = len(wa.alphabet), np.zeros(len(nodes.vectors), int)
+    for word in wa.sample(2000, seed=1).words:
+        at, group = wa.grouping.n_groups, wa.start_group
+        counts[at] += 1
+        for code in wa.alphabet.encode(word).tolist():
+            pair = group * n_symbols + code
+            if steps.matrix_of_pair[pair] < 0:
+                at = steps.root_of_pair[pair]
+            else:  # beyond the nodes nothing is known until the next root
+                at = nodes.children[at, code] if 0 <= at < len(nodes.groups) else -1
+            if at >= 0:
+                counts[at] += 1
+            group = steps.targets[pair]
+    return counts
+
+
+def test_nodes_are_the_vectors_that_words_lead_to_most_often(monkeypatch):
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", 300 * 4)
+    wa = random_structured("abcd", 4, seed=0, remembering=0.6)
+    nodes = part_nodes(StructuredSteps(wa.blocks), wa.initial_vector)
+    assert nodes.has_leaves
+    n_nodes, n_roots = len(nodes.groups), StructuredSteps(wa.blocks).n_roots
+    counts = visits(wa, nodes)
+    later, leaves = counts[n_roots:n_nodes], counts[n_nodes:]
+    assert len(later) > 20
+    assert np.median(later) > 10 * np.median(leaves)
+    assert later.min() >= structured_nodes.LEAST_SHARE * leaves.max()
 
 
 @pytest.mark.parametrize("size", [1e-60, 1e60, 1e-160])
@@ -71,4 +103,4 @@ def test_where_one_symbol_can_follow_for_ever_the_table_has_few_levels():
     )
     steps = StructuredSteps(wa.blocks)
     nodes = part_nodes(steps, wa.initial_vector)
-    assert len(nodes.groups) <= steps.n_roots * (1 + structured_nodes.MAX_LEVELS)
+    assert len(nodes.groups) <= steps.n_roots * (1 + structured_nodes.MAX_ROUNDS)

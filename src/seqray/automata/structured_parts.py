@@ -130,22 +130,13 @@ class WordCuts:
         return shifts
 
     @cached_property
-    def _first_children(self) -> IntArray:
-        """The row of the first child of each node."""
-        children = self.nodes.children
-        firsts: IntArray = np.where(children < 0, len(self.nodes.vectors), children).min(axis=1)
-        return firsts
-
-    @cached_property
-    def _child_numbers(self) -> IntArray:
-        """Which child of a node each cell of its group leads to: the first, the second, ..."""
-        remembers = self.matrices.reshape(-1, self.n_columns) >= 0
-        numbers: IntArray = np.cumsum(remembers, axis=1) - 1
-        return numbers.ravel()
+    def _children(self) -> IntArray:
+        """The row of the vector that each cell of a node leads to, -1 where that is not known."""
+        return self.nodes.children.ravel()
 
     def leaves(self, nodes: IntArray, cells: IntArray) -> IntArray:
         """Return the rows of the leaves that nodes lead to, given the cells of their groups."""
-        leaves: IntArray = self._first_children.take(nodes) + self._child_numbers.take(cells)
+        leaves: IntArray = self._children.take(cells - self._node_shifts.take(nodes))
         return leaves
 
     def _ends_of_long(self, cells: IntArray) -> tuple[IntArray, IntArray]:
