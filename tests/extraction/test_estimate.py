@@ -18,8 +18,8 @@ from seqray.util.errors import ArgumentError
 NAME = "seqray.extraction.estimate"
 
 
-def job(box, budget=None):
-    return Job(open_oracle(box, Meter(Limits(budget))), Request(), None)
+def job(box, budget=None, time_limit=None):
+    return Job(open_oracle(box, Meter(Limits(budget, time_limit))), Request(), None)
 
 
 def estimates(caplog):
@@ -52,6 +52,15 @@ def test_a_budget_is_the_most_and_an_automaton_is_free(caplog):
     assert not estimates(caplog)
     log_estimate(job(black_box(Count(), "ab"), budget=70), 1000, "words", None)
     assert "up to about 70 words" in estimates(caplog)[0].getMessage()
+
+
+@pytest.mark.parametrize(("time_limit", "is_said"), [(30, True), (3000, False), (None, False)])
+def test_a_time_limit_is_the_most(caplog, time_limit, is_said):
+    caplog.set_level(logging.INFO)
+    log_estimate(job(black_box(Count(), "ab"), time_limit=time_limit), 1000, "words", 0.5, "a note")
+    message = estimates(caplog)[0].getMessage()
+    assert (", but no longer than 30 s; a note" in message) == is_said
+    assert message.endswith("; a note")
 
 
 def test_the_speed_is_measured_on_words_that_are_queried_anyway():

@@ -78,7 +78,8 @@ def test_the_best_automaton_for_copying_is_the_largest_copy():
     assert extraction.best(purpose="copying") is extraction.best()
     assert with_copies(10, 20, rank=2).best().n_states == 20
     assert repr(extraction) == (
-        f"Extraction(ranks 1 … 5, best {extraction.best_rank()}, 2 copies up to 20 states)"
+        f"Extraction(ranks 1 … 5, best for reading {extraction.best_rank()}, "
+        "2 copies, best for copying 20 states)"
     )
 
 

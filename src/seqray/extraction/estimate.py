@@ -67,6 +67,9 @@ def log_estimate(
         text += "" if seconds is None else f", which takes about {duration(n_likely * seconds)}"
         text += f"; rounds end where nothing is left to learn, after at most {most:,} {unit}"
         text += "" if seconds is None else f" and {duration(most * seconds)}"
+    limit = job.meter.time_limit
+    if limit is not None and seconds is not None and most * seconds > limit:
+        text += f", but no longer than {duration(limit)}"
     is_long = n_likely > MANY_QUERIES if seconds is None else n_likely * seconds > MANY_SECONDS
     level = logging.WARNING if is_long else logging.INFO
     logger.log(level, "%s%s", text, f"; {note}" if note else "")

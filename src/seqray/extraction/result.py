@@ -439,7 +439,9 @@ class Extraction(Drawable):
         )
 
     def __repr__(self) -> str:
+        ranks = f"Extraction(ranks 1 … {self.max_rank}, best"
+        if not self.copies:
+            return f"{ranks} {self.best_rank()})"
         number = "1 copy" if len(self.copies) == 1 else f"{len(self.copies)} copies"
-        largest = f" up to {self.copies[-1].n_states:,} states" if self.copies else ""
-        copies = f", {number}{largest}" if self.copies else ""
-        return f"Extraction(ranks 1 … {self.max_rank}, best {self.best_rank()}{copies})"
+        copying = f"{number}, best for copying {self.best().n_states:,} states"
+        return f"{ranks} for reading {self.best_rank()}, {copying})"

@@ -109,7 +109,7 @@ def _estimate(job: Job, meter: Meter, sizes: PartSizes, word_length: float) -> N
     is_cheap = job.oracle.mode is QueryMode.STATES or meter.budget is not None
     n_most = max_prefixes(sizes, word_length, with_copies=is_copying and is_cheap)
     unit = "steps" if job.oracle.mode is QueryMode.STATES else "prefixes"
-    log_estimate(job, n_most, unit, meter.seconds_per_query)
+    log_estimate(job, n_most, unit, meter.seconds_per_query, "automata are fitted after that")
 
 
 def _wants_copies(job: Job, table: RankTable, learning: Learning) -> bool:
