@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from seqray import Alphabet, WeightedAutomaton
 from seqray.explain.named_automaton import NamedAutomaton, rescaled
@@ -27,6 +28,28 @@ def test_names_say_how_much_of_a_state_its_prefix_is():
 def test_only_the_first_names_are_printed():
     assert repr(named(1, 1)) == "NamedAutomaton(2 states: start, after a)"
     assert repr(named(1, 1, 1, 1, 1)).endswith("after aaa, …)")
+
+
+def test_a_table_has_every_arrow_whose_weight_is_not_small():
+    pytest.importorskip("pandas")
+    automaton = NamedAutomaton(WA, WA.alphabet.words(["", "b"]), np.ones(2), np.ones(2) / 2, 0.0)
+    table = automaton.to_frame(threshold=0)
+    assert len(table) == 2 + 2 * (2 * 2 + 1)
+    numbers = {"start": 0, "after b": 1}
+    for row in table.itertuples(index=False):
+        if row.state == "begin":
+            expected = WA.initial[numbers[row.next_state]]
+        elif row.next_state == "end":
+            expected = WA.final[numbers[row.state]]
+        else:
+            code = WA.alphabet.codes[row.symbol]
+            expected = WA.transitions[code, numbers[row.state], numbers[row.next_state]]
+        assert row.weight == expected
+        assert (row.symbol == "") == (row.state == "begin" or row.next_state == "end")
+    sizes = table[table.symbol != ""].groupby("state").weight
+    assert sizes.apply(lambda weights: weights.is_monotonic_decreasing).all()
+    assert (automaton.to_frame(threshold=0.2).weight >= 0.2).all()
+    assert len(automaton.to_frame(threshold=0.2)) == (table.weight >= 0.2).sum()
 
 
 def test_rescaled_states_compute_the_same_function():

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from seqray.automata.automaton import WeightedAutomaton
 from seqray.automata.words import Alphabet, Word, Words
 from seqray.util.arrays import FloatArray
 from seqray.util.display import Drawable
+from seqray.util.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PLAIN_NAME_SHARE = 0.99
 """With this share of it after its prefix, a state has the plain name."""
@@ -49,6 +57,48 @@ class NamedAutomaton(Drawable):
             _name(self.automaton.alphabet, prefix, float(share))
             for prefix, share in zip(self.prefixes, self.shares, strict=True)
         )
+
+    def to_frame(self, *, threshold: float = 0.01) -> pd.DataFrame:
+        """Return one row per arrow as a pandas data frame: what a drawing shows, as a table.
+
+        The columns are ``state``, ``symbol``, ``next_state`` and ``weight``. Rows of the state
+        ``begin`` say where words begin, those whose next state is ``end`` where they end; their
+        symbol is ``""``.
+
+        Parameters
+        ----------
+        threshold
+            Arrows of a smaller weight, in size, are left out.
+
+        Examples
+        --------
+        >>> import seqray
+        >>> named = seqray.name_states(seqray.WeightedAutomaton("a", [1], [[[0.5]]], [0.5]))
+        >>> print(named.to_frame().to_string(index=False))
+        state symbol next_state  weight
+        begin             start     1.0
+        start      a      start     0.5
+        start               end     0.5
+        """
+        return data_frame([row for row in self._arrows() if abs(row["weight"]) >= threshold])
+
+    def _arrows(self) -> Iterator[dict[str, Any]]:
+        """Yield what begins, then by state, the largest weights first, what leaves it and ends."""
+        names, symbols = self.names, self.automaton.alphabet.symbols
+        for name, weight in zip(names, self.automaton.initial.tolist(), strict=True):
+            yield {"state": "begin", "symbol": "", "next_state": name, "weight": weight}
+        for state, name in enumerate(names):
+            leaving = self.automaton.transitions[:, state]
+            for place in np.argsort(-np.abs(leaving), axis=None, kind="stable").tolist():
+                code, target = divmod(place, len(names))
+                yield {
+                    "state": name,
+                    "symbol": symbols[code],
+                    "next_state": names[target],
+                    "weight": float(leaving[code, target]),
+                }
+            weight = float(self.automaton.final[state])
+            yield {"state": name, "symbol": "", "next_state": "end", "weight": weight}
 
     def __repr__(self) -> str:
         shown = ", ".join(self.names[:4])
