@@ -438,7 +438,9 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     assert ". Query more prefixes and suffixes (--prefixes" in caplog.text
     assert "logit" in caplog.text
     extract(box, n_prefixes=15, n_suffixes=15, memory="1MB")
-    assert ". Allow more memory than 1 MB (--memory), query more prefixes" in caplog.text
+    assert ". Allow more memory than 1 MB (--memory). Query more prefixes" in caplog.text
+    extract(box, n_prefixes=15, n_suffixes=15, budget=40)
+    assert ". Allow more queries (--budget). Query more prefixes" in caplog.text
 
 
 def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):

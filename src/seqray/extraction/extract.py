@@ -29,7 +29,8 @@ from seqray.extraction.result import Extraction
 from seqray.fidelity.objective import Objective, named_objective
 from seqray.parallel.choice import ExecutorLike, opened_executor
 from seqray.parallel.executor import one_blas_thread
-from seqray.util.errors import ArgumentError, SeqrayError
+from seqray.util.errors import ArgumentError, SeqrayError, StopReason
+from seqray.util.formatting import counted
 from seqray.util.memory import byte_count, limited_memory, shown_bytes
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
@@ -37,7 +38,14 @@ from seqray.util.random import Seed, seed_number
 logger = logging.getLogger(__name__)
 
 LOW_SCORE = 0.9
-"""Below this fidelity score of the chosen rank a warning is logged."""
+"""Below this fidelity score of the best automaton a warning is logged."""
+
+RAISED_LIMITS = {
+    StopReason.BUDGET: "Allow more queries (--budget). ",
+    StopReason.TIME: "Give it more time (--time-limit). ",
+    StopReason.INTERRUPTED: "Let it run to its end. ",
+}
+"""What to do first about what ended the queries."""
 
 
 class OldNames(TypedDict, total=False):
@@ -277,32 +285,42 @@ def _warn_of_low_score(extraction: Extraction, memory: int | None) -> None:
 
     ``memory`` is the limit that was given, if any.
     """
-    fidelity = extraction.fidelity
-    rank = fidelity.best_rank()
-    score = fidelity.at(rank).score
-    if max([score, *(copy.fidelity.score for copy in extraction.copies)]) >= LOW_SCORE:
+    rank = extraction.best_rank()
+    copies = ((copy.n_states, copy.fidelity) for copy in extraction.copies)
+    compared = [(rank, extraction.fidelity.at(rank)), *copies]
+    n_states, best = max(compared, key=lambda each: each[1].score)
+    if best.score >= LOW_SCORE:
         return
-    best = fidelity.at(rank)
+    advice = _advice_for_more(extraction, memory, is_copy=n_states != rank)
     if best.chosen_by is Objective.DECISIONS:
         logger.warning(
             "the best automaton, of %d states, agrees with the box on %.1f %% of the validation "
-            "words. Query more prefixes and suffixes (--prefixes, --suffixes), allow more states "
-            "(--max-rank), or give words like those that matter (--basis FILE)",
-            *(rank, 100 * score),
+            "words. %s, or give words like those that matter (--basis FILE)",
+            *(n_states, 100 * best.score, advice),
         )
         return
     predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
-        "the best rank, %d, has a fidelity score of %.3f on held-out words, where 1 is a perfect "
-        "copy: %s. %suery more prefixes and suffixes (--prefixes, --suffixes), allow more "
-        "states (--max-rank)%s",
-        *(rank, score),
+        "the best automaton, of %s, has a fidelity score of %.3f on held-out words, where 1 is a "
+        "perfect copy: %s. %s%s",
+        *(counted(n_states, "state"), best.score),
         f"it loses {best['kl_per_symbol']:.2g} bits per symbol of {best['entropy_per_symbol']:.3g}"
         if predicts
-        else f"its weights are off by about {100 * (1 - score):.0f} %",
-        "Q" if memory is None else f"Allow more memory than {shown_bytes(memory)} (--memory), q",
+        else f"its weights are off by about {100 * (1 - best.score):.0f} %",
+        advice,
         " or draw longer words (--max-length)"
         if predicts
         else ", draw longer words (--max-length), or let the box answer otherwise, such as with "
         "its logit or with 0 and 1",
     )
+
+
+def _advice_for_more(extraction: Extraction, memory: int | None, *, is_copy: bool) -> str:
+    """Say which limits to raise, first the one that ended the queries."""
+    reason, more = extraction.settings.stop_reason, ""
+    if reason is not None:
+        more = RAISED_LIMITS[reason]
+    elif memory is not None:
+        more = f"Allow more memory than {shown_bytes(memory)} (--memory). "
+    size = "larger copies (--max-cost)" if is_copy else "more states (--max-rank)"
+    return f"{more}Query more prefixes and suffixes (--prefixes, --suffixes), allow {size}"
