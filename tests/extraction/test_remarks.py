@@ -89,6 +89,24 @@ def test_a_best_rank_that_no_limit_holds_back_gets_no_advice(lost, settings):
     assert with_ranks(bits(*lost), **settings).remarks == ()
 
 
+@pytest.mark.parametrize(
+    ("lost", "settings", "is_said"),
+    [
+        ((0.5, 0.4), {"stop_reason": StopReason.INTERRUPTED, "fitted_ranks": ()}, True),
+        ((0.5, 0.4), {"stop_reason": StopReason.TIME, "fitted_ranks": ()}, True),
+        ((0.5, 0.4), {"stop_reason": StopReason.TIME, "fitted_ranks": (2,)}, False),
+        ((0.5, 0.0), {"stop_reason": StopReason.TIME, "fitted_ranks": ()}, False),
+        ((0.5, 0.4), {"stop_reason": StopReason.BUDGET, "fitted_ranks": ()}, False),
+        ((0.5, 0.4), {"fitted_ranks": ()}, False),
+    ],
+)
+def test_ranks_that_were_not_fitted_before_the_end_are_named(lost, settings, is_said):
+    remarks = with_ranks(bits(*lost), **{"max_rank": 3, "stop_reason": None, **settings}).remarks
+    assert (
+        any(each.startswith("Not fitted before the end: 2 states.") for each in remarks) == is_said
+    )
+
+
 def test_a_last_copy_that_gains_at_the_limit_gets_advice():
     assert copies_of(0.01).remarks[2:] == (
         "The last copy loses 50 % less than the automaton before it: a larger --max-cost, above "

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seqray.extraction.request import largest_rank
-from seqray.extraction.settings import STRUCTURED
+from seqray.extraction.settings import CONDITIONAL, STRUCTURED
 from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
+from seqray.util.errors import StopReason
 from seqray.util.formatting import counted, significant
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def remarks(extraction: Extraction) -> tuple[str, ...]:
         some = *_loss_of_smaller_copies(extraction), *_limit_of_copies(extraction)
     else:
         some = *_loss_of_smaller_rank(extraction), *_limit_of_ranks(extraction)
-    return (*chosen_by, *some, *_copy_left_out(extraction))
+    return (*chosen_by, *_unfitted(extraction), *some, *_copy_left_out(extraction))
 
 
 def _chosen_by(extraction: Extraction) -> Iterator[str]:
@@ -51,6 +52,20 @@ def _guided(extraction: Extraction) -> Iterator[str]:
         yield (
             f"The box was guided by {guide}. Automata of a rank may give a small weight to words "
             "that the guide forbids, copies give them none."
+        )
+
+
+def _unfitted(extraction: Extraction) -> Iterator[str]:
+    """Say that some small automata were not fitted when the extraction had to end."""
+    settings, table = extraction.settings, extraction.fidelity
+    if settings.fitted_ranks is None or settings.stop_reason in (None, StopReason.BUDGET):
+        return
+    left = set(CONDITIONAL.fitted_ranks) & set(table.ranks) - set(settings.fitted_ranks)
+    ranks = [str(rank) for rank in sorted(left) if table.at(rank).score < 1 - EXACT_TOLERANCE]
+    if ranks:
+        yield (
+            f"Not fitted before the end: {', '.join(ranks)} states. Those automata are as the SVD "
+            "made them, and lose more than fitted ones."
         )
 
 
