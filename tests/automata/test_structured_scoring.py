@@ -7,9 +7,21 @@ from hypothesis import strategies as st
 
 from automata import short_words
 from seqray import Grouping, StructuredAutomaton
-from seqray.automata import structured_nodes, structured_scoring, structured_states
+from seqray.automata import (
+    structured_nodes,
+    structured_parts,
+    structured_scoring,
+    structured_states,
+)
 from seqray.automata.generators import random_structured
 from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
+
+
+@pytest.fixture(scope="module", autouse=True, params=[0, 2**40], ids=["tables", "no_tables"])
+def _tables_are_made_or_not(request):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structured_scoring, "MIN_TABLE_WORDS", request.param)
+        yield
 
 
 @given(structured_automata(), st.data())
@@ -60,7 +72,7 @@ def test_long_parts_weigh_the_same_from_roots_from_nodes_and_from_leaves(monkeyp
 
 @pytest.mark.parametrize("cost", [0, 2**40])
 def test_equal_prefixes_of_parts_may_be_shared_or_not(monkeypatch, cost):
-    monkeypatch.setattr(structured_scoring, "SHARING_COST", cost)
+    monkeypatch.setattr(structured_parts, "SHARING_COST", cost)
     wa = random_structured("ab", 3, seed=1)
     words = wa.sample(500, seed=0).words
     np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Parts of words read from both ends, sweep by sweep over all matrices."""
+"""Long parts of words read sweep by sweep over all matrices."""
 
 import numpy as np
 import pytest
@@ -9,22 +9,21 @@ from automata import short_words
 from seqray import Grouping, StructuredAutomaton
 from seqray.automata import (
     structured_nodes,
+    structured_parts,
     structured_scoring,
     structured_states,
-    structured_sweeps,
 )
 from seqray.automata.generators import random_structured
-from seqray.automata.structured_nodes import part_nodes
-from seqray.automata.structured_parts import WordCuts
+from seqray.automata.structured_scoring import PartScorer
 from seqray.automata.structured_states import StructuredSteps
-from seqray.automata.structured_sweeps import HalfReader, Halves, SweepSchedule
 from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_matrix_is_stacked():
+@pytest.fixture(scope="module", autouse=True, params=[0, 2**40], ids=["tables", "no_tables"])
+def _no_matrix_is_stacked(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structured_states, "MAX_STACKED_SIZE", 0)
+        patch.setattr(structured_scoring, "MIN_TABLE_WORDS", request.param)
         yield
 
 
@@ -55,8 +54,8 @@ def test_weights_are_the_same_with_and_without_tables(monkeypatch, n_numbers):
 
 
 @pytest.mark.parametrize("cost", [0, 2**40])
-def test_equal_beginnings_of_halves_may_be_shared_or_not(monkeypatch, cost):
-    monkeypatch.setattr(structured_sweeps, "SHARING_COST", cost)
+def test_equal_beginnings_may_be_shared_or_not(monkeypatch, cost):
+    monkeypatch.setattr(structured_parts, "SHARING_COST", cost)
     wa = random_structured("ab", 3, seed=1)
     words = words_of(wa)
     np.testing.assert_allclose(wa.weights(words), wa.to_dense().weights(words), rtol=1e-12)
@@ -92,7 +91,7 @@ def test_a_model_that_was_far_behind_and_came_back_counts():
 
 
 @pytest.mark.parametrize("size", [1e-20, 1e20])
-def test_halves_whose_product_leaves_the_range_of_float64_are_right(size):
+def test_words_whose_weight_leaves_the_range_of_float64_have_the_right_logarithm(size):
     matrix = size * np.array([[0.5, 0.25], [0.25, 0.5]])
     wa = StructuredAutomaton(
         "a", Grouping([[0]], [2]), [1, 1], np.ones((2, 2)), [1, 1], {(0, 0): matrix}
@@ -113,33 +112,33 @@ def test_a_word_of_weight_0_weighs_0():
 
 @pytest.fixture(scope="module")
 def schedule():
-    """The schedule of 200 words of 12 letters, read in both directions."""
-    wa = random_structured("abcd", 3, seed=0)
-    steps = StructuredSteps(wa.blocks)
-    cuts = WordCuts(steps, part_nodes(steps, wa.initial_vector))
-    path = np.random.default_rng(0).integers(4, size=(200, 13))
-    cells = ((path[:, :-1] + 1) * cuts.n_columns + path[:, 1:]).ravel()
-    starts = np.arange(200) * 12
-    halves = Halves(
-        np.concatenate([path[:, 0], path[:, -1]]),
-        np.concatenate([starts, starts + 11]),
-        np.repeat([1, -1], 200),
-        np.full(400, 12),
-    )
-    return SweepSchedule(HalfReader(cuts).trees(cells, halves, 4), max_age=8)
+    """The schedule of 500 words over six symbols."""
+    wa = random_structured("abcdef", 3, seed=0)
+    scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector)
+    parts = scorer.cuts.parts(wa.sample(500, seed=0).words)
+    _, trees = scorer.part_trees(parts, scorer.part_readers(parts), np.arange(len(parts.starts)))
+    return scorer.sweeps.schedule(trees)
 
 
 def test_each_vector_is_computed_after_its_parent(schedule):
     trees = schedule.trees
     when = np.empty_like(schedule.order)
     when[schedule.order] = np.arange(len(when))
-    nodes = np.arange(4, len(when))
+    nodes = np.arange(schedule.roots.stop, len(when))
     parents = trees.parents[nodes]
     assert (when[parents] < when[nodes]).all()
     later = schedule.sweep_of_node[nodes] - schedule.sweep_of_node[parents]
     assert set(later.tolist()) == {0, 1}
-    assert (trees.numbers[parents] < trees.numbers[nodes])[later == 0].all()
+    assert (schedule.places[parents] < schedule.places[nodes])[later == 0].all()
     assert not schedule.is_due[parents][later == 0].any()
+
+
+def test_no_vector_makes_more_steps_than_it_may_before_it_is_brought_back(schedule):
+    ages = np.zeros(len(schedule.order), int)
+    for node in range(schedule.roots.stop, len(ages)):
+        parent = schedule.trees.parents[node]
+        ages[node] = 1 if schedule.is_due[parent] else ages[parent] + 1
+    assert 1 < ages.max() <= schedule.max_age
 
 
 def test_a_row_is_used_again_two_sweeps_later_at_the_earliest(schedule):
@@ -151,15 +150,36 @@ def test_a_row_is_used_again_two_sweeps_later_at_the_earliest(schedule):
 
 
 def test_the_runs_of_a_sweep_are_its_nodes_by_matrix(schedule):
-    numbers = schedule.trees.numbers[schedule.order]
+    places = schedule.places[schedule.order]
     for sweep in list(schedule.sweeps())[1:]:
-        assert sweep.runs[0] == sweep.begin
-        assert sweep.runs[-1] == sweep.end
-        assert np.repeat(sweep.numbers, np.diff(sweep.runs)).tolist() == (
-            numbers[sweep.begin : sweep.end].tolist()
+        runs = [run for batch in sweep.batches for run in batch]
+        assert [begin for begin, _, _ in runs] + [sweep.end] == (
+            [sweep.begin] + [end for _, end, _ in runs]
         )
-        assert (np.diff(sweep.numbers) > 0).all()
+        run_places = [place for _, _, place in runs]
+        assert np.repeat(run_places, [end - begin for begin, end, _ in runs]).tolist() == (
+            places[sweep.begin : sweep.end].tolist()
+        )
+        assert (np.diff(run_places) > 0).all()
 
 
-def test_there_are_fewer_sweeps_than_levels(schedule):
-    assert len(schedule.sizes) - 1 < len(schedule.trees.levels)
+def test_no_vector_of_a_batch_is_computed_from_another_one(schedule):
+    order, parents = schedule.order, schedule.trees.parents
+    for sweep in schedule.sweeps():
+        for batch in sweep.batches:
+            nodes = order[batch[0][0] : batch[-1][1]]
+            assert not np.isin(parents[nodes], nodes).any()
+
+
+def test_what_is_read_waits_only_where_a_group_has_no_lower_neighbour(schedule):
+    trees = schedule.trees
+    nodes = np.arange(trees.levels[0].stop, len(trees.parents))
+    parents = trees.parents[nodes]
+    waits = schedule.sweep_of_node[nodes] > schedule.sweep_of_node[parents]
+    # A matrix leads from the group of one symbol to that of the next one, six from each group.
+    before, here = trees.numbers[parents] // 6, trees.numbers[nodes] // 6
+    after = trees.numbers[nodes] % 6
+    is_repeated = (before == here) & (here == after)
+    expected = (before >= here) & (after > here) | is_repeated
+    assert (waits == expected)[~schedule.is_due[parents]].all()
+    assert 0.2 < waits.mean() < 0.6

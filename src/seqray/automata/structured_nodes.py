@@ -21,7 +21,7 @@ MAX_TABLE_NUMBERS = 2**20
 
 MAX_NODE_NUMBERS = 2**18
 """The most numbers, 2 MiB, in the vectors of nodes and leaves, and again in what nodes read: words
-few in number pay for them."""
+few in number pay for them. Where an eighth of the matrices' numbers is more, it is that."""
 
 MAX_ROUNDS = 8
 """How often leaves become nodes: where few symbols can follow, there is no end."""
@@ -78,8 +78,13 @@ class _Grown(NamedTuple):
         return np.flatnonzero(is_leaf)
 
 
-def part_nodes(steps: StructuredSteps, initial: FloatArray) -> PartNodes:
-    """Return the roots and the vectors that words lead to most often, as many as there may be."""
+def part_nodes(
+    steps: StructuredSteps, initial: FloatArray, n_rounds: int = MAX_ROUNDS
+) -> PartNodes:
+    """Return the roots and the vectors that words lead to most often, as many as there may be.
+
+    Without rounds they are the roots alone.
+    """
     n_columns = steps.grouping.n_symbols + 1
     n_roots = min(steps.n_roots, MAX_TABLE_NUMBERS // max(n_columns, steps.grouping.max_size))
     vectors, groups = steps.root_vectors(np.arange(n_roots), initial), steps.group_of_root
@@ -89,7 +94,7 @@ def part_nodes(steps: StructuredSteps, initial: FloatArray) -> PartNodes:
         return PartNodes(vectors, groups, np.full((len(vectors), n_columns), -1))
     none = np.empty(0, np.int64), np.empty((0, n_columns), np.int64)
     grown = _Grown(vectors, groups, _visits_of_roots(steps), *none)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(n_rounds):
         chosen = _next_nodes(steps, grown)
         more = _with_children(steps, grown, chosen) if len(chosen) else None
         if more is None:
@@ -125,8 +130,11 @@ def _next_nodes(steps: StructuredSteps, grown: _Grown) -> IntArray:
     There are none if memory does not allow for their children.
     """
     size, n_symbols = steps.grouping.max_size, steps.grouping.n_symbols
-    max_nodes = MAX_NODE_NUMBERS // max(n_symbols + 1, size)
-    max_vectors = MAX_NODE_NUMBERS // size if steps.is_stacked else max_nodes
+    max_numbers = max(
+        MAX_NODE_NUMBERS, min(len(steps.blocks.remembering.values) // 8, MAX_TABLE_NUMBERS)
+    )
+    max_nodes = max_numbers // max(n_symbols + 1, size)
+    max_vectors = max_numbers // size if steps.is_stacked else max_nodes
     leaves = grown.leaves
     n_children = np.count_nonzero(steps.matrix_of_pair.reshape(-1, n_symbols) >= 0, axis=1)
     if not len(grown.nodes):

@@ -8,17 +8,23 @@ the word.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from seqray.automata.structured_nodes import PartNodes
+from seqray.automata.structured_stack import Chosen
 from seqray.automata.structured_states import StructuredSteps
-from seqray.automata.tree import sort_codes
+from seqray.automata.tree import distinct_keys, sort_codes
 from seqray.automata.words import Words
-from seqray.util.arrays import IntArray
+from seqray.util.arrays import FloatArray, IntArray
+
+SHARING_COST = 96
+"""What it costs per part to look for equal beginnings, in multiplications."""
 
 
 class WordParts(NamedTuple):
@@ -39,6 +45,35 @@ class WordParts(NamedTuple):
     nodes: IntArray
     starts: IntArray
     lengths: IntArray
+
+
+class PartLevel(NamedTuple):
+    """The nodes of one level of the prefix trees of long parts, and the parts that end there.
+
+    The first level has no ``origins``: its nodes are where the parts begin.
+    """
+
+    origins: Chosen  # of each node its parent, within the level before
+    numbers: IntArray  # of each node the matrix that leads to it
+    ended: IntArray  # the long parts that end here
+    ended_at: Chosen  # and at which node, within this level
+
+
+class PartReaders(NamedTuple):
+    """What reads long parts: row ``of_part[j]`` of ``rows``, after ``lengths[j]`` letters."""
+
+    rows: FloatArray
+    of_part: IntArray
+    lengths: IntArray
+
+    def read(self, vectors: FloatArray, chosen: IntArray) -> FloatArray:
+        """Return the products of vectors and of what reads the chosen parts."""
+        at = self.of_part.take(chosen)
+        # `take` is faster, but copies all of an array whose rows overlap.
+        rows = self.rows.take(at, axis=0) if self.rows.flags.c_contiguous else self.rows[at]
+        rows *= vectors
+        products: FloatArray = rows.dot(np.ones(rows.shape[1]))
+        return products
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,3 +207,54 @@ class WordCuts:
             self._onward.take(here, out=at[:n_active], mode="clip")
         cells[places + lengths.take(order)] = at + (self.n_columns - 1)
         return cells
+
+
+def part_levels(
+    cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray, at: IntArray
+) -> Iterator[PartLevel]:
+    """Grow the prefix trees of some long parts level by level, from the last node of each on.
+
+    Of part ``j``, ``lengths[j]`` letters are read. Part ``chosen[i]`` begins at node ``at[i]``; if
+    nodes have leaves, its first letter leads to one. Equal prefixes are one node, as long as enough
+    parts are at one node.
+    """
+    n_columns, lengths = cuts.n_columns, lengths.take(chosen)
+    # Longest parts first, so that those still being read are always a leading slice.
+    order = sort_codes(lengths.max(initial=0) - lengths)
+    chosen, at = chosen.take(order), at.take(order)
+    starts = parts.starts.take(chosen)
+    n_longer = (len(chosen) - np.cumsum(np.bincount(lengths, minlength=1))).tolist()
+    if cuts.nodes.has_leaves and n_longer[0]:
+        n_active = n_longer.pop(0)
+        at[:n_active] = cuts.leaves(at[:n_active], parts.cells.take(starts[:n_active]))
+        starts += 1
+    yield PartLevel(slice(0), at[:0], chosen[n_longer[0] :], at[n_longer[0] :])
+    origins: Chosen = at
+    shares = True
+    for depth, (n_active, n_left) in enumerate(pairwise(n_longer)):
+        cells, ended = parts.cells[depth:].take(starts[:n_active]), slice(n_left, n_active)
+        if shares:
+            at = at[:n_active]
+            shares = _pays(at, cuts.steps.grouping.max_size)
+            origins = at
+        if shares:
+            keys: IntArray = at * n_columns + cells % n_columns
+            keys, at = distinct_keys(keys, (int(at.max()) + 1) * n_columns)
+            numbers = cuts.matrices.take(_of_distinct(cells, at, len(keys)))
+            yield PartLevel(keys // n_columns, numbers, chosen[ended], at[ended])
+        else:  # each part is a node of its own
+            yield PartLevel(origins, cuts.matrices.take(cells), chosen[ended], ended)
+            origins = slice(0, n_left)
+
+
+def _pays(at: IntArray, size: int) -> bool:
+    """Whether to look for equal beginnings, given the nodes at which parts stand."""
+    n_spared = len(at) - np.count_nonzero(np.bincount(at))
+    return bool(n_spared * size**2 >= SHARING_COST * len(at))
+
+
+def _of_distinct(numbers: IntArray, which: IntArray, n_distinct: int) -> IntArray:
+    """Return a number of each distinct key, given that of each key, and which one that is."""
+    of_distinct = np.empty(n_distinct, np.int64)
+    of_distinct[which] = numbers
+    return of_distinct

@@ -3,28 +3,37 @@
 Words are cut into parts, see `WordCuts`. The values of short parts are looked up, see `PartNodes`.
 Long parts are read along the prefix trees of all of them, one tree for each node at which they
 leave the table, and far more words share a part than a prefix. The last letter of a part and what
-reads the state after it are one vector, which is looked up, too. Where matrices are large, parts
-are read from both ends, see `HalfReader`.
+reads the state after it are one vector, which is looked up, too. Where matrices are large, they
+come one after the other, see `SweepReader`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from seqray.automata.scaling import Scales, rescale, scales_of
+from seqray.automata.scaling import Scales, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
-from seqray.automata.structured_nodes import MAX_TABLE_NUMBERS, PartNodes, part_nodes
-from seqray.automata.structured_parts import WordCuts, WordParts
+from seqray.automata.structured_nodes import (
+    MAX_ROUNDS,
+    MAX_TABLE_NUMBERS,
+    PartNodes,
+    part_nodes,
+)
+from seqray.automata.structured_parts import (
+    PartLevel,
+    PartReaders,
+    WordCuts,
+    WordParts,
+    part_levels,
+)
 from seqray.automata.structured_stack import Chosen, chosen_of, chosen_rows
 from seqray.automata.structured_states import StructuredSteps
-from seqray.automata.structured_sweeps import HalfReader, HalfStates, Halves, of_distinct
-from seqray.automata.tree import distinct_keys, sort_codes
+from seqray.automata.structured_sweeps import PartTrees, SweepReader
+from seqray.automata.tree import distinct_keys
 from seqray.automata.words import Words
 from seqray.util.arrays import FloatArray, IntArray, hold_memory
 
@@ -35,26 +44,14 @@ MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
+MIN_TABLE_WORDS = 4096
+"""From how many words at once on tables are made. Fewer words do not pay for them."""
+
+MAX_READER_NUMBERS = 2**23
+"""The most numbers, 64 MiB, in what reads states before their last letter."""
+
 SAFE_RANGE = 1e-50, 1e50
 """Matrices and readers are multiplied in advance if their numbers are 0 or in this range."""
-
-SHARING_COST = 96
-"""What it costs per part to look for equal beginnings, in multiplications."""
-
-JOINED_PARTS = 1024
-"""Of how many parts the halves are joined at a time, so that they stay in the cache."""
-
-
-class PartLevel(NamedTuple):
-    """The nodes of one level of the prefix trees of long parts, and the parts that end there.
-
-    The first level has no ``origins``: its nodes are where the parts begin.
-    """
-
-    origins: Chosen  # of each node its parent, within the level before
-    numbers: IntArray  # of each node the matrix that leads to it
-    ended: IntArray  # the long parts that end here
-    ended_at: Chosen  # and at which node, within this level
 
 
 class PartStates(NamedTuple):
@@ -67,23 +64,6 @@ class PartStates(NamedTuple):
     rows: Chosen
     scales: Scales | None
     age: int = 0
-
-
-class PartReaders(NamedTuple):
-    """What reads long parts: row ``of_part[j]`` of ``rows``, after ``lengths[j]`` letters."""
-
-    rows: FloatArray
-    of_part: IntArray
-    lengths: IntArray
-
-    def read(self, vectors: FloatArray, chosen: IntArray) -> FloatArray:
-        """Return the products of vectors and of what reads the chosen parts."""
-        at = self.of_part.take(chosen)
-        # `take` is faster, but copies all of an array whose rows overlap.
-        rows = self.rows.take(at, axis=0) if self.rows.flags.c_contiguous else self.rows[at]
-        rows *= vectors
-        products: FloatArray = rows.dot(np.ones(rows.shape[1]))
-        return products
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +79,24 @@ class PartScorer:
     final
         The weight with which a word ends in each state, shape ``(n_states,)``, if it is not the
         automaton's own.
+    has_tables
+        Whether tables are made however few the words are.
     """
 
     steps: StructuredSteps
     initial: FloatArray
     final: FloatArray | None = None
+    has_tables: bool = False
+
+    @cached_property
+    def with_tables(self) -> PartScorer:
+        """What scores many words."""
+        return replace(self, has_tables=True)
 
     @cached_property
     def nodes(self) -> PartNodes:
         """What parts begin with."""
-        return part_nodes(self.steps, self.initial)
+        return part_nodes(self.steps, self.initial, MAX_ROUNDS if self.has_tables else 0)
 
     @cached_property
     def cuts(self) -> WordCuts:
@@ -117,6 +105,8 @@ class PartScorer:
 
     def products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
+        if len(words) >= MIN_TABLE_WORDS and not self.has_tables:
+            return self.with_tables.products(words)
         hold_memory()
         batches = [words[at : at + BATCH_WORDS] for at in range(0, len(words), BATCH_WORDS)]
         products = [self._batch_products(batch) for batch in batches]
@@ -130,8 +120,8 @@ class PartScorer:
         scales = None
         readers = self.part_readers(parts)
         read, n_together = self._read_levels, self.steps.max_states
-        if not self.steps.is_stacked:  # two halves, and in a sweep about two vectors of each
-            read, n_together = self._read_halves, max(1, self.steps.max_states // 4)
+        if not self.steps.is_stacked:  # two sweeps, each with about two vectors of a part
+            read, n_together = self._read_sweeps, max(1, self.steps.max_states // 4)
         for begin in range(0, len(parts.starts), n_together):
             some: IntArray = np.arange(len(parts.starts))[begin : begin + n_together]
             ended, values_read, scales_read = read(parts, readers, some)
@@ -163,38 +153,26 @@ class PartScorer:
                 scales.put(here, states.scales.take(rows))
         return ended, values, scales
 
-    def _read_halves(
+    def _read_sweeps(
         self, parts: WordParts, readers: PartReaders, some: IntArray
     ) -> tuple[IntArray, FloatArray, Scales | None]:
-        """Read some long parts from both ends; return them, their values and their scales."""
-        halves, roots = self.part_halves(parts, readers, some)
-        return some, *_joined(self.half_reader.states(parts.cells, halves, roots))
+        """Read some long parts with large matrices; return them, their values and their scales."""
+        nodes, trees = self.part_trees(parts, readers, some)
+        vectors = self._node_vectors(nodes)
+        return trees.ended, *self.sweeps.values(trees, vectors, scales_of(vectors), readers)
 
-    def part_halves(
+    def part_trees(
         self, parts: WordParts, readers: PartReaders, some: IntArray
-    ) -> tuple[Halves, FloatArray]:
-        """Return the first halves of some long parts, then the second halves, and their roots."""
-        starts, lengths = parts.starts.take(some), readers.lengths.take(some)
-        nodes, node_of_part = distinct_keys(parts.nodes.take(some), len(self.nodes.groups))
-        rows, row_of_part = distinct_keys(readers.of_part.take(some), len(readers.rows))
-        # A reader may reach beyond its group, which is harmless until it is multiplied itself.
-        sizes = np.empty(len(rows), np.int64)
-        groups = parts.cells.take(starts + lengths) // self.cuts.n_columns
-        sizes[row_of_part] = self.steps.grouping.sizes.take(groups)
-        within = np.arange(readers.rows.shape[1]) < sizes[:, None]
-        halves = Halves(
-            np.concatenate([node_of_part, len(nodes) + row_of_part]),
-            np.concatenate([starts, starts + lengths - 1]),
-            np.repeat([1, -1], len(some)),
-            np.concatenate([lengths - lengths // 2, lengths // 2]),
-        )
-        last = np.where(within, readers.rows[rows], 0)
-        return halves, np.concatenate([self._node_vectors(nodes), last])
+    ) -> tuple[IntArray, PartTrees]:
+        """Return the nodes at which some long parts begin, and the prefix trees below them."""
+        nodes, at = distinct_keys(parts.nodes.take(some), len(self.nodes.groups))
+        levels = part_levels(self.cuts, parts, readers.lengths, some, at)
+        return nodes, PartTrees.of(levels, len(nodes))
 
     @cached_property
-    def half_reader(self) -> HalfReader:
-        """What reads halves of parts."""
-        return HalfReader(self.cuts)
+    def sweeps(self) -> SweepReader:
+        """What reads parts with large matrices."""
+        return SweepReader(self.steps)
 
     def part_readers(self, parts: WordParts) -> PartReaders:
         """Return what reads long parts: after their last letter, or before it if that is known."""
@@ -241,8 +219,10 @@ class PartScorer:
     def _readers_before(self) -> FloatArray | None:
         """What reads a state before a letter and what follows it, if it is small and safe."""
         size, n_rows = self.steps.grouping.max_size, self.steps.readable_pairs.max() + 1
-        is_small = n_rows * self.cuts.n_columns * size <= MAX_TABLE_NUMBERS
-        if not (is_small and self.nodes.is_complete):
+        values = self.steps.blocks.remembering.values
+        most = max(MAX_TABLE_NUMBERS, min(len(values), MAX_READER_NUMBERS))
+        is_small = n_rows * self.cuts.n_columns * size <= most
+        if not (is_small and self.has_tables and self.nodes.is_complete):
             return None
         numbers = self.steps.blocks.remembering.values, self._readers[:, 0]
         for sizes in map(np.abs, numbers):
@@ -286,71 +266,6 @@ class PartScorer:
         if states.age + 1 < self.steps.max_age:
             return PartStates(vectors, rows, scales, states.age + 1)
         return PartStates(vectors, rows, scales_of(vectors, scales))
-
-
-def part_levels(
-    cuts: WordCuts, parts: WordParts, lengths: IntArray, chosen: IntArray, at: IntArray
-) -> Iterator[PartLevel]:
-    """Grow the prefix trees of some long parts level by level, from the last node of each on.
-
-    Of part ``j``, ``lengths[j]`` letters are read. Part ``chosen[i]`` begins at node ``at[i]``; if
-    nodes have leaves, its first letter leads to one. Equal prefixes are one node, as long as enough
-    parts are at one node.
-    """
-    n_columns, lengths = cuts.n_columns, lengths.take(chosen)
-    # Longest parts first, so that those still being read are always a leading slice.
-    order = sort_codes(lengths.max(initial=0) - lengths)
-    chosen, at = chosen.take(order), at.take(order)
-    starts = parts.starts.take(chosen)
-    n_longer = (len(chosen) - np.cumsum(np.bincount(lengths, minlength=1))).tolist()
-    if cuts.nodes.has_leaves and n_longer[0]:
-        n_active = n_longer.pop(0)
-        at[:n_active] = cuts.leaves(at[:n_active], parts.cells.take(starts[:n_active]))
-        starts += 1
-    yield PartLevel(slice(0), at[:0], chosen[n_longer[0] :], at[n_longer[0] :])
-    origins: Chosen = at
-    shares = True
-    for depth, (n_active, n_left) in enumerate(pairwise(n_longer)):
-        cells, ended = parts.cells[depth:].take(starts[:n_active]), slice(n_left, n_active)
-        if shares:
-            at = at[:n_active]
-            shares = _pays(at, cuts.steps.grouping.max_size)
-            origins = at
-        if shares:
-            keys: IntArray = at * n_columns + cells % n_columns
-            keys, at = distinct_keys(keys, (int(at.max()) + 1) * n_columns)
-            numbers = cuts.matrices.take(of_distinct(cells, at, len(keys)))
-            yield PartLevel(keys // n_columns, numbers, chosen[ended], at[ended])
-        else:  # each part is a node of its own
-            yield PartLevel(origins, cuts.matrices.take(cells), chosen[ended], ended)
-            origins = slice(0, n_left)
-
-
-def _pays(at: IntArray, size: int) -> bool:
-    """Whether to look for equal beginnings, given the nodes at which parts stand."""
-    n_spared = len(at) - np.count_nonzero(np.bincount(at))
-    return bool(n_spared * size**2 >= SHARING_COST * len(at))
-
-
-def _joined(halves: HalfStates) -> tuple[FloatArray, Scales]:
-    """Return the values of parts and their scales, given all first and then all second halves."""
-    n_parts = len(halves.rows) // 2
-    log_scale, wide = halves.scales
-    values = np.empty(n_parts)
-    for begin in range(0, n_parts, JOINED_PARTS):
-        here: IntArray = np.arange(begin, min(begin + JOINED_PARTS, n_parts))
-        values[here] = np.einsum("ij,ij->i", halves.take(here), halves.take(here + n_parts))
-    sizes = np.abs(values)
-    far = np.flatnonzero(~((sizes > MIN_PRODUCT) & (sizes < 1 / MIN_PRODUCT)))
-    if len(far):
-        both = np.concatenate([far, far + n_parts])
-        vectors, scale = halves.take(both), log_scale.take(both)
-        wide[both] |= rescale(vectors, scale)
-        log_scale[both] = scale
-        values[far] = np.einsum("ij,ij->i", vectors[: len(far)], vectors[len(far) :])
-    return values, Scales(
-        log_scale[:n_parts] + log_scale[n_parts:], wide[:n_parts] | wide[n_parts:]
-    )
 
 
 def _product_of_parts(values: FloatArray, scales: Scales | None, firsts: IntArray) -> WordProducts:

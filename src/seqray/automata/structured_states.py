@@ -104,6 +104,12 @@ class StructuredSteps:
         """The matrices of more than one row."""
         return [self.blocks.remembering[pair] for pair in self._matrices[0].tolist()]
 
+    @property
+    def groups_of_matrices(self) -> tuple[IntArray, IntArray]:
+        """The groups that each matrix leads from and to; of one that pairs share, the first."""
+        pairs = self._pairs.take(self._matrices[0])
+        return pairs // self.grouping.n_symbols, self.targets.take(pairs)
+
     @cached_property
     def matrix_of_pair(self) -> IntArray:
         """The number of each pair's matrix, -1 where it has none, or a single row."""

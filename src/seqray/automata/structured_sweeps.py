@@ -1,83 +1,86 @@
-"""Parts of words read from both ends with matrices too large for the processor's cache.
+"""Long parts of words read with matrices that are too large for the processor's cache.
 
-A part is read forwards to its middle and backwards to its middle, along the prefix trees of all
-such halves. Then it counts how often a matrix comes from memory. In a sweep the matrices come one
-after the other, and each is multiplied by all vectors that wait for it, in both directions. The
-products may be multiplied again in the same sweep, by matrices that come later: there are about
-half as many sweeps as levels of the trees.
+Reading such a matrix from memory takes as long as multiplying it by several vectors. So matrices
+come one after the other, in sweeps, and each is multiplied by all vectors that wait for it. The
+products may be multiplied again in the same sweep, by matrices that come later.
+
+A matrix leads from one group to another. First come the matrices that lead to a group of a higher
+number, by rising number of the group that they lead from; then the others, by falling number. So a
+vector waits for the next sweep only where a group has a lower number than the one before it and the
+one after it. If groups come at random, these are a third of all places, and no order has fewer: of
+three matrices that lead from a group over two others back to it, one has to come before the one
+that leads to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from seqray.automata.scaling import Scales, rescale
-from seqray.automata.structured_parts import WordCuts
-from seqray.automata.structured_states import run_begins
-from seqray.automata.tree import distinct_keys, sort_codes
+from seqray.automata.structured_parts import PartLevel, PartReaders
+from seqray.automata.structured_states import StructuredSteps, run_begins
+from seqray.automata.tree import sort_codes
 from seqray.util.arrays import BoolArray, FloatArray, IntArray
 
-SHARING_COST = 64
-"""What it costs per part to look for equal beginnings, in multiplications."""
 
+class PartTrees(NamedTuple):
+    """The prefix trees of long parts, as nodes: first the roots, then level by level.
 
-class Halves(NamedTuple):
-    """Halves of parts: half ``i`` begins with the vector ``roots[i]``, at cell ``starts[i]``."""
-
-    roots: IntArray
-    starts: IntArray
-    directions: IntArray  # 1 forwards, -1 backwards
-    lengths: IntArray
-
-
-class HalfStates(NamedTuple):
-    """The states that halves end with: half ``i`` has row ``rows[i]`` of the vectors."""
-
-    vectors: FloatArray
-    rows: IntArray
-    scales: Scales  # of half ``i``
-
-    def take(self, halves: IntArray) -> FloatArray:
-        """Return the vectors of some halves."""
-        return self.vectors.take(self.rows.take(halves), axis=0)
-
-
-class HalfTrees(NamedTuple):
-    """The prefix trees of halves, as nodes: first the roots, then level by level.
-
-    Node ``i`` is the product of node ``parents[i]`` and the matrix ``numbers[i] // 2``, which is
-    transposed where the number is odd. Half ``j`` ends at node ``ends[j]``.
+    Node ``i`` is the product of node ``parents[i]`` and the matrix ``numbers[i]``. Part
+    ``ended[j]`` ends at node ``ended_at[j]``.
     """
 
     parents: IntArray
     numbers: IntArray
     levels: list[slice]
-    ends: IntArray
+    ended: IntArray
+    ended_at: IntArray
+
+    @classmethod
+    def of(cls, levels: Iterable[PartLevel], n_roots: int) -> PartTrees:
+        """Return the nodes of levels."""
+        first, *below = levels
+        nodes: IntArray = np.arange(n_roots)
+        columns = [(np.zeros_like(nodes), np.full_like(nodes, -1), first.ended, first.ended_at)]
+        slices = []
+        for level in below:
+            origins, n_before = nodes[level.origins], int(nodes[-1]) + 1
+            nodes = np.arange(n_before, n_before + len(level.numbers))
+            columns.append((origins, level.numbers, level.ended, nodes[level.ended_at]))
+            slices.append(slice(n_before, n_before + len(nodes)))
+        parents, numbers, ended, ended_at = map(np.concatenate, zip(*columns, strict=True))
+        return cls(parents, numbers, slices, ended, ended_at)
 
     def inherited(self, scales: Scales) -> Scales:
         """Return the scales of nodes in all, given what was taken out of each."""
         log_scale, wide = scales
-        if log_scale.any() or wide.any():
-            for level in self.levels:
-                log_scale[level] += log_scale.take(self.parents[level])
-                wide[level] |= wide.take(self.parents[level])
+        for level in self.levels:
+            log_scale[level] += log_scale.take(self.parents[level])
+            wide[level] |= wide.take(self.parents[level])
         return scales
 
 
+MatrixRun: TypeAlias = tuple[int, int, int]
+"""Nodes that share a matrix: where they begin and end in the order in which nodes come, and the
+place of the matrix in the order of a sweep."""
+
+
 class MatrixSweep(NamedTuple):
-    """The nodes of a sweep: those at ``begin`` to ``end`` in the order in which they come."""
+    """The nodes of a sweep: those at ``begin`` to ``end`` in the order in which they come.
+
+    Their runs are in batches: no node of a batch is computed from another one.
+    """
 
     begin: int
     end: int
     first_row: int
-    runs: list[int]  # where runs of nodes that share a matrix begin, and the end of the last
-    numbers: list[int]  # of the matrix of each run
+    batches: list[list[MatrixRun]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,38 +91,59 @@ class SweepSchedule:
     ----------
     trees
         The trees.
+    places
+        The place of each node's matrix in the order of a sweep; roots come last.
+    batch_of_place
+        The batch of each place. One after the other has the same number or the next one.
     max_age
         After so many steps a vector is brought back into the safe range.
     """
 
-    trees: HalfTrees
+    trees: PartTrees
+    places: IntArray
+    batch_of_place: IntArray
     max_age: int
 
     @cached_property
-    def sweep_of_node(self) -> IntArray:
-        """The sweep of each node: its parent's if its matrix comes later, else the next one."""
-        parents, numbers, levels, _ = self.trees
-        sweeps = np.zeros(len(parents), np.int64)
-        for level in levels:
+    def _sweeps_and_due(self) -> tuple[IntArray, BoolArray]:
+        parents, batches = self.trees.parents, self.batch_of_place.take(self.places)
+        ages, sweeps = np.zeros_like(parents), np.zeros_like(parents)
+        is_due = np.zeros(len(parents), bool)
+        before = self.roots
+        for level in self.trees.levels:
             above = parents[level]
-            waits = (numbers[level] <= numbers.take(above)) | self.is_due.take(above)
-            np.add(sweeps.take(above), waits, out=sweeps[level])
-        return sweeps
+            waits = batches[level] <= batches.take(above)
+            # Vectors that nothing needs before the next sweep are looked at early.
+            is_needed = np.zeros(before.stop - before.start, bool)
+            is_needed[above.compress(~waits) - before.start] = True
+            limits = np.where(is_needed, self.max_age, (self.max_age + 1) // 2)
+            is_due[before] = ages[before] >= limits
+            due = is_due.take(above)
+            np.add(sweeps.take(above), waits | due, out=sweeps[level])
+            np.add(np.where(due, 0, ages.take(above)), 1, out=ages[level])
+            before = level
+        return sweeps, is_due
 
-    @cached_property
+    @property
+    def roots(self) -> slice:
+        """The roots."""
+        return slice(0, self.trees.levels[0].start if self.trees.levels else len(self.places))
+
+    @property
+    def sweep_of_node(self) -> IntArray:
+        """The sweep of each node: its parent's if its batch comes later, else the next one."""
+        return self._sweeps_and_due[0]
+
+    @property
     def is_due(self) -> BoolArray:
-        """Whether each node is brought back into the safe range, before its sweep ends."""
-        is_due = np.zeros(len(self.trees.parents), bool)
-        roots = slice(0, self.trees.levels[0].start if self.trees.levels else len(is_due))
-        for level in [roots, *self.trees.levels][:: self.max_age]:
-            is_due[level] = True
-        return is_due
+        """Whether each node is brought back into the safe range, when its sweep ends."""
+        return self._sweeps_and_due[1]
 
     @cached_property
     def order(self) -> IntArray:
         """The nodes, by sweep and then by matrix."""
-        by_number = sort_codes(self.trees.numbers)
-        return by_number.take(sort_codes(self.sweep_of_node.take(by_number)))
+        by_place = sort_codes(self.places)
+        return by_place.take(sort_codes(self.sweep_of_node.take(by_place)))
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -146,142 +170,113 @@ class SweepSchedule:
         return rows
 
     def sweeps(self) -> Iterator[MatrixSweep]:
-        """Yield the sweeps; the first has the roots alone, and no runs."""
-        numbers = self.trees.numbers.take(self.order)
-        ends = np.cumsum(self.sizes)
-        is_begin = np.append(True, numbers[1:] != numbers[:-1])
-        is_begin[ends[:-1]] = True
-        begins = np.flatnonzero(is_begin)
-        runs, run_numbers = [*begins.tolist(), len(numbers)], numbers.take(begins).tolist()
-        n_runs = np.searchsorted(begins, ends).tolist()
-        yield MatrixSweep(0, int(ends[0]), 0, [], [])
+        """Yield the sweeps; the first has the roots alone, and no batches."""
+        n_places, ends = len(self.batch_of_place), np.cumsum(self.sizes)
+        places, sweeps = self.places.take(self.order), np.arange(len(ends)).repeat(self.sizes)
+        places[: self.roots.stop], begins = 0, run_begins(places + sweeps * n_places)
+        places, sweeps = places.take(begins), sweeps.take(begins)
+        stops = np.append(begins[1:], len(self.order))
+        columns = (each.tolist() for each in (begins, stops, places))
+        runs = list(zip(*columns, strict=True))
+        firsts = run_begins(self.batch_of_place.take(places) + sweeps * n_places)
+        batches = [runs[first:last] for first, last in pairwise([*firsts.tolist(), len(runs)])]
+        n_batches = np.cumsum(np.bincount(sweeps.take(firsts))).tolist()
+        yield MatrixSweep(0, int(ends[0]), 0, [])
         for i, (begin, end) in enumerate(pairwise(ends.tolist()), 1):
-            first, last = n_runs[i - 1], n_runs[i]
             first_row = self.n_even_rows if i % 2 else 0
-            yield MatrixSweep(
-                begin, end, first_row, runs[first : last + 1], run_numbers[first:last]
-            )
+            yield MatrixSweep(begin, end, first_row, batches[n_batches[i - 1] : n_batches[i]])
 
 
 @dataclass(frozen=True, eq=False)
-class HalfReader:
-    """Reads halves of parts.
+class SweepReader:
+    """Computes the vectors that parts end with.
 
     Parameters
     ----------
-    cuts
-        What cuts words into parts.
+    steps
+        The steps of the automaton.
     """
 
-    cuts: WordCuts
+    steps: StructuredSteps
 
     @cached_property
-    def _numbers(self) -> IntArray:
-        """The number of each cell's matrix in `HalfTrees`, read forwards, then backwards."""
-        numbers = 2 * self.cuts.matrices
-        return np.concatenate([numbers, numbers + 1])
+    def _order(self) -> tuple[IntArray, IntArray]:
+        """The matrices in the order of a sweep, and the batch of each place; that of roots last."""
+        origins, targets = self.steps.groups_of_matrices
+        n_groups = self.steps.grouping.n_groups
+        falling = 3 * n_groups - 2 * origins + (targets < origins)  # to the same group first
+        keys = np.where(targets > origins, origins, falling)
+        order = np.argsort(keys, kind="stable")
+        batches = np.unique(keys, return_inverse=True)[1].take(order)
+        return order, np.append(batches, batches.max(initial=-1) + 1)
 
     @cached_property
-    def _codes(self) -> IntArray:
-        """What distinguishes the cells that may come next, read forwards, then backwards."""
-        n_cells = self.cuts.n_group_cells
-        cells = np.flatnonzero(self.cuts.matrices >= 0)
-        cells = cells[np.argsort(self.cuts.group_onward.take(cells), kind="stable")]
-        begins = run_begins(self.cuts.group_onward.take(cells))
-        backwards = np.zeros(n_cells, np.int64)
-        backwards[cells] = np.arange(len(cells)) - begins.repeat(np.diff(begins, append=len(cells)))
-        return np.concatenate([np.arange(n_cells) % self.cuts.n_columns, backwards])
+    def _places(self) -> IntArray:
+        """The place of each matrix in the order of a sweep; last, that of roots."""
+        places = np.empty(len(self._order[0]) + 1, np.int64)
+        places[self._order[0]], places[-1] = np.arange(len(places) - 1), len(places) - 1
+        return places
 
     @cached_property
     def _matrices(self) -> list[FloatArray]:
-        """The matrix of each number."""
-        return [each for matrix in self.cuts.steps.matrices for each in (matrix, matrix.T)]
+        """The matrix at each place."""
+        matrices = self.steps.matrices
+        return [matrices[number] for number in self._order[0].tolist()]
 
-    def states(self, cells: IntArray, halves: Halves, roots: FloatArray) -> HalfStates:
-        """Return the states that halves end with.
+    def schedule(self, trees: PartTrees) -> SweepSchedule:
+        """Return the order in which the nodes of trees are computed."""
+        places = self._places.take(trees.numbers, mode="wrap")
+        return SweepSchedule(trees, places, self._order[1], self.steps.max_age)
 
-        ``cells`` are those of `WordParts`; ``roots`` are the vectors that halves begin with.
+    def values(
+        self, trees: PartTrees, roots: FloatArray, scales: Scales | None, readers: PartReaders
+    ) -> tuple[FloatArray, Scales | None]:
+        """Return the values of the parts that ended, and their scales.
+
+        ``roots`` are the vectors of the roots, and ``scales`` their scales.
         """
-        trees = self.trees(cells, halves, len(roots))
-        schedule = SweepSchedule(trees, self.cuts.steps.max_age)
+        schedule = self.schedule(trees)
         order, rows = schedule.order, schedule.rows
         sources, is_due = rows.take(trees.parents.take(order)), schedule.is_due.take(order)
         vectors = np.empty((schedule.n_rows, roots.shape[1]))
         vectors[: len(roots)] = roots
-        scales = Scales.none(len(order))
-        ends_in = schedule.sweep_of_node.take(trees.ends)
-        ended = sort_codes(ends_in)
-        ended_rows = rows.take(trees.ends.take(ended))
-        n_ended = np.cumsum(np.bincount(ends_in, minlength=len(schedule.sizes)))
-        ends = np.empty((len(ended), roots.shape[1]))
+        taken = Scales.none(len(order))
+        if scales is not None:
+            taken.put(slice(len(roots)), scales)
+        ended_in = schedule.sweep_of_node.take(trees.ended_at)
+        ended = sort_codes(ended_in)
+        n_ended = np.cumsum(np.bincount(ended_in, minlength=len(schedule.sizes)))
+        values = np.empty(len(ended))
         for sweep, here in zip(schedule.sweeps(), _slices(n_ended), strict=True):
             self._multiply(vectors, sweep, sources)
-            due = np.flatnonzero(is_due[sweep.begin : sweep.end])
+            due = order[sweep.begin : sweep.end].compress(is_due[sweep.begin : sweep.end])
             if len(due):
-                _rescale(vectors, due + sweep.first_row, scales, order[due + sweep.begin])
-            vectors.take(ended_rows[here], axis=0, out=ends[here], mode="clip")
-        of_half = np.empty_like(ended)
-        of_half[ended] = np.arange(len(ended))
-        return HalfStates(ends, of_half, trees.inherited(scales).take(trees.ends))
-
-    def trees(self, cells: IntArray, halves: Halves, n_roots: int) -> HalfTrees:
-        """Grow the prefix trees of halves, as long as enough of them are equal."""
-        # Longest first, so that those still being read are always a leading slice.
-        order = sort_codes(halves.lengths.max(initial=0) - halves.lengths)
-        at, cursor, directions, _ = (each.take(order) for each in halves)
-        shifts = np.where(directions < 0, self.cuts.n_group_cells, 0)
-        n_longer = len(order) - np.cumsum(np.bincount(halves.lengths, minlength=1))
-        n_codes, size = int(self._codes.max()) + 1, self.cuts.steps.grouping.max_size
-        parents: list[IntArray] = [np.zeros(n_roots, np.int64)]
-        numbers: list[IntArray] = [np.full(n_roots, len(self._matrices))]
-        begin, end, shares, levels = 0, n_roots, True, []
-        for n_active in n_longer[:-1].tolist():
-            read = cells.take(cursor[:n_active]) + shifts[:n_active]
-            cursor[:n_active] += directions[:n_active]
-            origins, which = at[:n_active].copy(), np.arange(n_active)
-            if shares:
-                keys = (origins - begin) * n_codes + self._codes.take(read)
-                distinct, which = distinct_keys(keys, (end - begin) * n_codes)
-                shares = (n_active - len(distinct)) * size**2 >= SHARING_COST * n_active
-                origins = distinct // n_codes + begin
-                read = of_distinct(read, which, len(distinct))
-            parents.append(origins)
-            numbers.append(self._numbers.take(read))
-            begin, end = end, end + len(origins)
-            levels.append(slice(begin, end))
-            np.add(which, begin, out=at[:n_active])
-        ends = np.empty_like(at)
-        ends[order] = at
-        return HalfTrees(np.concatenate(parents), np.concatenate(numbers), levels, ends)
+                _rescale(vectors, rows.take(due), taken, due)
+            some = ended[here]
+            after = vectors.take(rows.take(trees.ended_at.take(some)), axis=0)
+            values[some] = readers.read(after, trees.ended.take(some))
+        if not (taken.log_scale.any() or taken.wide.any()):
+            return values, None
+        return values, trees.inherited(taken).take(trees.ended_at)
 
     def _multiply(self, vectors: FloatArray, sweep: MatrixSweep, sources: IntArray) -> None:
         """Compute the vectors of a sweep, one matrix after the other."""
-        size, shift = vectors.shape[1], sweep.first_row - sweep.begin
-        longest = int(np.diff(sweep.runs).max(initial=0))
-        scratch, matrices, gather = np.empty((longest, size)), self._matrices, vectors.take
-        for (begin, end), number in zip(pairwise(sweep.runs), sweep.numbers, strict=True):
-            # Parents are gathered into one place that stays in the cache; "clip" spares a copy.
-            before, after = scratch[: end - begin], vectors[begin + shift : end + shift]
-            gather(sources[begin:end], 0, before, "clip")
-            if self._is_filled:  # whole rows: the faster call
-                before.dot(matrices[number], after)
-            else:
-                n_rows, n_columns = matrices[number].shape
-                np.matmul(before[:, :n_rows], matrices[number], out=after[:, :n_columns])
-                after[:, n_columns:] = 0
-
-    @cached_property
-    def _is_filled(self) -> bool:
-        """Whether each matrix is as large as the largest group."""
-        size = self.cuts.steps.grouping.max_size
-        return all(matrix.shape == (size, size) for matrix in self._matrices)
-
-
-def of_distinct(numbers: IntArray, which: IntArray, n_distinct: int) -> IntArray:
-    """Return a number of each distinct key, given that of each key, and which one that is."""
-    of_distinct = np.empty(n_distinct, np.int64)
-    of_distinct[which] = numbers
-    return of_distinct
+        size, shift, matrices = vectors.shape[1], sweep.first_row - sweep.begin, self._matrices
+        longest = max((batch[-1][1] - batch[0][0] for batch in sweep.batches), default=0)
+        # What is multiplied is gathered into one place, which stays in the cache.
+        scratch, gather = np.empty((longest, size)), vectors.take
+        for batch in sweep.batches:
+            first, last = batch[0][0], batch[-1][1]
+            gather(sources[first:last], 0, scratch[: last - first], "clip")  # "clip" spares a copy
+            for begin, end, place in batch:
+                before, matrix = scratch[begin - first : end - first], matrices[place]
+                after = vectors[begin + shift : end + shift]
+                n_rows, n_columns = matrix.shape
+                if n_rows == n_columns == size:  # whole rows: the faster call
+                    before.dot(matrix, after)
+                else:
+                    np.matmul(before[:, :n_rows], matrix, out=after[:, :n_columns])
+                    after[:, n_columns:] = 0
 
 
 def _slices(ends: IntArray) -> Iterator[slice]:
