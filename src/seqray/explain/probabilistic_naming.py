@@ -20,6 +20,12 @@ N_CANDIDATES = 600
 SHARE_PER_SYMBOL = 0.03
 """How much share a state's name may lose to be one symbol shorter."""
 
+SHARE_PER_DECADE = 0.02
+"""How much share a state's name may lose to be ten times as frequent."""
+
+LEAST_FREQUENCY = 1e-12
+"""Prefixes of a smaller frequency, relative to the most frequent one, count as if they had this."""
+
 
 def used_states(a: WeightedAutomaton) -> BoolArray | None:
     """Return the states that words pass through; None where weights are negative or do not sum."""
@@ -56,7 +62,7 @@ def _chosen(a: WeightedAutomaton, states: BoolArray | IntArray) -> WeightedAutom
 
 
 def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
-    """Give each state a prefix of its own after which it has a large share, and that share."""
+    """Give each state a frequent prefix of its own, after which it has a large share; both."""
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - heavy, and only needed here
 
     words = words.unique()[0]
@@ -68,6 +74,10 @@ def _nearest(a: WeightedAutomaton, words: Words) -> tuple[Words, FloatArray]:
             f"candidates: expected at least {a.n_states} different prefixes, one per state, got "
             f"{len(words)}"
         )
+    often = shares.T * a.prefix_weights(words)
+    most = often.max(axis=1, keepdims=True)
+    often = np.divide(often, most, where=most > 0, out=np.ones_like(often))
     worth = shares.T - SHARE_PER_SYMBOL * words.lengths
+    worth += SHARE_PER_DECADE * np.log10(np.maximum(often, LEAST_FREQUENCY))
     chosen = linear_sum_assignment(-worth)[1]
     return words[chosen], shares[chosen, np.arange(a.n_states)]
