@@ -21,7 +21,7 @@ def test_the_demo_leaves_a_run_a_drawing_and_words(tmp_path, run):
     page = (folder / "explorer.html").read_bytes()
     assert b"The demo's GRU" in page
     assert len(page) < 3_000_000
-    assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo().alphabet)) == 2000
+    assert len(seqray.read_words(folder / "words.txt", alphabet=open_demo().alphabet)) == 20_000
     words = folder / "words.txt"
     found = json.loads(run("evaluate", folder, "--against", "demo", "--words", words, "--json"))
     assert found["ndcg5"] > 0.99

@@ -28,6 +28,8 @@ from seqray.formats.run_files import check_run_target
 from seqray.util.files import write_text
 
 READABLE_STATES, NAME = 5, "The demo's GRU"
+N_WORDS = 20_000
+"""How many new words it is measured on: few words carry what it loses."""
 
 
 @click.command()
@@ -69,7 +71,7 @@ def command(output: Path, seed: int) -> None:
     ranks = some_ranks(extraction.max_rank, best, settings.get("fitted_ranks", ()))
     show_ranks(extraction.fidelity, ranks, best, extraction.compared_on)
     wa = extraction.best(purpose=Purpose.READING)
-    words, _ = sample(box, 2000, seed=np.random.default_rng(seed + 1), max_length=100)
+    words, _ = sample(box, N_WORDS, seed=np.random.default_rng(seed + 1), max_length=100)
     reference = Reference.query(box, words)
     terminal.print()
     show_fidelity(
@@ -88,7 +90,7 @@ def command(output: Path, seed: int) -> None:
     write_text(output / "automaton.svg", drawing)
     seqray.write_words(words, output / "words.txt")
     me = _this_program()
-    page = to_html(extraction, box=box, name=NAME, seed=seed)
+    page = to_html(extraction, box=box, words=words, name=NAME, seed=seed)
     write_text(output / "explorer.html", page)
     drawn = f"{output / 'automaton.svg'}: the automaton at {READABLE_STATES} states"
     terminal.print(_headline("5. Go on", drawn))

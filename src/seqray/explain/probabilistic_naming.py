@@ -20,7 +20,7 @@ N_CANDIDATES = 600
 SHARE_PER_SYMBOL = 0.03
 """How much share a state's name may lose to be one symbol shorter."""
 
-SHARE_PER_DECADE = 0.02
+SHARE_PER_DECADE = 0.05
 """How much share a state's name may lose to be ten times as frequent."""
 
 LEAST_FREQUENCY = 1e-12
