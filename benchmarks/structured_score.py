@@ -155,7 +155,7 @@ def sharing(wa: StructuredAutomaton) -> StructuredAutomaton:
 
 def bounds(wa: StructuredAutomaton, words: Words) -> dict[str, float]:
     """Return what no order of the products can spare: the trees, and the arithmetic."""
-    scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector, has_tables=True)
+    scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector, has_large_tables=True)
     read = batches if scorer.steps.is_stacked else sweeps
     matrices = read(scorer, words)
     sizes = np.array([matrix.size for matrix in scorer.steps.matrices])

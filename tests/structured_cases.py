@@ -85,3 +85,10 @@ def structured_automata():
         leaking=st.booleans(),
         remembered=st.sampled_from([0, 0.5, 1]),
     )
+
+
+def precise_log_weights(wa, words):
+    """Return signs and logarithms of weights, word by word, with an exponent for each number."""
+    words = wa.alphabet.words(words)
+    codes = np.split(words.codes, words.offsets[1:-1])
+    return np.transpose([wa.precise_log_weight(each) for each in codes])

@@ -14,14 +14,12 @@ from seqray.automata import (
     structured_states,
 )
 from seqray.automata.generators import random_structured
-from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
-
-
-@pytest.fixture(scope="module", autouse=True, params=[0, 2**40], ids=["tables", "no_tables"])
-def _tables_are_made_or_not(request):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structured_scoring, "MIN_TABLE_WORDS", request.param)
-        yield
+from structured_cases import (
+    NEAR,
+    prefix_tree_case,
+    random_case,
+    structured_automata,
+)
 
 
 @given(structured_automata(), st.data())
@@ -153,3 +151,25 @@ def test_a_part_of_weight_0_makes_the_word_weigh_0():
     wa = StructuredAutomaton("a", Grouping([[0]], [1]), [1], [[0, 1e-300]], [1])
     assert wa.weights(["", "a", "a" * 50]).tolist() == [1e-300, 0, 0]
     assert wa.log_weights(["a" * 50])[1].tolist() == [-np.inf]
+
+
+@pytest.mark.parametrize("size", [3, 33])
+@pytest.mark.parametrize(("step", "end"), [(1e-5, 1e-280), (1e5, 1e250), (1e-14, 1e200)])
+def test_end_weights_far_from_1_leave_logarithms_right(size, step, end):
+    wa = StructuredAutomaton(
+        "ab", Grouping([[0, 0]], [size]), np.ones(size), [[0, 1 / size, end]] * size,
+        np.ones(size), {(0, 0): step * np.eye(size)},
+    )  # fmt: skip
+    words = ["b" * 20 + "a" * n for n in range(14)] + ["a" * n for n in range(14)]
+    codes = wa.alphabet.words(words)
+    expected = [
+        wa.precise_log_weight(each)[1] for each in np.split(codes.codes, codes.offsets[1:-1])
+    ]
+    sign, log = wa.log_weights(words)
+    assert (sign == 1).all()
+    np.testing.assert_allclose(log, expected, rtol=1e-12)
+
+
+def test_a_weight_of_0_times_one_that_overflows_is_0():
+    wa = StructuredAutomaton("ab", Grouping([[0, 0]], [1]), [1], [[1e200, 0, 1]], [1], {})
+    assert wa.weights(["aab"]).tolist() == [0]

@@ -1,5 +1,7 @@
 """Long parts of words read sweep by sweep over all matrices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,14 +18,18 @@ from seqray.automata import (
 from seqray.automata.generators import random_structured
 from seqray.automata.structured_scoring import PartScorer
 from seqray.automata.structured_states import StructuredSteps
-from structured_cases import NEAR, prefix_tree_case, random_case, structured_automata
+from structured_cases import (
+    NEAR,
+    prefix_tree_case,
+    random_case,
+    structured_automata,
+)
 
 
-@pytest.fixture(scope="module", autouse=True, params=[0, 2**40], ids=["tables", "no_tables"])
-def _no_matrix_is_stacked(request):
+@pytest.fixture(scope="module", autouse=True)
+def _no_matrix_is_stacked():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structured_states, "MAX_STACKED_SIZE", 0)
-        patch.setattr(structured_scoring, "MIN_TABLE_WORDS", request.param)
         yield
 
 
@@ -110,6 +116,74 @@ def test_a_word_of_weight_0_weighs_0():
     assert wa.weights(["", "a" * 9, "a" * 40]).tolist() == [2, 0, 0]
 
 
+@pytest.mark.parametrize("min_words", [0, 2**40])
+def test_weights_are_the_same_with_large_and_small_tables(monkeypatch, min_words):
+    monkeypatch.setattr(structured_scoring, "MIN_WORDS_OF_LARGE_TABLES", min_words)
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", 0)
+    monkeypatch.setattr(structured_scoring, "MAX_TABLE_NUMBERS", 0)
+    for wa in (random_case(7, signed=True), random_structured("ab", 3, seed=1)):
+        words, dense = words_of(wa), wa.to_dense()
+        np.testing.assert_allclose(wa.weights(words), dense.weights(words), **NEAR)
+        np.testing.assert_allclose(wa.prefix_weights(words), dense.prefix_weights(words), **NEAR)
+
+
+def test_tables_are_large_for_many_words_alone():
+    wa = random_structured("abcdefgh", 40, seed=0)
+    steps = StructuredSteps(wa.blocks)
+    few, many = (
+        PartScorer(steps, wa.initial_vector, has_large_tables=is_) for is_ in (False, True)
+    )
+    n_few, n_many = (len(each.nodes.groups) for each in (few, many))
+    most = len(wa.remembering.values) // structured_nodes.MAX_NODE_SHARE
+    assert n_few * 40 <= structured_nodes.MAX_NODE_NUMBERS
+    assert n_many * 40 <= max(structured_nodes.MAX_NODE_NUMBERS, most)
+    scorer = PartScorer(steps, wa.initial_vector)
+    scorer.products(wa.sample(structured_scoring.MIN_WORDS_OF_LARGE_TABLES - 1, seed=0).words)
+    assert "with_large_tables" not in vars(scorer)
+    scorer.products(wa.sample(structured_scoring.MIN_WORDS_OF_LARGE_TABLES, seed=0).words)
+    assert "with_large_tables" in vars(scorer)
+
+
+@pytest.mark.parametrize("node_numbers", [0, 2**18])
+def test_vectors_that_begin_outside_the_safe_range_have_scales(monkeypatch, node_numbers):
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", node_numbers)
+    matrix = np.array([[0.5, 0.25], [0.25, 0.5]])
+    for initial in ([1e-150, 1e-150], [1.0, 1e-120], [1e140, 1e-140]):
+        wa = StructuredAutomaton(
+            "ab", Grouping([[0, 0]], [2]), initial, [[1, 1, 1]] * 2, [1, 1e-120],
+            {(0, 0): matrix},
+        )  # fmt: skip
+        words = ["a" * n for n in range(1, 40)] + ["aab" + "a" * n for n in range(20)]
+        codes = wa.alphabet.words(words)
+        expected = [
+            wa.precise_log_weight(each) for each in np.split(codes.codes, codes.offsets[1:-1])
+        ]
+        sign, log = wa.log_weights(words)
+        np.testing.assert_allclose(log, [each for _, each in expected], rtol=1e-12)
+        assert sign.tolist() == [each for each, _ in expected]
+
+
+def test_what_is_read_at_a_time_is_bounded(monkeypatch):
+    n = 16  # groups in a ring: no vector waits before it is back at the first one
+    ring = {(group, 0): np.full((3, 3), 0.3) for group in range(n)}
+    wa = StructuredAutomaton(
+        "a", Grouping([[(group + 1) % n] for group in range(n)], [3] * n), np.ones(3),
+        np.ones((3 * n, 2)), np.ones(3 * n), ring,
+    )  # fmt: skip
+    monkeypatch.setattr(structured_states, "MAX_BATCH_NUMBERS", 3 * 100)
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", 0)
+    scorer = PartScorer(StructuredSteps(wa.blocks), wa.initial_vector)
+    words = wa.alphabet.words(["a" * length for length in range(1, 60)])
+    parts = scorer.cuts.parts(words)
+    readers, pieces = scorer.part_readers(parts), list(scorer.pieces(parts))
+    assert np.concatenate(pieces).tolist() == list(range(len(parts.starts)))
+    for some in pieces:
+        _, trees = scorer.part_trees(parts, readers, some)
+        assert scorer.sweeps.schedule(trees).n_rows <= 2 * (100 + max(words.lengths))
+    expected = 3 * 0.9**words.lengths
+    np.testing.assert_allclose(wa.weights(words), expected, rtol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def schedule():
     """The schedule of 500 words over six symbols."""
@@ -133,12 +207,17 @@ def test_each_vector_is_computed_after_its_parent(schedule):
     assert not schedule.is_due[parents][later == 0].any()
 
 
-def test_no_vector_makes_more_steps_than_it_may_before_it_is_brought_back(schedule):
+@pytest.mark.parametrize("max_age", [1, 2, 3, 5])
+def test_no_vector_makes_more_steps_than_it_may_before_it_is_brought_back(schedule, max_age):
+    schedule = replace(schedule, max_age=max_age)
     ages = np.zeros(len(schedule.order), int)
     for node in range(schedule.roots.stop, len(ages)):
         parent = schedule.trees.parents[node]
         ages[node] = 1 if schedule.is_due[parent] else ages[parent] + 1
-    assert 1 < ages.max() <= schedule.max_age
+    assert ages.max() == max_age
+    parents = schedule.trees.parents[schedule.roots.stop :]
+    waits = schedule.sweep_of_node[schedule.roots.stop :] > schedule.sweep_of_node[parents]
+    assert waits[schedule.is_due[parents]].all()
 
 
 def test_a_row_is_used_again_two_sweeps_later_at_the_earliest(schedule):

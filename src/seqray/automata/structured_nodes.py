@@ -21,7 +21,11 @@ MAX_TABLE_NUMBERS = 2**20
 
 MAX_NODE_NUMBERS = 2**18
 """The most numbers, 2 MiB, in the vectors of nodes and leaves, and again in what nodes read: words
-few in number pay for them. Where an eighth of the matrices' numbers is more, it is that."""
+few in number pay for them."""
+
+MAX_NODE_SHARE = 8
+"""In a large table the vectors of nodes and leaves may have an eighth of the matrices' numbers, but
+at most `MAX_TABLE_NUMBERS`. `MAX_NODE_NUMBERS` are always allowed."""
 
 MAX_ROUNDS = 8
 """How often leaves become nodes: where few symbols can follow, there is no end."""
@@ -78,13 +82,15 @@ class _Grown(NamedTuple):
         return np.flatnonzero(is_leaf)
 
 
-def part_nodes(
-    steps: StructuredSteps, initial: FloatArray, n_rounds: int = MAX_ROUNDS
-) -> PartNodes:
+def part_nodes(steps: StructuredSteps, initial: FloatArray, *, is_large: bool = False) -> PartNodes:
     """Return the roots and the vectors that words lead to most often, as many as there may be.
 
-    Without rounds they are the roots alone.
+    A large table grows with the matrices.
     """
+    max_numbers = MAX_NODE_NUMBERS
+    if is_large:
+        share = len(steps.blocks.remembering.values) // MAX_NODE_SHARE
+        max_numbers = max(max_numbers, min(share, MAX_TABLE_NUMBERS))
     n_columns = steps.grouping.n_symbols + 1
     n_roots = min(steps.n_roots, MAX_TABLE_NUMBERS // max(n_columns, steps.grouping.max_size))
     vectors, groups = steps.root_vectors(np.arange(n_roots), initial), steps.group_of_root
@@ -94,8 +100,8 @@ def part_nodes(
         return PartNodes(vectors, groups, np.full((len(vectors), n_columns), -1))
     none = np.empty(0, np.int64), np.empty((0, n_columns), np.int64)
     grown = _Grown(vectors, groups, _visits_of_roots(steps), *none)
-    for _ in range(n_rounds):
-        chosen = _next_nodes(steps, grown)
+    for _ in range(MAX_ROUNDS):
+        chosen = _next_nodes(steps, grown, max_numbers)
         more = _with_children(steps, grown, chosen) if len(chosen) else None
         if more is None:
             break
@@ -124,15 +130,12 @@ def _visits_of_roots(steps: StructuredSteps) -> FloatArray:
     return of_roots
 
 
-def _next_nodes(steps: StructuredSteps, grown: _Grown) -> IntArray:
+def _next_nodes(steps: StructuredSteps, grown: _Grown, max_numbers: int) -> IntArray:
     """Return the leaves that become nodes next: all roots, then the most visited ones.
 
     There are none if memory does not allow for their children.
     """
     size, n_symbols = steps.grouping.max_size, steps.grouping.n_symbols
-    max_numbers = max(
-        MAX_NODE_NUMBERS, min(len(steps.blocks.remembering.values) // 8, MAX_TABLE_NUMBERS)
-    )
     max_nodes = max_numbers // max(n_symbols + 1, size)
     max_vectors = max_numbers // size if steps.is_stacked else max_nodes
     leaves = grown.leaves

@@ -9,8 +9,11 @@ come one after the other, see `SweepReader`.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +21,6 @@ import numpy as np
 from seqray.automata.scaling import Scales, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
 from seqray.automata.structured_nodes import (
-    MAX_ROUNDS,
     MAX_TABLE_NUMBERS,
     PartNodes,
     part_nodes,
@@ -31,7 +33,7 @@ from seqray.automata.structured_parts import (
     part_levels,
 )
 from seqray.automata.structured_stack import Chosen, chosen_of, chosen_rows
-from seqray.automata.structured_states import StructuredSteps
+from seqray.automata.structured_states import StructuredSteps, run_begins
 from seqray.automata.structured_sweeps import PartTrees, SweepReader
 from seqray.automata.tree import distinct_keys
 from seqray.automata.words import Words
@@ -44,11 +46,16 @@ MAX_LOG_PRODUCT = 700
 """A product whose factors have logarithms of at most this sum, in size, neither over- nor
 underflows."""
 
-MIN_TABLE_WORDS = 4096
-"""From how many words at once on tables are made. Fewer words do not pay for them."""
+MIN_WORDS_OF_LARGE_TABLES = 4096
+"""The fewest words in one call for which large tables are made. Fewer do not pay for them."""
 
 MAX_READER_NUMBERS = 2**23
-"""The most numbers, 64 MiB, in what reads states before their last letter."""
+"""The most numbers, 64 MiB, in a large table of what reads states before their last letter; nor are
+there more than the matrices have. `MAX_TABLE_NUMBERS` are always allowed."""
+
+MAX_END_WEIGHT = 1e100
+"""If the largest weight with which words end, or its inverse, is larger, it is a scale of each
+word: products with vectors would leave the range of float64."""
 
 SAFE_RANGE = 1e-50, 1e50
 """Matrices and readers are multiplied in advance if their numbers are 0 or in this range."""
@@ -79,24 +86,24 @@ class PartScorer:
     final
         The weight with which a word ends in each state, shape ``(n_states,)``, if it is not the
         automaton's own.
-    has_tables
-        Whether tables are made however few the words are.
+    has_large_tables
+        Whether tables grow with the matrices, where these are not stacked.
     """
 
     steps: StructuredSteps
     initial: FloatArray
     final: FloatArray | None = None
-    has_tables: bool = False
+    has_large_tables: bool = False
 
     @cached_property
-    def with_tables(self) -> PartScorer:
+    def with_large_tables(self) -> PartScorer:
         """What scores many words."""
-        return replace(self, has_tables=True)
+        return replace(self, has_large_tables=True)
 
     @cached_property
     def nodes(self) -> PartNodes:
         """What parts begin with."""
-        return part_nodes(self.steps, self.initial, MAX_ROUNDS if self.has_tables else 0)
+        return part_nodes(self.steps, self.initial, is_large=self.has_large_tables)
 
     @cached_property
     def cuts(self) -> WordCuts:
@@ -105,8 +112,9 @@ class PartScorer:
 
     def products(self, words: Words) -> WordProducts:
         """Return the weights of words as products that neither overflow nor underflow."""
-        if len(words) >= MIN_TABLE_WORDS and not self.has_tables:
-            return self.with_tables.products(words)
+        is_many = len(words) >= MIN_WORDS_OF_LARGE_TABLES and not self.steps.is_stacked
+        if is_many and not self.has_large_tables:
+            return self.with_large_tables.products(words)
         hold_memory()
         batches = [words[at : at + BATCH_WORDS] for at in range(0, len(words), BATCH_WORDS)]
         products = [self._batch_products(batch) for batch in batches]
@@ -119,18 +127,24 @@ class PartScorer:
         values: FloatArray = self._cell_values.take(parts.cells)
         scales = None
         readers = self.part_readers(parts)
-        read, n_together = self._read_levels, self.steps.max_states
-        if not self.steps.is_stacked:  # two sweeps, each with about two vectors of a part
-            read, n_together = self._read_sweeps, max(1, self.steps.max_states // 4)
-        for begin in range(0, len(parts.starts), n_together):
-            some: IntArray = np.arange(len(parts.starts))[begin : begin + n_together]
+        read = self._read_levels if self.steps.is_stacked else self._read_sweeps
+        for some in self.pieces(parts):
             ended, values_read, scales_read = read(parts, readers, some)
             ends = (parts.starts + parts.lengths).take(ended)
             values[ends] = values_read
             if scales_read is not None:
                 scales = scales or Scales.none(len(values))
                 scales.put(ends, scales_read)
-        return _product_of_parts(values, scales, parts.firsts)
+        products = _product_of_parts(values, scales, parts.firsts)
+        return products._replace(log_scale=products.log_scale + self._end[1])
+
+    def pieces(self, parts: WordParts) -> Iterator[IntArray]:
+        """Yield which long parts are read at a time, so that memory is bounded."""
+        # A level has one vector of each part at most; two sweeps may have those of all letters.
+        n_vectors = np.ones_like(parts.lengths) if self.steps.is_stacked else parts.lengths // 2 + 1
+        begins = run_begins(np.cumsum(n_vectors) // self.steps.max_states)
+        for begin, end in pairwise([*begins.tolist(), len(n_vectors)] if len(n_vectors) else []):
+            yield np.arange(begin, end)
 
     def _read_levels(
         self, parts: WordParts, readers: PartReaders, some: IntArray
@@ -192,8 +206,19 @@ class PartScorer:
         return self._padded_readers, cells
 
     @cached_property
+    def _end(self) -> tuple[FloatArray, float]:
+        """The weights with which words end, and the logarithm of what they are to be times of."""
+        final = self.steps.blocks.emission[:, -1] if self.final is None else self.final
+        largest = float(np.abs(final).max())
+        is_near = largest == 0 or 1 / MAX_END_WEIGHT < largest < MAX_END_WEIGHT
+        if is_near or self.steps.readable_pairs.max() < 0:  # no part is long
+            return final, 0.0
+        return final / largest, math.log(largest)
+
+    @cached_property
     def _readers(self) -> FloatArray:
-        return self.steps.readers if self.final is None else self.steps.readers_until(self.final)
+        is_own = self.final is None and not self._end[1]
+        return self.steps.readers if is_own else self.steps.readers_until(self._end[0])
 
     @cached_property
     def _reader_of_cell(self) -> IntArray:
@@ -219,13 +244,13 @@ class PartScorer:
     def _readers_before(self) -> FloatArray | None:
         """What reads a state before a letter and what follows it, if it is small and safe."""
         size, n_rows = self.steps.grouping.max_size, self.steps.readable_pairs.max() + 1
-        values = self.steps.blocks.remembering.values
-        most = max(MAX_TABLE_NUMBERS, min(len(values), MAX_READER_NUMBERS))
-        is_small = n_rows * self.cuts.n_columns * size <= most
-        if not (is_small and self.has_tables and self.nodes.is_complete):
+        values, max_numbers = self.steps.blocks.remembering.values, MAX_TABLE_NUMBERS
+        if self.has_large_tables:
+            max_numbers = max(max_numbers, min(len(values), MAX_READER_NUMBERS))
+        is_small = n_rows * self.cuts.n_columns * size <= max_numbers
+        if not (is_small and self.nodes.is_complete):
             return None
-        numbers = self.steps.blocks.remembering.values, self._readers[:, 0]
-        for sizes in map(np.abs, numbers):
+        for sizes in map(np.abs, (values, self._readers[:, 0])):
             if not np.all((sizes == 0) | ((sizes > SAFE_RANGE[0]) & (sizes < SAFE_RANGE[1]))):
                 return None
         return self.steps.readers_before(self._readers).reshape(-1, size)
@@ -270,7 +295,7 @@ class PartScorer:
 
 def _product_of_parts(values: FloatArray, scales: Scales | None, firsts: IntArray) -> WordProducts:
     """Return products of the parts' values; in logarithms where they leave the range of float64."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # 0 times what overflows
         products = np.multiply.reduceat(values, firsts)
     log_scale, wide = np.zeros(len(firsts)), np.zeros(len(firsts), bool)
     if scales is not None:

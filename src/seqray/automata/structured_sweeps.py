@@ -57,13 +57,12 @@ class PartTrees(NamedTuple):
         parents, numbers, ended, ended_at = map(np.concatenate, zip(*columns, strict=True))
         return cls(parents, numbers, slices, ended, ended_at)
 
-    def inherited(self, scales: Scales) -> Scales:
-        """Return the scales of nodes in all, given what was taken out of each."""
+    def inherit(self, scales: Scales) -> None:
+        """Add to the scale of each node those of its ancestors, in place."""
         log_scale, wide = scales
         for level in self.levels:
             log_scale[level] += log_scale.take(self.parents[level])
             wide[level] |= wide.take(self.parents[level])
-        return scales
 
 
 MatrixRun: TypeAlias = tuple[int, int, int]
@@ -94,7 +93,7 @@ class SweepSchedule:
     places
         The place of each node's matrix in the order of a sweep; roots come last.
     batch_of_place
-        The batch of each place. One after the other has the same number or the next one.
+        The batch of each place. Batches are numbered from 0 on, in the order of the places.
     max_age
         After so many steps a vector is brought back into the safe range.
     """
@@ -131,7 +130,10 @@ class SweepSchedule:
 
     @property
     def sweep_of_node(self) -> IntArray:
-        """The sweep of each node: its parent's if its batch comes later, else the next one."""
+        """The sweep of each node: its parent's, or the next one if it waits.
+
+        It waits if its batch does not come later than its parent's, or if its parent is due.
+        """
         return self._sweeps_and_due[0]
 
     @property
@@ -173,7 +175,7 @@ class SweepSchedule:
         """Yield the sweeps; the first has the roots alone, and no batches."""
         n_places, ends = len(self.batch_of_place), np.cumsum(self.sizes)
         places, sweeps = self.places.take(self.order), np.arange(len(ends)).repeat(self.sizes)
-        places[: self.roots.stop], begins = 0, run_begins(places + sweeps * n_places)
+        begins = run_begins(places + sweeps * n_places)
         places, sweeps = places.take(begins), sweeps.take(begins)
         stops = np.append(begins[1:], len(self.order))
         columns = (each.tolist() for each in (begins, stops, places))
@@ -181,9 +183,10 @@ class SweepSchedule:
         firsts = run_begins(self.batch_of_place.take(places) + sweeps * n_places)
         batches = [runs[first:last] for first, last in pairwise([*firsts.tolist(), len(runs)])]
         n_batches = np.cumsum(np.bincount(sweeps.take(firsts))).tolist()
+        n_even_rows = self.n_even_rows
         yield MatrixSweep(0, int(ends[0]), 0, [])
         for i, (begin, end) in enumerate(pairwise(ends.tolist()), 1):
-            first_row = self.n_even_rows if i % 2 else 0
+            first_row = n_even_rows if i % 2 else 0
             yield MatrixSweep(begin, end, first_row, batches[n_batches[i - 1] : n_batches[i]])
 
 
@@ -204,7 +207,8 @@ class SweepReader:
         """The matrices in the order of a sweep, and the batch of each place; that of roots last."""
         origins, targets = self.steps.groups_of_matrices
         n_groups = self.steps.grouping.n_groups
-        falling = 3 * n_groups - 2 * origins + (targets < origins)  # to the same group first
+        # Falling ones have numbers beyond those of rising ones, after that to the same group.
+        falling = 3 * n_groups - 2 * origins + (targets < origins)
         keys = np.where(targets > origins, origins, falling)
         order = np.argsort(keys, kind="stable")
         batches = np.unique(keys, return_inverse=True)[1].take(order)
@@ -225,7 +229,7 @@ class SweepReader:
 
     def schedule(self, trees: PartTrees) -> SweepSchedule:
         """Return the order in which the nodes of trees are computed."""
-        places = self._places.take(trees.numbers, mode="wrap")
+        places = self._places.take(trees.numbers, mode="wrap")  # the last for roots, numbered -1
         return SweepSchedule(trees, places, self._order[1], self.steps.max_age)
 
     def values(
@@ -240,9 +244,9 @@ class SweepReader:
         sources, is_due = rows.take(trees.parents.take(order)), schedule.is_due.take(order)
         vectors = np.empty((schedule.n_rows, roots.shape[1]))
         vectors[: len(roots)] = roots
-        taken = Scales.none(len(order))
+        node_scales = Scales.none(len(order))
         if scales is not None:
-            taken.put(slice(len(roots)), scales)
+            node_scales.put(slice(len(roots)), scales)
         ended_in = schedule.sweep_of_node.take(trees.ended_at)
         ended = sort_codes(ended_in)
         n_ended = np.cumsum(np.bincount(ended_in, minlength=len(schedule.sizes)))
@@ -251,13 +255,14 @@ class SweepReader:
             self._multiply(vectors, sweep, sources)
             due = order[sweep.begin : sweep.end].compress(is_due[sweep.begin : sweep.end])
             if len(due):
-                _rescale(vectors, rows.take(due), taken, due)
-            some = ended[here]
-            after = vectors.take(rows.take(trees.ended_at.take(some)), axis=0)
-            values[some] = readers.read(after, trees.ended.take(some))
-        if not (taken.log_scale.any() or taken.wide.any()):
+                _rescale(vectors, rows.take(due), node_scales, due)
+            ended_here = ended[here]
+            after = vectors.take(rows.take(trees.ended_at.take(ended_here)), axis=0)
+            values[ended_here] = readers.read(after, trees.ended.take(ended_here))
+        if not (node_scales.log_scale.any() or node_scales.wide.any()):
             return values, None
-        return values, trees.inherited(taken).take(trees.ended_at)
+        trees.inherit(node_scales)
+        return values, node_scales.take(trees.ended_at)
 
     def _multiply(self, vectors: FloatArray, sweep: MatrixSweep, sources: IntArray) -> None:
         """Compute the vectors of a sweep, one matrix after the other."""
