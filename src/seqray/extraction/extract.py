@@ -19,7 +19,7 @@ from seqray.blackbox.guided import GuideLike, guided, unguided
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import open_oracle
+from seqray.blackbox.queries.oracle import Oracle, fingerprint_of, open_oracle
 from seqray.extraction.classes.method import class_method
 from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import hankel_method
@@ -215,6 +215,9 @@ def extract(
                 f"{request.max_rank} states: choose fewer prefixes or a smaller max_rank "
                 "(--prefixes, --max-rank), or let blocks be filled on disk (--memory)"
             ) from error
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(_cached_answers(oracle))
+            raise
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
         _warn_of_low_score(extraction, request.memory)
@@ -226,6 +229,24 @@ def _method(request: Request) -> Callable[[Job], Extraction]:
     if request.objective is Objective.DECISIONS:
         return class_method
     return conditional_method if request.method is Method.CONDITIONAL else hankel_method
+
+
+def _cached_answers(oracle: Oracle) -> str:
+    """Say where the answers so far are cached, or what to do so that they are."""
+    if oracle.store is not None:
+        where = oracle.store.path or "the temporary store"
+        return (
+            f"seqray: the answers so far are cached in {where}: run the same again, and only the "
+            "missing queries are sent."
+        )
+    if oracle.is_free:
+        return "seqray: no answer is lost: the box is an automaton, its answers are computed."
+    advice = "pass a file, store='answers.sqlite'"
+    try:
+        fingerprint_of(oracle.box)
+    except ArgumentError:
+        advice = f"give the box a name, name='my model 1', and {advice}"
+    return f"seqray: no answer is cached. Next time {advice}."
 
 
 def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
