@@ -28,7 +28,7 @@ from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.decisions import DecisionFidelity
-from seqray.fidelity.intervals import MIN_CARRIERS, MIN_WORDS, seldom_seen
+from seqray.fidelity.intervals import MIN_WORDS, seldom_seen, why_no_interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import (
     EXACT_TOLERANCE,
@@ -193,20 +193,10 @@ def _loss_in_words(fidelity: Fidelity) -> list[str]:
     own = significant(fidelity["entropy_per_symbol"], 3)
     lines = [f"It loses {symbol} bits per symbol of {own},", f"and {word} bits per word."]
     if "kl_per_symbol" not in fidelity.intervals and fidelity.n_words >= MIN_WORDS:
-        lines.append(_why_no_interval(fidelity))
+        lost = fidelity["kl_per_symbol"]
+        hint = ": see seqray evaluate --seed" if lost > MAX_ROUNDING else ""
+        lines.append(f"({why_no_interval(lost, fidelity.n_words)}{hint}.)")
     return lines
-
-
-def _why_no_interval(fidelity: Fidelity) -> str:
-    """Say why the bits that an automaton loses have no confidence interval."""
-    if fidelity["kl_per_symbol"] <= MAX_ROUNDING:
-        rare = f"1 in {seldom_seen(fidelity.n_words):,} words"
-        return f"(No word loses anything. With 95 % confidence, fewer than {rare} do.)"
-    return (
-        f"(No confidence interval of bits: fewer than {MIN_CARRIERS} words carry the loss or its "
-        "error, or the automaton has negative weights. On other words it may be several times as "
-        "large or small: see seqray evaluate --seed.)"
-    )
 
 
 def titled(title: str) -> Table:
