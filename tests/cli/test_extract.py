@@ -21,6 +21,10 @@ RUN = [
     "singular_values.csv",
 ]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
+HARD = """
+import seqray
+box = seqray.black_box(lambda words: [word.count("a") - word.count("b") for word in words], "ab")
+"""
 
 
 def test_extract_writes_a_run_folder(folder, run, machine):
@@ -290,6 +294,14 @@ def test_a_damaged_file_of_words_is_reported_with_its_line(extracted, fails, cod
     evaluate = ("evaluate", "run", "--against", "machine.json", "--words", "words.pautomac")
     assert message in fails(code, *evaluate)
     assert names(extracted) == before
+
+
+def test_advice_names_options(folder, run_both):
+    (folder / "hard_box.py").write_text(HARD)
+    out, error = run_both("extract", "python:hard_box:box", "-o", "run", "--max-rank", "1", *SMALL)
+    assert "Query more prefixes and suffixes (--prefixes, --suffixes), allow more" in error
+    assert "states (--max-rank), draw longer words (--max-length), or let" in error
+    assert "a larger --max-rank may be nearer to the box" in " ".join(out.split())
 
 
 def interrupted(*arguments, **options):

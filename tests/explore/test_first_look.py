@@ -26,9 +26,10 @@ def test_where_no_figure_has_an_interval_a_page_says_why():
     text = before_scripts(to_html(machine(), box=machine()))
     assert "±" not in text
     assert "drawn from the box. No word loses anything: with 95 % confidence, fewer than 1" in text
-    box, copy = (  # they differ after b alone, which is rare
-        WeightedAutomaton("ab", [1, 0], [[[0.5, 0], [0, a]], [[0, 0.01], [0, 0.2]]], [0.49, 0.8 - a])
-        for a in (0.5, 0.3)
+    goes_on = ([[0.5, 0], [0, a]] for a in (0.5, 0.3))  # these differ after b alone, which is rare
+    box, copy = (
+        WeightedAutomaton("ab", [1, 0], [each, [[0, 0.01], [0, 0.2]]], [0.49, 0.8 - each[1][1]])
+        for each in goes_on
     )
     text = before_scripts(to_html(copy, box=box, words=["aa", "a", "", "aaa"] * 100 + ["ba"] * 5))
     assert "on 405 words of your own. No confidence interval of bits: fewer than 40 words" in text
