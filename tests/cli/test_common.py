@@ -42,7 +42,14 @@ def test_what_is_opened_may_be_written_as_a_box_is(extracted, run, machine):
     assert plain == same
 
 
-@pytest.mark.parametrize("command", [("draw", "run", "-o", "wa.svg"), ("convert", "run", "wa.npz")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("draw", "run", "-o", "wa.svg"),
+        ("convert", "run", "wa.npz"),
+        ("explore", "run", "-o", "page.html"),
+    ],
+)
 def test_a_rank_that_was_not_fitted_is_warned_of(extracted, run_both, command):
     bits = [f"{one['kl_per_symbol']:.2g}" for one in open_run("run").fidelity.values()]
     assert run_both(*command, "--rank", "1").err == (
