@@ -137,15 +137,20 @@ def _check_cached(folder: Path, quiet: Any) -> str:
 
 
 def _check_saved(folder: Path, quiet: Any) -> str:
-    """Say whether a run folder that is replaced is neither the old run nor the new one."""
+    """Say whether a run folder that is replaced is neither the old run nor the new one.
+
+    After Ctrl-C, a whole run of some of the queries may be beside it.
+    """
+    beside = folder / "saved.interrupted"
     try:
         now = _of_run(folder, "saved")
+        if (beside / "config.json").exists() and not seqray.open_run(beside).settings["stopped"]:
+            return "a finished run beside the old one"
     except SeqrayError as error:
         return f"no run: {error}"
     if now in (quiet, _of_run(folder, "given")):
         return ""
-    # After Ctrl-C, a whole run of some of the queries.
-    return "" if seqray.open_run(folder / "saved").settings.get("stopped") else "a mixture of runs"
+    return "a mixture of runs, or one of some of the queries"
 
 
 def _of_training(folder: Path) -> object:

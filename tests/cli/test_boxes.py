@@ -16,6 +16,7 @@ from children import child_command
 from same_gru.server import LENGTHS, serving
 from seqray import open_run
 from seqray.blackbox.queries.answer_cache import AnswerStore
+from seqray.util.errors import StopReason
 
 SMALL = ("--prefixes", "30", "--suffixes", "30")
 
@@ -111,6 +112,22 @@ def test_ctrl_c_once_saves_what_there_is(folder, module, run):
     again = queried(folder)[n_asked:]
     assert len(set(again) & set(queried(folder)[:n_asked])) <= 8
     assert open_run(folder / "run").settings["stopped"] == ""
+
+
+def test_ctrl_c_leaves_a_finished_run_and_saves_what_there_is_beside_it(folder, module, run):
+    run("extract", "machine.json", "-o", "run", *SMALL)
+    before = {each.name: each.read_bytes() for each in (folder / "run").iterdir()}
+    arguments = ["extract", module(pause=0.001), "-o", "run", *SMALL]
+    for _ in range(2):  # the second interrupted run replaces the first
+        code, output, error = interrupt_when_querying(folder, arguments, 1)
+        assert code == 130, error
+        assert "run still holds the earlier run; run.interrupted is new." in error
+        assert "Run folder: run.interrupted " in output
+        assert {each.name: each.read_bytes() for each in (folder / "run").iterdir()} == before
+        assert open_run(folder / "run.interrupted").stop_reason is StopReason.INTERRUPTED
+        (folder / "queried.txt").unlink()
+        (folder / ".answers.sqlite").unlink()
+    assert not (folder / "run.interrupted.interrupted").exists()
 
 
 def test_ctrl_c_while_a_basis_grows_saves_what_there_is(folder, module):

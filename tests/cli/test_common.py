@@ -1,4 +1,6 @@
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,6 +40,32 @@ def test_what_is_opened_may_be_written_as_a_box_is(extracted, run, machine):
     arguments = ("--against", "machine.json", "--words", "words.txt", "--json")
     plain, same = (json.loads(run("evaluate", wa, *arguments)) for wa in ("run", "wa:run"))
     assert plain == same
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("draw", "run", "-o", "wa.svg"),
+        ("convert", "run", "wa.npz"),
+        ("explore", "run", "-o", "page.html"),
+    ],
+)
+def test_a_rank_that_was_not_fitted_is_warned_of(extracted, run_both, command):
+    bits = [f"{one['kl_per_symbol']:.2g}" for one in open_run("run").fidelity.values()]
+    assert run_both(*command, "--rank", "1").err == (
+        "Warning: rank 1 was not fitted: its automaton is as the SVD made it, and loses "
+        f"{bits[0]} bits per symbol. The nearest that was fitted: 2 (loses {bits[1]}).\n"
+    )
+    for rank in ("2", "3", "4"):  # fitted, fitted, and exact
+        assert run_both(*command, "--rank", rank).err == ""
+    assert run_both(*command).err == ""
+
+
+def test_the_nearest_fitted_ranks_below_and_above_are_named(extracted, run_both):
+    found = open_run("run")
+    seqray.save_run(replace(found, settings=replace(found.settings, fitted_ranks=(1, 3))), "run")
+    error = run_both("draw", "run", "-o", "wa.svg", "--rank", "2").err
+    assert re.search(r"The nearest that were fitted: 1 \(loses \S+\) and 3 \(loses \S+\)\.", error)
 
 
 def test_a_line_of_json_has_null_for_what_is_no_number():

@@ -1,6 +1,7 @@
 import json
 import re
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,12 +14,17 @@ from seqray.blackbox.registry import known_black_boxes
 from seqray.extraction.conditional import method as conditional_method
 from seqray.extraction.settings import StructuredSettings
 from seqray.fidelity.table import TOLERANCE
+from seqray.util.errors import StopReason
 
 RUN = [
     *("automaton.npz", "basis.json", "config.json", "fidelity.csv", "fitted.npz"),
     "singular_values.csv",
 ]
 SMALL = ("--prefixes", "60", "--suffixes", "60")
+HARD = """
+import seqray
+box = seqray.black_box(lambda words: [word.count("a") - word.count("b") for word in words], "ab")
+"""
 
 
 def test_extract_writes_a_run_folder(folder, run, machine):
@@ -216,7 +222,7 @@ def test_a_run_is_replaced_with_a_note_and_what_else_is_there_kept(extracted, ru
     run("draw", "run", "-o", "run/wa.svg")
     drawing = (extracted / "run" / "wa.svg").read_bytes()
     _, said = run_both("extract", "wa:machine.json", "-o", "run", "--seed", "9", *SMALL)
-    assert "Note: run holds an earlier run, which is replaced." in said
+    assert "Note: run holds an earlier run, which is replaced at the end." in said
     assert open_run("run").settings["seed"] == 9
     assert names(extracted / "run") == [*RUN, "wa.svg"]
     assert (extracted / "run" / "wa.svg").read_bytes() == drawing
@@ -290,6 +296,14 @@ def test_a_damaged_file_of_words_is_reported_with_its_line(extracted, fails, cod
     assert names(extracted) == before
 
 
+def test_advice_names_options(folder, run_both):
+    (folder / "hard_box.py").write_text(HARD)
+    out, error = run_both("extract", "python:hard_box:box", "-o", "run", "--max-rank", "1", *SMALL)
+    assert "Query more prefixes and suffixes (--prefixes, --suffixes), allow more" in error
+    assert "states (--max-rank), draw longer words (--max-length), or let" in error
+    assert "a larger --max-rank may be nearer to the box" in " ".join(out.split())
+
+
 def interrupted(*arguments, **options):
     raise KeyboardInterrupt
 
@@ -309,6 +323,25 @@ def test_interrupted_work_leaves_nothing(folder, fails, monkeypatch, interrupted
     shown = fails(130, "extract", "machine.json", "-o", "run")
     assert "Interrupted. No output was written" in shown
     assert names(folder) == before
+
+
+@pytest.mark.parametrize("output", ["run", "."])
+def test_an_interrupted_run_is_saved_beside_a_finished_one(extracted, fails, monkeypatch, output):
+    extract = seqray.extract
+
+    def stopped(*arguments, **options):
+        options["stop"].set()
+        extraction = extract(*arguments, **{**options, "stop": None})
+        settings = replace(extraction.settings, stop_reason=StopReason.INTERRUPTED)
+        return replace(extraction, settings=settings)
+
+    monkeypatch.setattr(seqray, "extract", stopped)
+    monkeypatch.chdir(extracted / "run" if output == "." else extracted)
+    shown = fails(130, "extract", str(extracted / "machine.json"), "-o", output, *SMALL)
+    assert f"{output} still holds the earlier run" in shown
+    assert open_run(extracted / "run").stop_reason is None
+    beside = open_run(extracted / "run.interrupted")
+    assert beside.stop_reason is StopReason.INTERRUPTED
 
 
 def test_symbols_that_no_file_can_hold_are_refused_before_the_work(folder, fails):

@@ -56,6 +56,13 @@ def test_words_over_another_alphabet_are_read_symbol_by_symbol():
     assert surprise(ALTERNATING, words).probabilities == pytest.approx(expected.probabilities)
 
 
+def test_an_event_log_or_a_sample_counts_as_its_words():
+    log = seqray.read_events({"case": [1, 1, 2], "activity": ["a", "b", "a"]}, time="none")
+    assert repr(surprise(ALTERNATING, log)) == repr(surprise(ALTERNATING, ["ab", "a"]))
+    sample = seqray.sample(ALTERNATING, 5, seed=0)
+    assert surprise(ALTERNATING, sample).words == sample.words
+
+
 def test_box_automaton_and_extraction_are_read_alike():
     box = seqray.language_model(lambda prefixes: [[0.5, 0.25, 0.25] for _ in prefixes], "ab")
     extraction = seqray.extract(box, max_rank=2)

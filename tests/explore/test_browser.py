@@ -117,6 +117,13 @@ def test_intervals_stand_beside_the_figures(opened):
     assert "95 % confidence interval" in opened.text("#tiles-note")
 
 
+def test_without_an_interval_the_page_says_why(visit):
+    opened = visit(to_html(machine(), box=machine()))
+    assert "±" not in opened.text("#tiles")
+    assert "confidence interval" not in opened.text("#tiles-note")
+    assert "No word loses anything: with 95 % confidence, fewer" in opened.text("#tiles-note")
+
+
 def test_a_page_is_light_or_dark_as_the_system_or_its_button_says(opened):
     def is_light():
         found = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")

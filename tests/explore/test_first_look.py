@@ -18,7 +18,22 @@ def test_a_page_has_its_headline_figures_and_tables_before_any_script_runs():
     text = before_scripts(to_html(probabilities(), box=machine(), rank=5, name="a machine"))
     for said in ("seen as five states", "bits per symbol of", "most probable words", "Seed"):
         assert said in text
-    assert "Measured on 2,000 words drawn from the box" in text
+    measured = "Measured on 2,000 words drawn from the box; ± 95 % confidence interval, for words"
+    assert measured in text
+
+
+def test_where_no_figure_has_an_interval_a_page_says_why():
+    text = before_scripts(to_html(machine(), box=machine()))
+    assert "±" not in text
+    assert "drawn from the box. No word loses anything: with 95 % confidence, fewer than 1" in text
+    goes_on = ([[0.5, 0], [0, a]] for a in (0.5, 0.3))  # these differ after b alone, which is rare
+    box, copy = (
+        WeightedAutomaton("ab", [1, 0], [each, [[0, 0.01], [0, 0.2]]], [0.49, 0.8 - each[1][1]])
+        for each in goes_on
+    )
+    text = before_scripts(to_html(copy, box=box, words=["aa", "a", "", "aaa"] * 100 + ["ba"] * 5))
+    assert "on 405 words of your own. No confidence interval of bits: fewer than 40 words" in text
+    assert "±" not in text
 
 
 def test_a_page_about_weights_has_other_figures():

@@ -435,12 +435,13 @@ def test_a_low_score_is_warned_of_with_what_to_try(caplog):
     score = found.fidelity.at(found.best_rank()).score
     assert f"has a fidelity score of {score:.3f}" in caplog.text
     assert f"off by about {100 * (1 - score):.0f} %" in caplog.text
-    assert ". Query more prefixes and suffixes (--prefixes" in caplog.text
+    assert ". Query more prefixes and suffixes (n_prefixes=…, n_suffixes=…), " in caplog.text
     assert "logit" in caplog.text
+    assert "probabilities of next symbols, make it with seqray.language_model" in caplog.text
     extract(box, n_prefixes=15, n_suffixes=15, memory="1MB")
-    assert ". Allow more memory than 1 MB (--memory). Query more prefixes" in caplog.text
+    assert ". Allow more memory than 1 MB (memory=…). Query more prefixes" in caplog.text
     extract(box, n_prefixes=15, n_suffixes=15, budget=40)
-    assert ". Allow more queries (--budget). Query more prefixes" in caplog.text
+    assert ". Allow more queries (budget=…). Query more prefixes" in caplog.text
 
 
 def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
@@ -450,6 +451,7 @@ def test_a_low_score_of_a_box_that_predicts_is_said_in_bits(caplog):
     assert best.score < 0.9
     lost, own = best["kl_per_symbol"], best["entropy_per_symbol"]
     assert f"it loses {lost:.2g} bits per symbol of {own:.3g}" in caplog.text
+    assert "language_model" not in caplog.text
 
 
 def test_a_good_score_is_not_warned_of(caplog):
@@ -477,7 +479,7 @@ def test_no_copy_is_larger_than_the_limits(tmp_path, caplog):
     caplog.clear()
     small = seqray.extract(box, **options, max_states=free.copies[0].n_states)
     assert [copy.n_states for copy in small.copies] == [free.copies[0].n_states]
-    assert "is left out: allow more of them (--max-states" in caplog.text
+    assert "is left out: allow more of them (max_states=…, max_cost=…)" in caplog.text
     seqray.save_run(cheap, tmp_path / "run")
     assert seqray.open_run(tmp_path / "run").settings.max_cost == 8
 

@@ -111,6 +111,35 @@ def test_a_run_that_broke_goes_on_where_it_was(tmp_path, asks, method):
     assert len(repeated) <= 8 + 16 * max(map(len, second.words))
 
 
+@pytest.mark.parametrize(
+    ("name", "store", "note"),
+    [
+        (None, False, "no answer is cached. Next time give the box a name, name='my model 1', and"),
+        ("mine", False, "no answer is cached. Next time pass a file, store='answers.sqlite'."),
+        ("mine", True, "answers.sqlite: run the same again, and only the missing queries are sent"),
+    ],
+)
+def test_an_interrupt_says_what_became_of_the_answers(tmp_path, name, store, note):
+    def answer(words):
+        raise KeyboardInterrupt
+
+    box, file = black_box(answer, "ab", name=name), tmp_path / "answers.sqlite"
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        extract(box, **SIZES, store=file if store else None)
+    (said,) = interrupted.value.__notes__
+    assert note in said
+    assert (str(file) in said) == store
+
+
+def test_an_interrupt_loses_no_answer_of_an_automaton():
+    def progress(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        extract(MACHINE, **SIZES, progress=progress)
+    assert "no answer is lost" in interrupted.value.__notes__[0]
+
+
 def test_blocks_of_a_network_are_read_and_not_computed_again(tmp_path):
     network, blocks = native(), {**SIZES, "method": "weighted"}
     with AnswerStore(tmp_path / "answers.sqlite") as store:

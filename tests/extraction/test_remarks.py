@@ -63,10 +63,10 @@ def test_a_rank_that_loses_much_is_not_named():
 @pytest.mark.parametrize(
     ("limits", "option"),
     [
-        ({}, "--max-rank"),
-        ({"max_states": 2}, "--max-states"),
-        ({"max_cost": 5}, "--max-cost"),
-        ({"max_cost": 9, "max_states": 3}, "--max-rank"),
+        ({}, "max_rank"),
+        ({"max_states": 2}, "max_states"),
+        ({"max_cost": 5}, "max_cost"),
+        ({"max_cost": 9, "max_states": 3}, "max_rank"),
     ],
 )
 def test_it_says_at_which_limit_the_best_rank_lies(limits, option):
@@ -109,7 +109,7 @@ def test_ranks_that_were_not_fitted_before_the_end_are_named(lost, settings, is_
 
 def test_a_last_copy_that_gains_at_the_limit_gets_advice():
     assert copies_of(0.01).remarks[2:] == (
-        "The last copy loses 50 % less than the automaton before it: a larger --max-cost, above "
+        "The last copy loses 50 % less than the automaton before it: a larger max_cost, above "
         "49, may be nearer still.",
     )
 
@@ -147,7 +147,7 @@ def test_a_copy_that_a_limit_left_out_is_named():
     larger = replace(extraction.settings.rounds[-1], score=0.9987)
     settings = replace(extraction.settings, rounds=(larger,))
     assert replace(extraction, settings=settings).remarks[-1] == (
-        "A larger copy, with a score of 0.9987 instead of 0.993092, was left out: --max-states 9 "
+        "A larger copy, with a score of 0.9987 instead of 0.993092, was left out: max_states 9 "
         "does not allow it."
     )
     unlimited = replace(settings, max_states=None)
@@ -158,4 +158,4 @@ def test_a_rank_that_memory_holds_back_gets_no_advice_to_raise_it(monkeypatch):
     monkeypatch.setattr(request, "MAX_MATRIX_NUMBERS", 4 * len(copied().automata.largest.alphabet))
     (*_, remark) = with_ranks(bits(0.5, 0.1), max_rank=2).remarks
     assert "fit into memory" in remark
-    assert "--max-rank" not in remark
+    assert "max_rank" not in remark

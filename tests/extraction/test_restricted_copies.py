@@ -78,7 +78,7 @@ def test_what_would_be_too_large_stays_as_it_is(caplog):
     extraction = extract(MACHINE, guide=REGEX, max_states=4, **SMALL)
     assert extraction.copies == ()
     assert "not restricted to the guide" in caplog.text
-    assert "states are not allowed (--max-states)" in caplog.text
+    assert "states are not allowed (max_states=…)" in caplog.text
 
 
 def test_a_run_folder_remembers_the_guide(extraction, tmp_path):

@@ -7,6 +7,7 @@ from seqray.formats.run_files import (
     CONFIG,
     check_run_target,
     has_file,
+    is_finished_run,
     is_run,
     opened_run,
     read_run,
@@ -66,6 +67,16 @@ def test_a_folder_is_a_run_by_its_format(run, tmp_path):
     assert not is_run(tmp_path)
     with pytest.raises(ArgumentError, match="is no run folder: choose another name"):
         check_run_target(tmp_path)
+
+
+def test_a_run_is_finished_unless_it_was_interrupted(run, tmp_path):
+    assert is_finished_run(run)
+    assert not is_finished_run(tmp_path)
+    write_run(run, {"stop_reason": "budget"}, CONTENTS)
+    assert is_finished_run(run)
+    write_run(run, {"stop_reason": "interrupted"}, CONTENTS)
+    assert is_run(run)
+    assert not is_finished_run(run)
 
 
 def test_a_damaged_file_is_named_with_its_folder(run):

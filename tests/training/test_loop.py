@@ -245,6 +245,13 @@ def test_too_few_words_are_refused():
     assert (found.n_training, found.n_validation) == (1, 1)
 
 
+def test_an_event_log_or_a_sample_counts_as_its_words(words):
+    log = seqray.EventLog(words, tuple(map(str, range(len(words)))))
+    trained = train(log, validation=seqray.Sample(words, 0), **SMALL)
+    assert same_model(trained.model, train(words, validation=words, **SMALL).model)
+    assert split(seqray.Sample(words, 0), None, 0.1, 0) == split(words, None, 0.1, 0)
+
+
 def test_words_of_another_kind_are_refused(words):
     with pytest.raises(ArgumentError, match="expected Words, got list: read_words"):
         train(["ab", "a"])

@@ -15,6 +15,7 @@ import seqray
 from seqray.cli.signals import ending_like_ctrl_c, ignore_signals
 from seqray.cli.terminal import show_anything
 from seqray.util.errors import ArgumentError, SeqrayError, Stopped, StopReason
+from seqray.util.parameter_names import named_as_options
 
 COMMANDS = {
     "demo": "Extract an automaton from a small network that ships with seqray.",
@@ -102,7 +103,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit code 2 for misuse, 1 for failure, 130 when interrupted."""
     try:
-        with ending_like_ctrl_c(is_program=arguments is None):
+        with ending_like_ctrl_c(is_program=arguments is None), named_as_options():
             show_anything()
             code = cli.main(arguments, prog_name="seqray", standalone_mode=False)
         sys.stdout.flush()  # while a full disk can still be reported

@@ -28,9 +28,10 @@ from seqray.extraction.run_folder import open_run
 from seqray.extraction.settings import CONDITIONAL
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.decisions import DecisionFidelity
-from seqray.fidelity.intervals import MIN_CARRIERS, MIN_WORDS, seldom_seen
+from seqray.fidelity.intervals import MIN_WORDS, seldom_seen, why_no_interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import (
+    EXACT_TOLERANCE,
     Fidelity,
     FidelityTable,
     main_metrics,
@@ -86,10 +87,14 @@ def at_rank(
 ) -> WeightedAutomaton:
     """Return the automaton of a rank, by default the run's choice for a purpose.
 
-    Only a run folder has ranks.
+    Only a run folder has ranks. A rank that was named and not fitted is warned of.
     """
     if isinstance(source, Extraction):
-        return source.best(purpose=purpose) if rank is None else source.automaton(rank)
+        if rank is None:
+            return source.best(purpose=purpose)
+        automaton = source.automaton(rank)
+        _warn_if_not_fitted(source, rank)
+        return automaton
     if rank is not None:
         raise click.BadParameter(
             f"{os.fspath(path).removeprefix('wa:')} is no run folder: its states stand in no order "
@@ -97,6 +102,25 @@ def at_rank(
             param_hint="--rank",
         )
     return for_purpose(source, purpose)
+
+
+def _warn_if_not_fitted(extraction: Extraction, rank: int) -> None:
+    """Say that the automaton of a rank was not fitted, what it loses, and which near it were."""
+    table = extraction.fidelity
+    fitted = sorted({*table.ranks} & {*(extraction.settings.fitted_ranks or ())})
+    smaller = [each for each in fitted if each < rank][-1:]
+    larger = [each for each in fitted if rank < each][:1]
+    is_exact = table[rank].score >= 1 - EXACT_TOLERANCE
+    if is_exact or rank in fitted or not (near := smaller + larger):
+        return
+    lost = {each: significant(table[each]["kl_per_symbol"], 2) for each in (rank, *near)}
+    some = " and ".join(f"{each} (loses {lost[each]})" for each in near)
+    click.echo(
+        f"Warning: rank {rank} was not fitted: its automaton is as the SVD made it, and loses "
+        f"{lost[rank]} bits per symbol. The nearest that {'were' if near[1:] else 'was'} fitted: "
+        f"{some}.",
+        err=True,
+    )
 
 
 def described_size(automaton: WeightedAutomaton) -> str:
@@ -169,20 +193,10 @@ def _loss_in_words(fidelity: Fidelity) -> list[str]:
     own = significant(fidelity["entropy_per_symbol"], 3)
     lines = [f"It loses {symbol} bits per symbol of {own},", f"and {word} bits per word."]
     if "kl_per_symbol" not in fidelity.intervals and fidelity.n_words >= MIN_WORDS:
-        lines.append(_why_no_interval(fidelity))
+        lost = fidelity["kl_per_symbol"]
+        hint = ": see seqray evaluate --seed" if lost > MAX_ROUNDING else ""
+        lines.append(f"({why_no_interval(lost, fidelity.n_words)}{hint}.)")
     return lines
-
-
-def _why_no_interval(fidelity: Fidelity) -> str:
-    """Say why the bits that an automaton loses have no confidence interval."""
-    if fidelity["kl_per_symbol"] <= MAX_ROUNDING:
-        rare = f"1 in {seldom_seen(fidelity.n_words):,} words"
-        return f"(No word loses anything. With 95 % confidence, fewer than {rare} do.)"
-    return (
-        f"(No confidence interval of bits: fewer than {MIN_CARRIERS} words carry the loss or its "
-        "error, or the automaton has negative weights. On other words it may be several times as "
-        "large or small: see seqray evaluate --seed.)"
-    )
 
 
 def titled(title: str) -> Table:

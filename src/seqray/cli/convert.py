@@ -39,7 +39,7 @@ draw` makes a drawing of it.
 Examples:
   seqray convert run wa.npz
   seqray convert run wa.json --for reading
-  seqray convert run wa.json --rank 8
+  seqray convert run wa.json --rank 10
   seqray convert run machine.pautomac --repair
   seqray convert dfa.json dfa.dot
   seqray convert run scorer.c

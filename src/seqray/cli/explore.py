@@ -136,8 +136,9 @@ def _explore(options: ExploreOptions) -> None:
     if options.serve:  # a port that is in use is noticed before any work
         listening = click.get_current_context().with_resource(open_port(options.host, options.port))
     source = open_source(options.automaton)
+    automaton = at_rank(source, options.rank, options.automaton)  # may warn of the rank
     if not isinstance(source, Extraction):
-        source = at_rank(source, options.rank, options.automaton)
+        source = automaton
     if options.serve and is_classifier(source):
         raise click.UsageError(
             "--serve: a page about a classifier queries no box: write it to a file instead, with "

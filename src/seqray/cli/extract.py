@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from seqray.extraction.classes.method import DEFAULT_LENGTH
 from seqray.extraction.request import BASES
 from seqray.extraction.result import Extraction, ExtractionSettings
 from seqray.fidelity.objective import Objective
-from seqray.formats.run_files import check_run_target, is_run
+from seqray.formats.run_files import check_run_target, is_finished_run, is_run
 from seqray.util.errors import ArgumentError, RankError, Stopped, StopReason
 from seqray.util.memory import byte_count
 from seqray.util.redaction import redacted
@@ -75,7 +76,8 @@ Examples:
 Every answer of a box that is not seqray's own is cached, see `seqray store --help`: after an
 interruption, run the same command again, and only the missing queries are sent. Ctrl-C once
 finishes the batch and extracts from the answers so far, if these are enough for an automaton; twice
-stops at once.
+stops at once. A finished run that is in the run folder stays then: what there is goes beside it, to
+RUN.interrupted.
 """
 
 
@@ -288,35 +290,28 @@ def _extract(options: ExtractOptions) -> None:
     wanted = options.wanted_rank()
     check_run_target(options.output)
     if is_run(options.output):
-        click.echo(f"Note: {options.output} holds an earlier run, which is replaced.", err=True)
+        click.echo(
+            f"Note: {options.output} holds an earlier run, which is replaced at the end.", err=True
+        )
     box = open_box(options.box, options.options, options.guide)
     box.alphabet.to_json()  # refuses symbols that a run folder cannot hold
     is_long = options.memory is not None
     answers = store_path(options.box, box, options.store, is_long=is_long)
-    try:
-        extraction = _extraction(options, box, answers)
-    except Stopped as stopped:
-        again = "no answer is cached, the same command starts from the beginning"
-        if answers is not None:
-            again = "cached answers are safe, the same command sends only the missing queries"
-        raise Stopped(stopped.reason, f"{stopped}; {again}") from None
+    extraction = _extraction(options, box, answers)
+    folder = _target(options.output, extraction)
     is_too_large = wanted is not None and wanted > extraction.max_rank
     chosen = extraction.best_rank() if wanted is None or is_too_large else wanted
     about = {"box": redacted(options.box)}
     if options.name is not None:
         about["name"] = options.name
-    seqray.save_run(
-        extraction, options.output, rank=wanted if wanted == chosen else None, about=about
-    )
+    seqray.save_run(extraction, folder, rank=wanted if wanted == chosen else None, about=about)
     _show(extraction, chosen, answers)
     if is_too_large:
         raise RankError(
             f"rank {wanted} is above {extraction.max_rank}, the rank of the block; no answer is "
-            f"lost: {options.output} was saved with rank {chosen}"
+            f"lost: {folder} was saved with rank {chosen}"
         )
-    click.echo(
-        f"Run folder: {options.output}    next: seqray draw {options.output} -o automaton.svg"
-    )
+    click.echo(f"Run folder: {folder}    next: seqray draw {folder} -o automaton.svg")
     if isinstance(box, Classifier):
         click.echo(
             f"Or: seqray learn {redacted(options.box)} -o moore.json --max-length "
@@ -324,8 +319,22 @@ def _extract(options: ExtractOptions) -> None:
             "length is that of the longest word that the box was trained on."
         )
     if extraction.stop_reason is StopReason.INTERRUPTED:
+        if folder != options.output:
+            click.echo(f"{options.output} still holds the earlier run; {folder} is new.", err=True)
         say_interrupted(answers)
         click.get_current_context().exit(130)
+
+
+def _target(output: Path, extraction: Extraction) -> Path:
+    """Return where to save a run: an interrupted one goes beside a finished one."""
+    if extraction.stop_reason is not StopReason.INTERRUPTED:
+        return output
+    folder = output
+    while is_finished_run(folder):
+        if folder.name in ("", ".."):  # of the current folder, and of the one above it
+            folder = Path(os.path.realpath(folder))
+        folder = Path(f"{folder}.interrupted")
+    return folder
 
 
 def _drawn_length(options: ExtractOptions, box: Classifier) -> int:
@@ -338,6 +347,17 @@ def _drawn_length(options: ExtractOptions, box: Classifier) -> int:
 
 
 def _extraction(options: ExtractOptions, box: BlackBox, answers: Path | None) -> Extraction:
+    """Return what was extracted; where there was not enough, say what became of the answers."""
+    try:
+        return _queried(options, box, answers)
+    except Stopped as stopped:
+        again = "no answer is cached, the same command starts from the beginning"
+        if answers is not None:
+            again = "cached answers are safe, the same command sends only the missing queries"
+        raise Stopped(stopped.reason, f"{stopped}; {again}") from None
+
+
+def _queried(options: ExtractOptions, box: BlackBox, answers: Path | None) -> Extraction:
     """Query the box, with a progress bar, until there is enough or Ctrl-C."""
     source = options.basis_source(box.alphabet)
     with (

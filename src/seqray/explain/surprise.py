@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqray.automata.probabilities import as_probabilities
+from seqray.automata.sampling import Sample
 from seqray.automata.stepper import PredictingStepper, collect, predicts
 from seqray.automata.tree import PrefixTree
 from seqray.automata.words import Alphabet, Symbol, Word, Words
@@ -22,6 +23,7 @@ from seqray.blackbox.protocol import BlackBox, check_lengths, max_length_of, nam
 from seqray.explain.plots import plot_surprise
 from seqray.explain.text import END, Section, spelt
 from seqray.formats.automaton_file import AutomatonLike
+from seqray.formats.events.event_log import EventLog
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
@@ -185,7 +187,9 @@ class Surprise(Displayed):
         return spelt(self.words.alphabet, [*before, *parts, *after])
 
 
-def surprise(model: BlackBox | AutomatonLike, words: Words | Iterable[Word]) -> Surprise:
+def surprise(
+    model: BlackBox | AutomatonLike, words: Words | Sample | EventLog | Iterable[Word]
+) -> Surprise:
     """Return how probable a model holds each symbol of words, and the end of each word.
 
     Parameters
@@ -194,8 +198,8 @@ def surprise(model: BlackBox | AutomatonLike, words: Words | Iterable[Word]) -> 
         A box that predicts; or an automaton, an extraction or the `pathlib.Path` of a run folder.
         An automaton's negative values count as 0.
     words
-        The words. A symbol that the model does not know has probability 0, and what follows it is
-        read as if it were not there.
+        The words, or what `seqray.sample` or `seqray.read_events` returned. A symbol that the model
+        does not know has probability 0, and what follows it is read as if it were not there.
 
     Examples
     --------
@@ -213,6 +217,8 @@ def surprise(model: BlackBox | AutomatonLike, words: Words | Iterable[Word]) -> 
     array([1])
     """
     reader = _reader(model)
+    if isinstance(words, Sample | EventLog):
+        words = words.words
     if not isinstance(words, Words):
         words = list(words)
         words = reader.alphabet.extended(words).words(words)

@@ -17,6 +17,7 @@ from seqray.explore.ranks import PackedRanks
 from seqray.explore.recorded import RecordedAnswers
 from seqray.extraction.request import METHODS
 from seqray.extraction.result import Extraction
+from seqray.fidelity.intervals import why_no_interval
 from seqray.fidelity.metrics import MEANINGS
 from seqray.fidelity.table import Fidelity
 from seqray.util.files import nulled
@@ -148,7 +149,7 @@ def with_ranks(document: dict[str, Any], packed: PackedRanks) -> dict[str, Any]:
 
 
 def fidelity_content(fidelity: Mapping[int, Fidelity], source: str) -> dict[str, Any] | None:
-    """Return the metrics by name, one value per rank, with confidence intervals."""
+    """Return the metrics by name, one value per rank, with confidence intervals, or why not."""
     if not fidelity:
         return None
     ranks, first = sorted(fidelity), next(iter(fidelity.values()))
@@ -163,8 +164,17 @@ def fidelity_content(fidelity: Mapping[int, Fidelity], source: str) -> dict[str,
             for name in first
             if any(name in each.intervals for each in fidelity.values())
         },
+        "no_interval": [_why_no_interval(fidelity[r]) for r in ranks],
         "meanings": {name: MEANINGS[name] for name in first},
     }
+
+
+def _why_no_interval(fidelity: Fidelity) -> str | None:
+    """Say why lost bits have no interval, where other metrics of the same words have one."""
+    lost = fidelity.get("kl_per_symbol")
+    if lost is None or not fidelity.intervals or "kl_per_symbol" in fidelity.intervals:
+        return None
+    return why_no_interval(lost, fidelity.n_words)
 
 
 def _copies(subject: Subject) -> str:

@@ -163,11 +163,15 @@ class FirstLook:
             return f"{_levelled('In their numbers for words', error, ERROR_BOUNDS)}."
         return ""
 
-    def _tiles(self) -> list[str]:
+    def _shown(self) -> list[tuple[str, Callable[[float], str]]]:
+        """Return the figures that have a tile, and how each is written."""
         shown = [(name, write) for name, write in TILES if self._figure(name) is not None]
         if self._figure("ndcg5") is None:
             shown += [(n, write) for n, write in WEIGHT_TILES if self._figure(n) is not None]
-        return [self._tile(name, write) for name, write in shown]
+        return shown
+
+    def _tiles(self) -> list[str]:
+        return [self._tile(name, write) for name, write in self._shown()]
 
     def _tile(self, name: str, write: Callable[[float], str]) -> str:
         value = self._figure(name)
@@ -202,8 +206,17 @@ class FirstLook:
             return ""
         source = table["source"]
         many = "" if any(map(str.isdigit, source)) else f" ({table['words']:,})"
-        sure = "; ± 95 % confidence interval, for words like these" if table["intervals"] else ""
-        return escape(f"Measured on {source}{many}{sure}.")
+        said = f"Measured on {source}{many}"
+        names = [name for name, _ in self._shown()]
+        if any(self._reach(name, value) for name in names if (value := self._figure(name))):
+            return escape(f"{said}; ± 95 % confidence interval, for words like these.")
+        why = self._why_no_interval()
+        return escape(f"{said}. {why}." if why else f"{said}.")
+
+    def _why_no_interval(self) -> str | None:
+        table, chosen = self.document["fidelity"], self.document["chosen"]
+        at = table["ranks"].index(chosen) if chosen in table["ranks"] else None
+        return None if at is None else table["no_interval"][at]
 
     # The graph ------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from seqray.blackbox.guided import GuideLike, guided, unguided
 from seqray.blackbox.protocol import BlackBox
 from seqray.blackbox.queries.answer_cache import AnswerStore, opened_store
 from seqray.blackbox.queries.limits import Limits, Meter
-from seqray.blackbox.queries.oracle import open_oracle
+from seqray.blackbox.queries.oracle import Oracle, fingerprint_of, open_oracle
 from seqray.extraction.classes.method import class_method
 from seqray.extraction.conditional.method import conditional_method
 from seqray.extraction.hankel.method import hankel_method
@@ -32,6 +32,7 @@ from seqray.parallel.executor import one_blas_thread
 from seqray.util.errors import ArgumentError, SeqrayError, StopReason
 from seqray.util.formatting import counted
 from seqray.util.memory import byte_count, limited_memory, shown_bytes
+from seqray.util.parameter_names import parameters
 from seqray.util.progress import Progress, shown_progress
 from seqray.util.random import Seed, seed_number
 
@@ -39,13 +40,6 @@ logger = logging.getLogger(__name__)
 
 LOW_SCORE = 0.9
 """Below this fidelity score of the best automaton a warning is logged."""
-
-RAISED_LIMITS = {
-    StopReason.BUDGET: "Allow more queries (--budget). ",
-    StopReason.TIME: "Give it more time (--time-limit). ",
-    StopReason.INTERRUPTED: "Let it run to its end. ",
-}
-"""What to do first about what ended the queries."""
 
 
 class OldNames(TypedDict, total=False):
@@ -213,8 +207,12 @@ def extract(
             raise SeqrayError(
                 f"there is not enough memory for {len(box.alphabet)} symbols and "
                 f"{request.max_rank} states: choose fewer prefixes or a smaller max_rank "
-                "(--prefixes, --max-rank), or let blocks be filled on disk (--memory)"
+                f"({parameters('n_prefixes', 'max_rank')}), or let blocks be filled on disk "
+                f"({parameters('memory')})"
             ) from error
+        except KeyboardInterrupt as interrupt:
+            interrupt.add_note(_cached_answers(oracle))
+            raise
     _warn_of_missed_target(extraction, request.target)
     if not extraction.copies or extraction.copies[-1].fidelity.score < LOW_SCORE:
         _warn_of_low_score(extraction, request.memory)
@@ -226,6 +224,24 @@ def _method(request: Request) -> Callable[[Job], Extraction]:
     if request.objective is Objective.DECISIONS:
         return class_method
     return conditional_method if request.method is Method.CONDITIONAL else hankel_method
+
+
+def _cached_answers(oracle: Oracle) -> str:
+    """Say where the answers so far are cached, or what to do so that they are."""
+    if oracle.store is not None:
+        where = oracle.store.path or "the temporary store"
+        return (
+            f"seqray: the answers so far are cached in {where}: run the same again, and only the "
+            "missing queries are sent."
+        )
+    if oracle.is_free:
+        return "seqray: no answer is lost: the box is an automaton, its answers are computed."
+    advice = "pass a file, store='answers.sqlite'"
+    try:
+        fingerprint_of(oracle.box)
+    except ArgumentError:
+        advice = f"give the box a name, name='my model 1', and {advice}"
+    return f"seqray: no answer is cached. Next time {advice}."
 
 
 def _renamed(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,36 +307,50 @@ def _warn_of_low_score(extraction: Extraction, memory: int | None) -> None:
     n_states, best = max(compared, key=lambda each: each[1].score)
     if best.score >= LOW_SCORE:
         return
-    advice = _advice_for_more(extraction, memory, is_copy=n_states != rank)
+    more = _advice_for_more(extraction, memory, is_copy=n_states != rank)
     if best.chosen_by is Objective.DECISIONS:
         logger.warning(
             "the best automaton, of %d states, agrees with the box on %.1f %% of the validation "
-            "words. %s, or give words like those that matter (--basis FILE)",
-            *(n_states, 100 * best.score, advice),
+            "words. %s, or give words like those that matter (%s)",
+            *(n_states, 100 * best.score, more, parameters("basis")),
         )
         return
     predicts = best.chosen_by is Objective.NEXT and "kl_per_symbol" in best
     logger.warning(
         "the best automaton, of %s, has a fidelity score of %.3f on held-out words, where 1 is a "
-        "perfect copy: %s. %s%s",
+        "perfect copy: %s. %s%s (%s)%s",
         *(counted(n_states, "state"), best.score),
         f"it loses {best['kl_per_symbol']:.2g} bits per symbol of {best['entropy_per_symbol']:.3g}"
         if predicts
         else f"its weights are off by about {100 * (1 - best.score):.0f} %",
-        advice,
-        " or draw longer words (--max-length)"
-        if predicts
-        else ", draw longer words (--max-length), or let the box answer otherwise, such as with "
-        "its logit or with 0 and 1",
+        *(more, " or draw longer words" if predicts else ", draw longer words"),
+        *(parameters("max_length"), "" if predicts else _advice_for_answers(extraction)),
+    )
+
+
+def _advice_for_answers(extraction: Extraction) -> str:
+    """Say what else a box could answer that only gives numbers."""
+    otherwise = ", or let the box answer otherwise, such as with its logit or with 0 and 1"
+    if extraction.predicts:
+        return otherwise
+    return (
+        f"{otherwise}. If it can give the probabilities of next symbols, make it with "
+        "seqray.language_model: these are learnt better than weights"
     )
 
 
 def _advice_for_more(extraction: Extraction, memory: int | None, *, is_copy: bool) -> str:
     """Say which limits to raise, first the one that ended the queries."""
-    reason, more = extraction.settings.stop_reason, ""
-    if reason is not None:
-        more = RAISED_LIMITS[reason]
-    elif memory is not None:
-        more = f"Allow more memory than {shown_bytes(memory)} (--memory). "
-    size = "larger copies (--max-cost)" if is_copy else "more states (--max-rank)"
-    return f"{more}Query more prefixes and suffixes (--prefixes, --suffixes), allow {size}"
+    first = {
+        StopReason.BUDGET: f"Allow more queries ({parameters('budget')}). ",
+        StopReason.TIME: f"Give it more time ({parameters('time_limit')}). ",
+        StopReason.INTERRUPTED: "Let it run to its end. ",
+        None: "",
+    }[extraction.settings.stop_reason]
+    if not first and memory is not None:
+        first = f"Allow more memory than {shown_bytes(memory)} ({parameters('memory')}). "
+    size = "larger copies ({})" if is_copy else "more states ({})"
+    return (
+        f"{first}Query more prefixes and suffixes ({parameters('n_prefixes', 'n_suffixes')}), "
+        f"allow {size.format(parameters('max_cost' if is_copy else 'max_rank'))}"
+    )

@@ -12,6 +12,7 @@ from seqray.fidelity.objective import Objective
 from seqray.fidelity.table import EQUAL_SCORES, EXACT_TOLERANCE, Fidelity
 from seqray.util.errors import StopReason
 from seqray.util.formatting import counted, significant
+from seqray.util.parameter_names import parameter
 
 if TYPE_CHECKING:
     from seqray.extraction.classes.candidates import QuestionScore
@@ -148,13 +149,14 @@ def _limit_of_ranks(extraction: Extraction) -> Iterator[str]:
             f"symbols, {best}: fewer symbols allow more states."
         )
         return
-    option = "--max-rank"
+    limit = "max_rank"
     if settings.max_states == best:
-        option = "--max-states"
+        limit = "max_states"
     elif settings.max_cost is not None and math.isqrt(settings.max_cost) == best:
-        option = "--max-cost"
+        limit = "max_cost"
     yield (
-        f"The best rank is the largest allowed, {best}: a larger {option} may be nearer to the box."
+        f"The best rank is the largest allowed, {best}: a larger {parameter(limit)} may be nearer "
+        "to the box."
     )
 
 
@@ -174,15 +176,15 @@ def _limit_of_copies(extraction: Extraction) -> Iterator[str]:
     ):
         yield (
             f"The last copy loses {100 * gain:.0f} % less than the automaton before it: a larger "
-            f"--max-cost, above {limit:,}, may be nearer still."
+            f"{parameter('max_cost')}, above {limit:,}, may be nearer still."
         )
 
 
 def _copy_left_out(extraction: Extraction) -> Iterator[str]:
     """Say that a copy was larger than a limit allows, and what it would have reached."""
     settings, copies = extraction.settings, extraction.copies
-    limits = {"--max-states": settings.max_states, "--max-cost": settings.max_cost}
-    given = [f"{option} {limit:,}" for option, limit in limits.items() if limit is not None]
+    limits = {"max_states": settings.max_states, "max_cost": settings.max_cost}
+    given = [f"{parameter(name)} {n:,}" for name, n in limits.items() if n is not None]
     reached = copies[-1].fidelity if copies else extraction.fidelity.best
     fitted = settings.rounds[-1].score if settings.rounds else 0.0
     if given and fitted > reached.score + EQUAL_SCORES:

@@ -13,6 +13,7 @@ from seqray.extraction.job import Job
 from seqray.extraction.structured.copies import Copy
 from seqray.fidelity.table import EQUAL_SCORES
 from seqray.util.errors import ArgumentError
+from seqray.util.parameter_names import parameters
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def _restricted(
     else:
         if small.is_within(job.request.max_cost, job.request.max_states):
             return small
-        reason = f"{small.n_states:,} states are not allowed (--max-states)"
+        reason = f"{small.n_states:,} states are not allowed ({parameters('max_states')})"
     logger.warning(
         "the automaton of %s states is not restricted to the guide, so that words that the guide "
         "forbids may have a small weight: %s",

@@ -251,6 +251,22 @@ def exact_share(n_hits: int, n_words: int) -> Interval:
     return low, high
 
 
+def why_no_interval(lost: float, n_words: int) -> str:
+    """Return why the bits that an automaton loses on some words have no confidence interval.
+
+    >>> why_no_interval(0.0, 2000)
+    'No word loses anything: with 95 % confidence, fewer than 1 in 667 words do'
+    """
+    if lost <= MAX_ROUNDING:
+        rare = f"1 in {seldom_seen(n_words):,} words"
+        return f"No word loses anything: with 95 % confidence, fewer than {rare} do"
+    return (
+        f"No confidence interval of bits: fewer than {MIN_CARRIERS} words carry the loss or its "
+        "error, or the automaton has negative weights; on other words it may be several times as "
+        "large or small"
+    )
+
+
 def seldom_seen(n_words: int) -> int:
     """Return m: what one of m words shows, or fewer, may well be missing among the words.
 

@@ -28,7 +28,7 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
-from seqray.util.errors import ArgumentError, FileError, MissingFileError
+from seqray.util.errors import ArgumentError, FileError, MissingFileError, StopReason
 from seqray.util.files import DAMAGE, check_header, keep_mode, read_bytes, reading, why
 
 FORMAT, VERSION = "seqray.run", 2
@@ -102,11 +102,23 @@ def has_file(folder: str | os.PathLike[str], name: str) -> bool:
 
 def is_run(folder: Path) -> bool:
     """Whether a folder is a run, damaged or not: many another kind has a config.json too."""
+    return _config_of(folder) is not None
+
+
+def is_finished_run(folder: Path) -> bool:
+    """Whether a folder is a run, damaged or not, that was not interrupted."""
+    config = _config_of(folder)
+    return config is not None and config.get("stop_reason") != StopReason.INTERRUPTED.value
+
+
+def _config_of(folder: Path) -> dict[str, Any] | None:
+    """Return what ``config.json`` says, unchecked; None where a folder is no run."""
     try:
         config = json.loads(_content(folder, CONFIG))
     except (FileError, *DAMAGE):
-        return False
-    return isinstance(config, dict) and config.get("format") == FORMAT
+        return None
+    is_ours = isinstance(config, dict) and config.get("format") == FORMAT
+    return config if is_ours else None
 
 
 def write_run(

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from seqray.automata.sampling import Sample
 from seqray.automata.words import Word, Words
 from seqray.blackbox.queries.limits import Limits
+from seqray.formats.events.event_log import EventLog
 from seqray.training.checkpoint import Epoch
 from seqray.training.clock import TrainingClock
 from seqray.training.recipe import DEFAULT_PATIENCE, SCHEDULES, Recipe
@@ -26,7 +28,7 @@ __all__ = ["SCHEDULES", "Recipe", "TrainedNetwork", "split", "train"]
 
 
 def train(
-    words: Words,
+    words: Words | Sample | EventLog,
     *,
     validation: Words | Iterable[Word] | None = None,
     validation_share: float = 0.1,
@@ -59,7 +61,7 @@ def train(
     Parameters
     ----------
     words
-        The training words.
+        The training words, or what `seqray.sample` or `seqray.read_events` returned.
     validation
         Words to choose the size and epoch on; None: a part of ``words``, drawn at random.
     validation_share
@@ -136,13 +138,18 @@ def train(
 
 
 def split(
-    words: Words, validation: Words | Iterable[Word] | None, share: float, seed: Seed
+    words: Words | Sample | EventLog,
+    validation: Words | Iterable[Word] | None,
+    share: float,
+    seed: Seed,
 ) -> tuple[Words, Words]:
     """Return the words to train on and those to validate on."""
+    if isinstance(words, Sample | EventLog):
+        words = words.words
     if not isinstance(words, Words):
         raise ArgumentError(
             f"expected Words, got {type(words).__name__}: read_words(file) reads them, "
-            "read_events(file).words those of events, "
+            "read_events(file) those of events, "
             "Alphabet(symbols).words(list) makes them"
         )
     if validation is not None:

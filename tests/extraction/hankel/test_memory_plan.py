@@ -216,7 +216,7 @@ def test_a_limit_that_is_too_small_is_refused_with_advice():
     box = black_box(refused, "ab")
     message = (
         r"memory: blocks of 800 × 700 .* at rank 100 take at least .* MB, and 500 kB are allowed: "
-        r"allow more \(--memory\), or choose a smaller --max-rank"
+        r"allow more \(memory=…\), or choose a smaller rank .* \(max_rank=…, n_prefixes=…"
     )
     with pytest.raises(ArgumentError, match=message):
         extract(box, n_prefixes=800, n_suffixes=700, basis="uniform", memory="500kB")

@@ -166,7 +166,7 @@ class Page {
     const tiles = tilesOf(figure, interval);
     $("tiles").hidden = !tiles.length;
     $("tiles").replaceChildren(...tiles);
-    $("tiles-note").textContent = tiles.length ? measuredOn(table) : "";
+    $("tiles-note").textContent = tiles.length ? measuredOn(table, at, tiles) : "";
     if (!table) {
       $("lede").append(
         "To see how faithful it is to a box, make this page with ",
@@ -221,12 +221,12 @@ function isExtracted({ queries }) {
   return queries !== null && queries !== undefined;
 }
 
-function measuredOn({ source, words, intervals }) {
-  const many = /\d/.test(source) ? "" : ` (${count(words)})`;
-  const sure = Object.keys(intervals).length
-    ? "; ± 95 % confidence interval, for words like these"
-    : "";
-  return `Measured on ${source}${many}${sure}.`;
+/** On which words it was measured, and how sure the figures in the tiles are (first_look.py). */
+function measuredOn({ source, words, no_interval: why }, at, tiles) {
+  const said = `Measured on ${source}${/\d/.test(source) ? "" : ` (${count(words)})`}`;
+  if (tiles.some((tile) => tile.querySelector("small")))
+    return `${said}; ± 95 % confidence interval, for words like these.`;
+  return why[at] ? `${said}. ${why[at]}.` : `${said}.`;
 }
 
 /** How near the automaton is, in plain words. */

@@ -43,6 +43,7 @@ from seqray.fidelity.decisions import DecisionReference
 from seqray.fidelity.table import FidelityTable
 from seqray.util.arrays import BoolArray, FloatArray
 from seqray.util.errors import ArgumentError, Stopped
+from seqray.util.parameter_names import parameters
 
 logger = logging.getLogger(__name__)
 
@@ -151,8 +152,8 @@ def _warn_of_missing_classes(reference: DecisionReference) -> None:
     if missing:
         logger.warning(
             "none of %s words got the class %s: an automaton learns nothing of it. Give words, "
-            "some of them of that class, as the basis (--basis FILE)",
-            *(f"{len(reference.words):,}", " or ".join(missing)),
+            "some of them of that class, as the basis (%s)",
+            *(f"{len(reference.words):,}", " or ".join(missing), parameters("basis")),
         )
 
 

@@ -27,6 +27,7 @@ from seqray.fidelity.reference import Reference
 from seqray.fidelity.table import Fidelity
 from seqray.parallel.cores import finished_jobs
 from seqray.util.errors import Stopped
+from seqray.util.parameter_names import parameters
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +85,8 @@ def _is_allowed(learner: ConditionalLearner, copy: Copy) -> bool:
     if not is_within:
         logger.warning(
             "a copy of %s states and %s multiplications per symbol is left out: allow more of "
-            "them (--max-states, --max-cost) to have it",
-            *(f"{copy.n_states:,}", f"{copy.cost:,}"),
+            "them (%s) to have it",
+            *(f"{copy.n_states:,}", f"{copy.cost:,}", parameters("max_states", "max_cost")),
         )
     return is_within
 

@@ -20,6 +20,7 @@ from seqray.extraction.settings import HANKEL
 from seqray.extraction.svd import N_EXTRA_DIRECTIONS
 from seqray.util.errors import ArgumentError
 from seqray.util.memory import memory_limit, shown_bytes
+from seqray.util.parameter_names import parameters
 from seqray.util.row_file import RowFile, Rows, disk_folder
 
 logger = logging.getLogger(__name__)
@@ -133,7 +134,8 @@ def check_memory(job: Job, size: Size, *, grows: bool) -> None:
         raise ArgumentError(
             f"memory: {what} at rank {job.request.max_rank} take at least "
             f"{shown_bytes(needs.least)}, and {shown_bytes(memory)} are allowed: allow more "
-            "(--memory), or choose a smaller --max-rank, or fewer --prefixes or --suffixes"
+            f"({parameters('memory')}), or choose a smaller rank or fewer prefixes or suffixes "
+            f"({parameters('max_rank', 'n_prefixes', 'n_suffixes')})"
         )
     if needs.in_memory <= memory:
         logger.info(

@@ -50,6 +50,7 @@ from seqray.extraction.validation import (
 )
 from seqray.fidelity.reference import Reference
 from seqray.util.errors import ArgumentError, Stopped, StopReason
+from seqray.util.parameter_names import parameters
 
 logger = logging.getLogger(__name__)
 
@@ -122,8 +123,9 @@ def _warn_of_small_basis(job: Job) -> None:
     if not is_sized and size != (N_PREFIXES, N_SUFFIXES):
         logger.warning(
             "%s symbols: at most %d × %d prefixes and suffixes are queried, not %d × %d; say how "
-            "many you want (--prefixes, --suffixes) or how many queries there may be (--budget)",
+            "many you want (%s) or how many queries there may be (%s)",
             *(f"{len(job.oracle.alphabet):,}", *size, N_PREFIXES, N_SUFFIXES),
+            *(parameters("n_prefixes", "n_suffixes"), parameters("budget")),
         )
 
 
