@@ -60,8 +60,8 @@ def log_estimate(
     seconds = None if seconds_per_query is None else job.repeat * seconds_per_query
     symbols = f"({len(job.oracle.alphabet):,} symbols)"
     if n_first is None:
-        text = f"up to about {most:,} {unit} are queried {symbols}"
-        text += "" if seconds is None else f", which takes up to about {duration(most * seconds)}"
+        text = f"at most about {most:,} {unit} are queried {symbols}"
+        text += "" if seconds is None else f", which takes about {duration(most * seconds)} or less"
     else:
         text = f"the first round queries about {n_likely:,} {unit} {symbols}"
         text += "" if seconds is None else f", which takes about {duration(n_likely * seconds)}"
