@@ -86,6 +86,27 @@ def test_what_a_box_does_once_is_not_counted_for_every_word():
     assert measured_speed(one, uniform_basis(one.oracle.alphabet, 50, 50, seed=0)) < 0.5 / 16
 
 
+@pytest.mark.parametrize(
+    ("fixed", "per_word", "expected"),
+    [(0.6, 0.0, 3 * 0.6 / 1024), (0.0, 0.3, 0.3), (0.05, 0.01, 0.013)],
+)
+def test_the_speed_is_that_of_as_many_words_as_are_queried_at_once(
+    monkeypatch, fixed, per_word, expected
+):
+    clock = SimpleNamespace(seconds=0.0)
+    for module in ("blackbox.native.function", "blackbox.queries.limits"):
+        now = SimpleNamespace(monotonic=lambda: clock.seconds)
+        monkeypatch.setattr(f"seqray.{module}.time", now)
+
+    def slow(words):
+        clock.seconds += fixed + per_word * len(words)
+        return [len(word) for word in words]
+
+    one = job(black_box(slow, "abcd"))
+    basis = uniform_basis(one.oracle.alphabet, 50, 50, seed=0)
+    assert measured_speed(one, basis) == pytest.approx(expected, rel=0.3)
+
+
 def test_an_extraction_has_one_estimate_that_agrees_with_the_check(caplog):
     caplog.set_level(logging.INFO)
     extract(black_box(Count(), "ab"))
