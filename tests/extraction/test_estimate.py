@@ -1,5 +1,7 @@
 import logging
+import re
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,9 +43,9 @@ def test_much_work_is_a_warning(caplog, n_queries, speed, level):
     (record,) = estimates(caplog)
     assert record.levelno == level
     assert record.getMessage().startswith(
-        f"up to about {n_queries:,} words are queried (2 symbols)"
+        f"at most about {n_queries:,} words are queried (2 symbols)"
     )
-    assert ("takes up to about" in record.getMessage()) == (speed is not None)
+    assert (" or less" in record.getMessage()) == (speed is not None)
 
 
 def test_a_budget_is_the_most_and_an_automaton_is_free(caplog):
@@ -51,7 +53,7 @@ def test_a_budget_is_the_most_and_an_automaton_is_free(caplog):
     log_estimate(job(MACHINE), 1000, "words", None)
     assert not estimates(caplog)
     log_estimate(job(black_box(Count(), "ab"), budget=70), 1000, "words", None)
-    assert "up to about 70 words" in estimates(caplog)[0].getMessage()
+    assert "at most about 70 words" in estimates(caplog)[0].getMessage()
 
 
 @pytest.mark.parametrize(("time_limit", "is_said"), [(30, True), (3000, False), (None, False)])
@@ -84,6 +86,27 @@ def test_what_a_box_does_once_is_not_counted_for_every_word():
     assert measured_speed(one, uniform_basis(one.oracle.alphabet, 50, 50, seed=0)) < 0.5 / 16
 
 
+@pytest.mark.parametrize(
+    ("fixed", "per_word", "expected"),
+    [(0.6, 0.0, 3 * 0.6 / 1024), (0.0, 0.3, 0.3), (0.05, 0.01, 0.013)],
+)
+def test_the_speed_is_that_of_as_many_words_as_are_queried_at_once(
+    monkeypatch, fixed, per_word, expected
+):
+    clock = SimpleNamespace(seconds=0.0)
+    for module in ("blackbox.native.function", "blackbox.queries.limits"):
+        now = SimpleNamespace(monotonic=lambda: clock.seconds)
+        monkeypatch.setattr(f"seqray.{module}.time", now)
+
+    def slow(words):
+        clock.seconds += fixed + per_word * len(words)
+        return [len(word) for word in words]
+
+    one = job(black_box(slow, "abcd"))
+    basis = uniform_basis(one.oracle.alphabet, 50, 50, seed=0)
+    assert measured_speed(one, basis) == pytest.approx(expected, rel=0.3)
+
+
 def test_an_extraction_has_one_estimate_that_agrees_with_the_check(caplog):
     caplog.set_level(logging.INFO)
     extract(black_box(Count(), "ab"))
@@ -110,6 +133,44 @@ def test_a_box_of_ten_thousand_symbols_is_queried_in_small_rounds(caplog):
     assert "10,000 symbols: at most 70 × 70 prefixes and suffixes are queried" in caplog.text
     with pytest.raises(ArgumentError, match="10,000 symbols"):
         extract(black_box(count, range(10_000)), n_prefixes=800, n_suffixes=800)
+
+
+class Slow:
+    """A box with states: a batch of steps takes a fixed time and a time per step, by a clock."""
+
+    alphabet = MACHINE.alphabet
+
+    def __init__(self, clock):
+        self.clock, self.at_first = clock, 100.0
+
+    def weights(self, words):
+        return MACHINE.weights(words)
+
+    def start(self):
+        return MACHINE.start()
+
+    def step(self, states, parents, symbols):
+        self.clock.seconds += self.at_first + 0.05 + 0.001 * len(parents)
+        self.at_first = 0.0
+        return MACHINE.step(states, parents, symbols)
+
+    def state_weights(self, states):
+        return MACHINE.state_weights(states)
+
+    def state_next_symbol(self, states):
+        return MACHINE.state_next_symbol(states)
+
+
+def test_a_network_is_estimated_at_the_speed_of_its_large_batches(caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    clock = SimpleNamespace(seconds=0.0)
+    now = SimpleNamespace(monotonic=lambda: clock.seconds)
+    monkeypatch.setattr("seqray.blackbox.queries.limits.time", now)
+    extract(Slow(clock), purpose="reading", max_rank=2, n_prefixes=100)
+    message = estimates(caplog)[0].getMessage()
+    n_steps, seconds = re.search(r"about ([\d,]+) steps .* about (\d+) s", message).groups()
+    expected = 0.001 * int(n_steps.replace(",", ""))
+    assert expected < int(seconds) < 3 * expected
 
 
 def test_what_the_first_round_takes_decides_whether_it_is_a_warning(caplog):

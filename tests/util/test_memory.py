@@ -123,7 +123,7 @@ def test_a_budget_says_how_many_queries_there_may_be(caplog):
     box = black_box(lambda words: [1.0] * len(words), range(10_000))
     found = extract(box, budget=30_000)
     assert found.settings["questions"] <= 30_000
-    assert "up to about 30,000 words are queried (10,000 symbols)" in caplog.text
+    assert "at most about 30,000 words are queried (10,000 symbols)" in caplog.text
 
 
 def test_blocks_of_an_automaton_that_do_not_fit_into_memory_are_refused():

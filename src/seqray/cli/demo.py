@@ -28,9 +28,9 @@ from seqray.formats.run_files import check_run_target
 from seqray.util.files import write_text
 
 READABLE_STATES, NAME = 5, "The demo's GRU"
+LARGER_RANK = 10  # fitted, too
 N_WORDS = 20_000
 """How many new words it is measured on: few words carry what it loses."""
-LARGER_RANK = 10  # fitted, too
 
 
 @click.command()

@@ -15,8 +15,9 @@ TIMED_BATCHES = (4, 16, 64, 256, 1024)
 """How many words are queried before the estimate, batch by batch, until one takes long enough. The
 first one does not count: it also starts processes, and loads what a box loads when it is used."""
 
-MIN_TIMED_SECONDS = 0.1
-"""A batch that takes as long as this shows the speed."""
+MIN_TIMED_SECONDS, MAX_TIMED_SECONDS = 0.1, 2.0
+"""A batch that takes as long as the first shows the speed, unless a larger one is faster for each
+word by a third; after one that takes as long as the second, no larger one is tried."""
 
 MANY_SECONDS = 600.0
 """Work that may take longer is a warning."""
@@ -60,8 +61,8 @@ def log_estimate(
     seconds = None if seconds_per_query is None else job.repeat * seconds_per_query
     symbols = f"({len(job.oracle.alphabet):,} symbols)"
     if n_first is None:
-        text = f"up to about {most:,} {unit} are queried {symbols}"
-        text += "" if seconds is None else f", which takes up to about {duration(most * seconds)}"
+        text = f"at most about {most:,} {unit} are queried {symbols}"
+        text += "" if seconds is None else f", which takes about {duration(most * seconds)} or less"
     else:
         text = f"the first round queries about {n_likely:,} {unit} {symbols}"
         text += "" if seconds is None else f", which takes about {duration(n_likely * seconds)}"
@@ -90,9 +91,11 @@ def measured_speed(job: Job, basis: Basis) -> float | None:
         n_before, begin = meter.n_sent, meter.elapsed
         job.oracle.weights(words[:n_words])
         seconds, words = meter.elapsed - begin, words[n_words:]
-        if (n_sent := meter.n_sent - n_before) > 0:
-            speed = seconds / n_sent
+        previous, n_sent = speed, meter.n_sent - n_before
+        speed = seconds / n_sent if n_sent else previous
+        gains = previous is not None and speed is not None and speed < 2 / 3 * previous
+        is_enough = seconds > (MAX_TIMED_SECONDS if gains else MIN_TIMED_SECONDS)
         is_warm = n_words > TIMED_BATCHES[0]
-        if (is_warm and seconds > MIN_TIMED_SECONDS) or not len(words):
+        if (is_warm and is_enough) or not len(words):
             break
     return speed

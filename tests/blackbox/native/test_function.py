@@ -2,6 +2,7 @@ import collections
 import threading
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -273,3 +274,61 @@ def test_what_cannot_be_called_is_no_function():
 def test_a_row_without_the_end_is_refused_with_what_is_missing():
     with pytest.raises(BlackBoxError, match="every symbol and last of the end"):
         language_model(lambda prefixes: [[0.5, 0.5]] * len(prefixes), "ab").weights(["a"])
+
+
+# How many words a call gets ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves only when a function adds to its seconds."""
+    clock = SimpleNamespace(seconds=0.0)
+    monkeypatch.setattr(
+        "seqray.blackbox.native.function.time", SimpleNamespace(monotonic=lambda: clock.seconds)
+    )
+    return clock
+
+
+def timed(clock, fixed, per_word):
+    """Return a function with a fixed time per call and a time per word, and the calls it got."""
+    calls = []
+
+    def answer(words):
+        clock.seconds += fixed + per_word * len(words)
+        calls.append(words)
+        return [len(word) for word in words]
+
+    return answer, calls
+
+
+WORDS = [f"{n:012b}" for n in range(4000)]
+
+
+@pytest.mark.parametrize("fixed", [0.4, 0.6, 5.0])
+def test_a_function_as_fast_with_many_words_as_with_few_gets_many(clock, fixed):
+    function, calls = timed(clock, fixed, 0.0)
+    box = black_box(function, "01")
+    box.weights(WORDS)
+    assert max(map(len, calls)) == 1024
+    assert len(calls) <= 13
+    assert sorted(word for call in calls for word in call) == WORDS
+
+
+def test_a_function_that_is_slow_for_each_word_gets_few_in_every_call(clock):
+    function, calls = timed(clock, 0.0, 0.6)
+    black_box(function, "01").weights(WORDS[:100])
+    assert max(map(len, calls[1:])) <= 4
+    assert sorted(word for call in calls for word in call) == WORDS[:100]
+
+
+def test_a_batch_size_stays_the_most_words_of_a_function_of_constant_time(clock):
+    function, calls = timed(clock, 0.6, 0.0)
+    black_box(function, "01", batch_size=100).weights(WORDS)
+    assert max(map(len, calls)) == 100
+
+
+def test_the_time_in_which_answers_are_stored_is_not_the_functions(clock):
+    function, calls = timed(clock, 0.0, 0.001)
+    for _ in black_box(function, "01").answers(Alphabet("01").words(WORDS)):
+        clock.seconds += 60
+    assert max(map(len, calls)) >= 512

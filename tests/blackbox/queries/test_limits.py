@@ -1,5 +1,6 @@
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,10 +57,26 @@ def test_queries_for_validation_are_counted_whatever_happens():
     assert meter.counts() == {"questions": 2, "validation_questions": 2, "queries_sent": 0}
 
 
-def test_what_the_first_batch_takes_is_not_the_speed_of_others():
-    meter = Meter(began=time.monotonic() - 100)
-    assert meter.seconds_per_query is None
-    for expected in (10, 0):
-        meter.n_sent += 10
-        meter.report(10)
-        assert meter.seconds_per_query == pytest.approx(expected, abs=1)
+def measured(monkeypatch, *batches):
+    """Return the seconds per query after batches, each of so many queries and seconds."""
+    clock = SimpleNamespace(seconds=0.0)
+    now = SimpleNamespace(monotonic=lambda: clock.seconds)
+    monkeypatch.setattr("seqray.blackbox.queries.limits.time", now)
+    meter = Meter(began=0.0)
+    for n_queries, seconds in batches:
+        meter.n_sent += n_queries
+        clock.seconds += seconds
+        meter.end_batch()
+    return meter.seconds_per_query
+
+
+def test_what_the_first_batch_takes_is_not_the_speed_of_others(monkeypatch):
+    assert measured(monkeypatch) is None
+    assert measured(monkeypatch, (0, 5)) is None
+    assert measured(monkeypatch, (10, 100)) == 10
+    assert measured(monkeypatch, (10, 100), (10, 1)) == 0.1
+
+
+def test_the_speed_is_that_of_large_batches(monkeypatch):
+    small = [(1, 1)] * 100
+    assert measured(monkeypatch, (1, 1), *small, (64, 2), (32, 1), *small) == 3 / 96

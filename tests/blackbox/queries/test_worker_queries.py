@@ -1,4 +1,5 @@
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,9 +43,9 @@ class Own:
         return [len(word) for word in words]
 """
 
-WORDS = seqray.Alphabet("ab").words(
-    [f"{n:b}".translate(str.maketrans("01", "ab")) for n in range(99)]
-)
+AB = str.maketrans("01", "ab")
+
+WORDS = seqray.Alphabet("ab").words([f"{n:b}".translate(AB) for n in range(99)])
 
 
 @pytest.fixture
@@ -122,3 +123,15 @@ def test_a_box_that_fails_to_open_is_named(boxes, tmp_path):
     oracle = open_oracle(box, executor=Posted())
     with pytest.raises(BlackBoxError, match=r"failed on a worker: .*gone"):
         oracle.weights(["a"])
+
+
+def test_workers_of_a_function_of_constant_time_get_ever_larger_jobs(boxes, monkeypatch):
+    now = iter(0.3 * tick for tick in range(100_000))  # every look at the clock takes a while
+    for module in ("blackbox.native.function", "blackbox.queries.worker_queries"):
+        clock = SimpleNamespace(monotonic=lambda: next(now))
+        monkeypatch.setattr(f"seqray.{module}.time", clock)
+    executor = Posted(n_workers=2)
+    oracle = open_oracle(boxes("classes"), executor=executor)
+    words = seqray.Alphabet("ab").words([f"{n:012b}".translate(AB) for n in range(4000)])
+    assert len(oracle.classifier.scores(words)) == oracle.meter.n_sent == 4000
+    assert executor.n_jobs <= 20

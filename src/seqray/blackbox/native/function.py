@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from seqray.automata.words import Alphabet, Symbol, Words
+from seqray.blackbox.call_size import CallSize
 from seqray.blackbox.queried import QueriedBox, QueriedModel, halving
 from seqray.util.arrays import IntArray, whole_number
 from seqray.util.errors import ArgumentError, BlackBoxError
 
 Function = Callable[[list[Any]], Any]
 
-MAX_WORDS_PER_CALL, FIRST_WORDS_PER_CALL = 1024, 16
-"""How many words one call of a function gets, at most and at first."""
-
-TARGET_CALL_SECONDS = 1.0
-"""About how long one call should take."""
+MAX_WORDS_PER_CALL = 1024
+"""How many words one call of a function gets at most."""
 
 
 def black_box(
@@ -45,8 +43,9 @@ def black_box(
     name
         The key of its cached answers: change it when the function changes.
     batch_size
-        The most words in one call; a slow function gets fewer, so that a call takes about a
-        second. Answers before a failure are never lost.
+        The most words in one call. A function that is slow for each word gets fewer, so that the
+        words of a call take about a second, or as long as the call of a single word if that is
+        more. Answers before a failure are never lost.
     timeout
         The most seconds that one call may take; by default there is no limit.
     max_length
@@ -103,7 +102,7 @@ class FunctionBackend:
     timeout: float | None = None
     max_length: int | None = None
     deterministic: bool = False
-    pace: list[int] = field(default_factory=lambda: [FIRST_WORDS_PER_CALL], repr=False)
+    pace: CallSize = field(default_factory=CallSize, repr=False, compare=False)
     """How many words the next call gets; adapted to the speed of the function."""
 
     def __post_init__(self) -> None:
@@ -126,16 +125,17 @@ class FunctionBackend:
         """Call the function; if it fails, find the word on which it fails."""
         begin = 0
         while begin < len(words):
-            n_words = min(self.pace[0], self.batch_size, len(words) - begin)
+            n_words = min(self.pace.n_words, self.batch_size, len(words) - begin)
             which = np.arange(begin, begin + n_words)
-            since = time.monotonic()
-            yield from halving(lambda some: self._call(words[some]), words, which, self.who)
-            taken = time.monotonic() - since
-            if taken < TARGET_CALL_SECONDS / 2 and n_words == self.pace[0]:
-                self.pace[0] *= 2
-            elif taken > 2 * TARGET_CALL_SECONDS:
-                self.pace[0] = max(1, n_words // 2)
+            yield from halving(lambda some: self._timed(words[some]), words, which, self.who)
             begin += n_words
+
+    def _timed(self, words: Words) -> Any:
+        """Call the function, and adapt the size of the next call to how long that takes."""
+        since = time.monotonic()
+        answers = self._call(words)
+        self.pace.adapt(len(words), time.monotonic() - since, self.timeout)
+        return answers
 
     def _call(self, words: Words) -> Any:
         """Call the function with words as strings or tuples of symbols."""

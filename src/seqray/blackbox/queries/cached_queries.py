@@ -97,7 +97,9 @@ class CachedQueries:
 
     def __call__(self, words: Words) -> FloatArray:
         """Return the answer to every word."""
-        return self.queries.gather(self._pieces(words), len(words))
+        answers = self.queries.gather(self._pieces(words), len(words))
+        self.meter.end_batch()
+        return answers
 
     def _pieces(self, words: Words) -> Pieces:
         """Yield what is cached, then what the box answers."""

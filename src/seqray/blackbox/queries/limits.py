@@ -59,6 +59,37 @@ class Limits:
 
 
 @dataclass
+class _Speed:
+    """The speed of the largest batches so far, with what is done between them."""
+
+    n_sent: int = 0
+    elapsed: float = 0.0
+    first: tuple[int, float] | None = None
+    by_size: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Queries and seconds of later batches, by the number of bits of the batch size."""
+
+    @property
+    def seconds_per_query(self) -> float | None:
+        """Seconds per query in batches at least an eighth as large as any; None: no batch."""
+        largest = max(self.by_size, default=0)
+        sums = [each for size, each in self.by_size.items() if size >= largest - 2]
+        if not sums and self.first is not None:
+            sums = [self.first]
+        n_queries = sum(n for n, _ in sums)
+        return sum(seconds for _, seconds in sums) / n_queries if n_queries else None
+
+    def add(self, n_sent: int, elapsed: float) -> None:
+        """Add a batch, by all queries and all seconds until its end."""
+        n, seconds = n_sent - self.n_sent, elapsed - self.elapsed
+        self.n_sent, self.elapsed = n_sent, elapsed
+        if n and self.first is None:
+            self.first = n, seconds
+        elif n:
+            n_before, seconds_before = self.by_size.get(n.bit_length(), (0, 0.0))
+            self.by_size[n.bit_length()] = n_before + n, seconds_before + seconds
+
+
+@dataclass
 class Meter:
     """Counts queries, and says when to stop.
 
@@ -100,7 +131,7 @@ class Meter:
     n_sent: int = 0
     n_validation: int = 0
     began: float = field(default_factory=time.monotonic)
-    _first_batch: tuple[int, float] | None = field(default=None, init=False, repr=False)
+    _speed: _Speed = field(default_factory=_Speed, init=False, repr=False)
 
     @property
     def budget(self) -> int | None:
@@ -136,15 +167,17 @@ class Meter:
 
     @property
     def seconds_per_query(self) -> float | None:
-        """Seconds from one query to the next; None: nothing was sent.
+        """Seconds from one query to the next in large batches; None: nothing was sent.
 
-        The first batch does not count where there are others: it also starts processes, and loads
-        what a box loads when it is used.
+        Small batches take longer for each query, and most queries come later, in larger ones. The
+        first batch counts only where it is alone: it also starts processes, and loads what a box
+        loads when it is used.
         """
-        n_sent, began = self._first_batch or (0, 0.0)
-        if self.n_sent == n_sent:
-            n_sent, began = 0, 0.0
-        return (self.elapsed - began) / (self.n_sent - n_sent) if self.n_sent else None
+        return self._speed.seconds_per_query
+
+    def end_batch(self) -> None:
+        """Measure the speed of what was sent since the last batch."""
+        self._speed.add(self.n_sent, self.elapsed)
 
     def allow(self, n: int) -> int:
         """Count ``n`` answers, or as many as are left, and return how many."""
@@ -174,8 +207,6 @@ class Meter:
 
     def report(self, n: int) -> None:
         """Tell the listener that ``n`` answers have come."""
-        if self._first_batch is None and self.n_sent:
-            self._first_batch = self.n_sent, self.elapsed
         if self.listener is not None:
             self.listener(n)
 

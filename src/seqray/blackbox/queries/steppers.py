@@ -72,6 +72,7 @@ class CountedStepper:
         states = self.box.step(states, parents, symbols)
         self.meter.n_sent += len(parents)
         self.meter.report(len(parents))
+        self.meter.end_batch()
         return states
 
     def state_weights(self, states: States) -> FloatArray:

@@ -18,8 +18,8 @@ import numpy as np
 
 from seqray.automata.stepper import predicts
 from seqray.automata.words import Words
+from seqray.blackbox.call_size import CallSize
 from seqray.blackbox.classifier_box import queried_classifier
-from seqray.blackbox.native.function import FIRST_WORDS_PER_CALL, TARGET_CALL_SECONDS
 from seqray.blackbox.parcel import BoxParcel, BoxWorkers
 from seqray.blackbox.protocol import Backend, BlackBox, Classifier
 from seqray.blackbox.queried import QueriedBox, QueriedModel
@@ -71,7 +71,10 @@ class WordQueries:
 
     def __call__(self, words: Words) -> WordAnswers:
         """Return all answers there are, even if the box fails on a word."""
-        box, begin = self._box, time.monotonic()
+        box = self._box
+        if (pace := getattr(box.backend, "pace", None)) is not None:
+            pace.n_words = max(pace.n_words, len(words))  # the caller knows from other workers
+        begin = time.monotonic()
         pieces: list[tuple[IntArray, FloatArray]] = []
         error = ""
         try:
@@ -98,7 +101,7 @@ class WorkerBackend:
     backend: Backend
     workers: BoxWorkers
     check: Check
-    pace: list[int] = field(default_factory=lambda: [FIRST_WORDS_PER_CALL], repr=False)
+    pace: CallSize = field(default_factory=CallSize, repr=False)
     """How many words the next job gets, where the box chooses that by its speed."""
 
     def __getattr__(self, name: str) -> Any:
@@ -127,14 +130,7 @@ class WorkerBackend:
         if not hasattr(self.backend, "pace"):
             return size
         share = -(-n_all // max(1, self.workers.executor.n_workers))
-        return min(size, self.pace[0], share)
-
-    def _adapt(self, n_words: int, seconds: float) -> None:
-        """Aim at the seconds of one call to a function."""
-        if seconds < TARGET_CALL_SECONDS / 2 and n_words == self.pace[0]:
-            self.pace[0] = min(2 * n_words, MAX_WORDS_PER_JOB)
-        elif seconds > 2 * TARGET_CALL_SECONDS:
-            self.pace[0] = max(1, n_words // 2)
+        return min(size, self.pace.n_words, share)
 
     def query(self, words: Words) -> Iterator[tuple[IntArray, Any]]:
         """Yield which words are answered, and their answers, as they come."""
@@ -142,6 +138,7 @@ class WorkerBackend:
         errors: list[str] = []
         late: list[tuple[IntArray, FloatArray]] = []
         ending = _Ending(self.check)
+        timeout = getattr(self.backend, "timeout", None)
 
         def jobs() -> Iterator[tuple[int, Words]]:
             begin = 0
@@ -160,7 +157,7 @@ class WorkerBackend:
                 pieces = [(which[some], answers) for some, answers in outcome.result.pieces]
                 if outcome.result.error:
                     errors.append(outcome.result.error)
-                self._adapt(len(which), outcome.result.seconds)
+                self.pace.adapt(len(which), outcome.result.seconds, timeout)
                 if ending.is_near():
                     late += pieces
                 else:
