@@ -32,7 +32,7 @@ def test_where_no_figure_has_an_interval_a_page_says_why():
         for each in goes_on
     )
     text = before_scripts(to_html(copy, box=box, words=["aa", "a", "", "aaa"] * 100 + ["ba"] * 5))
-    assert "on 405 words of your own. No confidence interval of bits: fewer than 40 words" in text
+    assert "on 405 given words. No confidence interval of bits: fewer than 40 words" in text
     assert "±" not in text
 
 

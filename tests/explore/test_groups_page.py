@@ -26,7 +26,7 @@ def test_it_is_compared_with_a_box():
     assert "practically the same" in page
     assert "100 %" in page
     own = to_html(wa, box=wa, words=[[0, 1], [2]])
-    assert "2 words of your own" in own
+    assert "2 given words" in own
 
 
 def test_it_refuses_other_symbols_and_a_live_page():

@@ -53,7 +53,7 @@ def test_a_box_of_numbers_is_queried_on_random_words():
 def test_words_of_ones_own_are_compared_on():
     words = machine().alphabet.words(["", "ab", "ab", "dcb"])
     recorded = record_answers(machine(), probabilities().automaton, [5], 5, words=words)
-    assert recorded.source == "4 words of your own"
+    assert recorded.source == "4 given words"
     assert sorted(recorded.words) == [(), ("a", "b"), ("d", "c", "b")]
     assert recorded.fidelity[5].n_words == 4
 

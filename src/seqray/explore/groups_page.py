@@ -148,7 +148,7 @@ def groups_html(
             drawn, source = drawn_words(box, seed=rng, max_length=max_length)
         else:
             drawn = box.alphabet.words(words)
-            source = f"{counted(len(drawn), 'word')} of your own"
+            source = f"{counted(len(drawn), 'given word')}"
         compared = Reference.query(box, drawn).compare(automaton)
         fidelity = fidelity_content({automaton.n_states: compared}, source)
     made = how_made(Subject.of(automaton), automaton.n_states, called, None)

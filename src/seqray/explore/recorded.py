@@ -144,7 +144,7 @@ def record_answers(
             f"the automaton reads {automaton.alphabet}, the box {box.alphabet}: "
             "expected the same symbols in the same order"
         )
-    source = f"{counted(0 if words is None else len(words), 'word')} of your own"
+    source = f"{counted(0 if words is None else len(words), 'given word')}"
     if words is None:
         rng = np.random.default_rng(seed + 1)  # not those of an extraction with the same seed
         words, source = drawn_words(box, seed=rng, max_length=max_length)
