@@ -79,4 +79,9 @@ def test_what_the_first_batch_takes_is_not_the_speed_of_others(monkeypatch):
 
 def test_the_speed_is_that_of_large_batches(monkeypatch):
     small = [(1, 1)] * 100
-    assert measured(monkeypatch, (1, 1), *small, (64, 2), (32, 1), *small) == 3 / 96
+    assert measured(monkeypatch, (1, 1), *small, (64, 2), (32, 1), *small) == 1 / 32
+
+
+def test_a_batch_that_had_to_wait_is_not_the_speed(monkeypatch):
+    batches = [(64, 2), (64, 200), (64, 2)]
+    assert measured(monkeypatch, (1, 1), *batches) == 1 / 32

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import statistics
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +14,9 @@ from typing import NoReturn, TypedDict
 
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError, Stopped, StopReason
+
+MAX_TIMED_BATCHES = 100
+"""The speed of so many batches of about the same size is remembered."""
 
 
 class QueryCounts(TypedDict):
@@ -64,29 +69,29 @@ class _Speed:
 
     n_sent: int = 0
     elapsed: float = 0.0
-    first: tuple[int, float] | None = None
-    by_size: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Queries and seconds of later batches, by the number of bits of the batch size."""
+    first: float | None = None
+    by_size: dict[int, deque[float]] = field(default_factory=dict)
+    """Seconds per query of later batches, by the number of bits of the batch size."""
 
     @property
     def seconds_per_query(self) -> float | None:
-        """Seconds per query in batches at least an eighth as large as any; None: no batch."""
+        """The median of batches at least a quarter as large as any; None: there was no batch.
+
+        A median, because on a busy machine a short batch may wait for longer than it takes.
+        """
         largest = max(self.by_size, default=0)
-        sums = [each for size, each in self.by_size.items() if size >= largest - 2]
-        if not sums and self.first is not None:
-            sums = [self.first]
-        n_queries = sum(n for n, _ in sums)
-        return sum(seconds for _, seconds in sums) / n_queries if n_queries else None
+        rates = [*self.by_size.get(largest, ()), *self.by_size.get(largest - 1, ())]
+        return statistics.median(rates) if rates else self.first
 
     def add(self, n_sent: int, elapsed: float) -> None:
         """Add a batch, by all queries and all seconds until its end."""
         n, seconds = n_sent - self.n_sent, elapsed - self.elapsed
         self.n_sent, self.elapsed = n_sent, elapsed
         if n and self.first is None:
-            self.first = n, seconds
+            self.first = seconds / n
         elif n:
-            n_before, seconds_before = self.by_size.get(n.bit_length(), (0, 0.0))
-            self.by_size[n.bit_length()] = n_before + n, seconds_before + seconds
+            rates = self.by_size.setdefault(n.bit_length(), deque(maxlen=MAX_TIMED_BATCHES))
+            rates.append(seconds / n)
 
 
 @dataclass
