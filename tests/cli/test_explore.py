@@ -45,7 +45,7 @@ def test_a_page_against_the_box_holds_its_answers(extracted, run, opened):
     run("explore", "run", "-o", "page.html", *box, "--open")
     told = content(extracted / "page.html")
     assert told["chosen"] == 3
-    assert told["recorded"]["source"] == "50 words of your own"
+    assert told["recorded"]["source"] == "50 given words"
     assert told["fidelity"]["words"] == 50
     assert opened == [(extracted / "page.html").as_uri()]
 
@@ -53,7 +53,7 @@ def test_a_page_against_the_box_holds_its_answers(extracted, run, opened):
 def test_a_run_remembers_its_box(extracted, run_both):
     printed = run_both("explore", "run", "-o", "page.html", "--words", "words.txt")
     assert "Box: wa:machine.json, as run remembers it." in printed.err
-    assert content(extracted / "page.html")["recorded"]["source"] == "50 words of your own"
+    assert content(extracted / "page.html")["recorded"]["source"] == "50 given words"
     run_both("explore", "run", "-o", "page.html", "--against", "recorded", "--max-length", "5")
     words = content(extracted / "page.html")["recorded"]
     assert words["source"] == "2,000 words drawn from the box"
