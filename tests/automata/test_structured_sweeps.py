@@ -20,6 +20,7 @@ from seqray.automata.structured_scoring import PartScorer
 from seqray.automata.structured_states import StructuredSteps
 from structured_cases import (
     NEAR,
+    precise_log_weights,
     prefix_tree_case,
     random_case,
     structured_automata,
@@ -127,14 +128,14 @@ def test_weights_are_the_same_with_large_and_small_tables(monkeypatch, min_words
         np.testing.assert_allclose(wa.prefix_weights(words), dense.prefix_weights(words), **NEAR)
 
 
-def test_tables_are_large_for_many_words_alone():
+def test_tables_are_large_for_many_words_alone(monkeypatch):
+    monkeypatch.setattr(structured_nodes, "MAX_NODE_NUMBERS", 2**13)
     wa = random_structured("abcdefgh", 40, seed=0)
     steps = StructuredSteps(wa.blocks)
-    few, many = (
-        PartScorer(steps, wa.initial_vector, has_large_tables=is_) for is_ in (False, True)
-    )
-    n_few, n_many = (len(each.nodes.groups) for each in (few, many))
+    scorer = PartScorer(steps, wa.initial_vector)
+    n_few, n_many = (len(each.nodes.groups) for each in (scorer, scorer.with_large_tables))
     most = len(wa.remembering.values) // structured_nodes.MAX_NODE_SHARE
+    assert n_few < n_many
     assert n_few * 40 <= structured_nodes.MAX_NODE_NUMBERS
     assert n_many * 40 <= max(structured_nodes.MAX_NODE_NUMBERS, most)
     scorer = PartScorer(steps, wa.initial_vector)
@@ -154,13 +155,8 @@ def test_vectors_that_begin_outside_the_safe_range_have_scales(monkeypatch, node
             {(0, 0): matrix},
         )  # fmt: skip
         words = ["a" * n for n in range(1, 40)] + ["aab" + "a" * n for n in range(20)]
-        codes = wa.alphabet.words(words)
-        expected = [
-            wa.precise_log_weight(each) for each in np.split(codes.codes, codes.offsets[1:-1])
-        ]
-        sign, log = wa.log_weights(words)
-        np.testing.assert_allclose(log, [each for _, each in expected], rtol=1e-12)
-        assert sign.tolist() == [each for each, _ in expected]
+        for mine, other in zip(wa.log_weights(words), precise_log_weights(wa, words), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-12)
 
 
 def test_what_is_read_at_a_time_is_bounded(monkeypatch):

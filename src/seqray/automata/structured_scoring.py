@@ -20,11 +20,7 @@ import numpy as np
 
 from seqray.automata.scaling import Scales, scales_of
 from seqray.automata.scoring import BATCH_WORDS, WordProducts
-from seqray.automata.structured_nodes import (
-    MAX_TABLE_NUMBERS,
-    PartNodes,
-    part_nodes,
-)
+from seqray.automata.structured_nodes import MAX_TABLE_NUMBERS, PartNodes, part_nodes
 from seqray.automata.structured_parts import (
     PartLevel,
     PartReaders,
@@ -155,10 +151,8 @@ class PartScorer:
         n_ended = 0
         for level in part_levels(self.cuts, parts, readers.lengths, some, at):
             states = self._moved(states, level)
-            rows, here = (
-                chosen_of(states.rows, level.ended_at),
-                slice(n_ended, n_ended + len(level.ended)),
-            )
+            rows = chosen_of(states.rows, level.ended_at)
+            here = slice(n_ended, n_ended + len(level.ended))
             n_ended = here.stop
             ended[here] = level.ended
             values[here] = readers.read(chosen_rows(states.vectors, rows), level.ended)
@@ -207,7 +201,7 @@ class PartScorer:
 
     @cached_property
     def _end(self) -> tuple[FloatArray, float]:
-        """The weights with which words end, and the logarithm of what they are to be times of."""
+        """The weights with which words end, and the logarithm of what was divided out of them."""
         final = self.steps.blocks.emission[:, -1] if self.final is None else self.final
         largest = float(np.abs(final).max())
         is_near = largest == 0 or 1 / MAX_END_WEIGHT < largest < MAX_END_WEIGHT

@@ -23,7 +23,7 @@ from seqray.blackbox.protocol import BlackBox, check_lengths, max_length_of, nam
 from seqray.explain.plots import plot_surprise
 from seqray.explain.text import END, Section, spelt
 from seqray.formats.automaton_file import AutomatonLike
-from seqray.formats.events.event_log import EventLog
+from seqray.formats.events.event_log import EventLog, plain_words
 from seqray.util.arrays import BoolArray, FloatArray, IntArray, read_only
 from seqray.util.display import Displayed
 from seqray.util.errors import ArgumentError, SymbolError
@@ -217,8 +217,7 @@ def surprise(
     array([1])
     """
     reader = _reader(model)
-    if isinstance(words, Sample | EventLog):
-        words = words.words
+    words = plain_words(words)
     if not isinstance(words, Words):
         words = list(words)
         words = reader.alphabet.extended(words).words(words)

@@ -19,7 +19,7 @@ from seqray.extraction.structured.build import to_automaton
 from seqray.extraction.structured.family import NO_POSITIONS, Structure, layout_for
 from seqray.extraction.structured.fit import FitWords, StructuredFit, fit_structured
 from seqray.fidelity.reference import Reference
-from seqray.formats.events.event_log import EventLog
+from seqray.formats.events.event_log import EventLog, plain_words
 from seqray.util.arrays import whole_number
 from seqray.util.errors import ArgumentError
 from seqray.util.progress import Progress, shown_progress
@@ -112,8 +112,7 @@ def encoded(
     >>> encoded(["go on", "on"])
     Words(2 words over 2 symbols: go on, on)
     """
-    if isinstance(words, Sample | EventLog):
-        words = words.words
+    words = plain_words(words)
     if alphabet is not None:
         return Alphabet.of(alphabet).words(words)
     if isinstance(words, Words):

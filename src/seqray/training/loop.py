@@ -13,7 +13,7 @@ import torch
 from seqray.automata.sampling import Sample
 from seqray.automata.words import Word, Words
 from seqray.blackbox.queries.limits import Limits
-from seqray.formats.events.event_log import EventLog
+from seqray.formats.events.event_log import EventLog, plain_words
 from seqray.training.checkpoint import Epoch
 from seqray.training.clock import TrainingClock
 from seqray.training.recipe import DEFAULT_PATIENCE, SCHEDULES, Recipe
@@ -138,17 +138,16 @@ def train(
 
 
 def split(
-    words: Words | Sample | EventLog,
+    given: Words | Sample | EventLog,
     validation: Words | Iterable[Word] | None,
     share: float,
     seed: Seed,
 ) -> tuple[Words, Words]:
     """Return the words to train on and those to validate on."""
-    if isinstance(words, Sample | EventLog):
-        words = words.words
+    words = plain_words(given)
     if not isinstance(words, Words):
         raise ArgumentError(
-            f"expected Words, got {type(words).__name__}: read_words(file) reads them, "
+            f"expected Words, got {type(given).__name__}: read_words(file) reads them, "
             "read_events(file) those of events, "
             "Alphabet(symbols).words(list) makes them"
         )

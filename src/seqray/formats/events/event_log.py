@@ -9,7 +9,8 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from seqray.automata.words import Alphabet, Symbol, Words
+from seqray.automata.sampling import Sample
+from seqray.automata.words import Alphabet, Symbol, Word, Words
 from seqray.formats.events.columns import LIFECYCLE, EventColumns
 from seqray.formats.events.event_table import EventTable
 from seqray.formats.events.frames import read_frame, read_parquet
@@ -69,6 +70,11 @@ class EventLog:
 
     def __repr__(self) -> str:
         return f"EventLog({len(self.cases)} cases, {self.words})"
+
+
+def plain_words(given: Words | Sample | EventLog | Iterable[Word]) -> Words | Iterable[Word]:
+    """Return the words of a sample or an event log; other words as they are."""
+    return given.words if isinstance(given, Sample | EventLog) else given
 
 
 def read_events(
